@@ -1,0 +1,1 @@
+"""TensorFlow 1.x's public names, served by a TensorFleet cluster."""

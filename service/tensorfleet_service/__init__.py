@@ -1,0 +1,1 @@
+"""TensorFleet's server: master, worker, kernels and devices."""

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(tensorfleet/proto/graph_debug_info.proto\x12\x0btensorfleet\"\xa7\x06\n\x0eGraphDebugInfo\x12\r\n\x05\x66iles\x18\x01 \x03(\t\x12\x37\n\x06traces\x18\x02 \x03(\x0b\x32\'.tensorfleet.GraphDebugInfo.TracesEntry\x12\x41\n\x0c\x66rames_by_id\x18\x04 \x03(\x0b\x32+.tensorfleet.GraphDebugInfo.FramesByIdEntry\x12H\n\x10name_to_trace_id\x18\x05 \x03(\x0b\x32..tensorfleet.GraphDebugInfo.NameToTraceIdEntry\x12\x41\n\x0ctraces_by_id\x18\x06 \x03(\x0b\x32+.tensorfleet.GraphDebugInfo.TracesByIdEntry\x1aX\n\x0b\x46ileLineCol\x12\x12\n\nfile_index\x18\x01 \x01(\x05\x12\x0c\n\x04line\x18\x02 \x01(\x05\x12\x0b\n\x03\x63ol\x18\x03 \x01(\x05\x12\x0c\n\x04\x66unc\x18\x04 \x01(\t\x12\x0c\n\x04\x63ode\x18\x05 \x01(\t\x1a_\n\nStackTrace\x12?\n\x0e\x66ile_line_cols\x18\x01 \x03(\x0b\x32\'.tensorfleet.GraphDebugInfo.FileLineCol\x12\x10\n\x08\x66rame_id\x18\x02 \x03(\x06\x1aU\n\x0bTracesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x35\n\x05value\x18\x02 \x01(\x0b\x32&.tensorfleet.GraphDebugInfo.StackTrace:\x02\x38\x01\x1aZ\n\x0f\x46ramesByIdEntry\x12\x0b\n\x03key\x18\x01 \x01(\x06\x12\x36\n\x05value\x18\x02 \x01(\x0b\x32\'.tensorfleet.GraphDebugInfo.FileLineCol:\x02\x38\x01\x1a\x34\n\x12NameToTraceIdEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x06:\x02\x38\x01\x1aY\n\x0fTracesByIdEntry\x12\x0b\n\x03key\x18\x01 \x01(\x06\x12\x35\n\x05value\x18\x02 \x01(\x0b\x32&.tensorfleet.GraphDebugInfo.StackTrace:\x02\x38\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(tensorfleet/proto/graph_debug_info.proto\x12\x0btensorfleet\"\xf3\x06\n\x0eGraphDebugInfo\x12\r\n\x05\x66iles\x18\x01 \x03(\t\x12\x37\n\x06traces\x18\x02 \x03(\x0b\x32\'.tensorfleet.GraphDebugInfo.TracesEntry\x12\x41\n\x0c\x66rames_by_id\x18\x04 \x03(\x0b\x32+.tensorfleet.GraphDebugInfo.FramesByIdEntry\x12H\n\x10name_to_trace_id\x18\x05 \x03(\x0b\x32..tensorfleet.GraphDebugInfo.NameToTraceIdEntry\x12\x41\n\x0ctraces_by_id\x18\x06 \x03(\x0b\x32+.tensorfleet.GraphDebugInfo.TracesByIdEntry\x1a\xa3\x01\n\x0b\x46ileLineCol\x12\x17\n\nfile_index\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x11\n\x04line\x18\x02 \x01(\x05H\x01\x88\x01\x01\x12\x10\n\x03\x63ol\x18\x03 \x01(\x05H\x02\x88\x01\x01\x12\x11\n\x04\x66unc\x18\x04 \x01(\tH\x03\x88\x01\x01\x12\x11\n\x04\x63ode\x18\x05 \x01(\tH\x04\x88\x01\x01\x42\r\n\x0b_file_indexB\x07\n\x05_lineB\x06\n\x04_colB\x07\n\x05_funcB\x07\n\x05_code\x1a_\n\nStackTrace\x12?\n\x0e\x66ile_line_cols\x18\x01 \x03(\x0b\x32\'.tensorfleet.GraphDebugInfo.FileLineCol\x12\x10\n\x08\x66rame_id\x18\x02 \x03(\x06\x1aU\n\x0bTracesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x35\n\x05value\x18\x02 \x01(\x0b\x32&.tensorfleet.GraphDebugInfo.StackTrace:\x02\x38\x01\x1aZ\n\x0f\x46ramesByIdEntry\x12\x0b\n\x03key\x18\x01 \x01(\x06\x12\x36\n\x05value\x18\x02 \x01(\x0b\x32\'.tensorfleet.GraphDebugInfo.FileLineCol:\x02\x38\x01\x1a\x34\n\x12NameToTraceIdEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x06:\x02\x38\x01\x1aY\n\x0fTracesByIdEntry\x12\x0b\n\x03key\x18\x01 \x01(\x06\x12\x35\n\x05value\x18\x02 \x01(\x0b\x32&.tensorfleet.GraphDebugInfo.StackTrace:\x02\x38\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,17 +40,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GRAPHDEBUGINFO_TRACESBYIDENTRY']._loaded_options = None
   _globals['_GRAPHDEBUGINFO_TRACESBYIDENTRY']._serialized_options = b'8\001'
   _globals['_GRAPHDEBUGINFO']._serialized_start=58
-  _globals['_GRAPHDEBUGINFO']._serialized_end=865
-  _globals['_GRAPHDEBUGINFO_FILELINECOL']._serialized_start=356
-  _globals['_GRAPHDEBUGINFO_FILELINECOL']._serialized_end=444
-  _globals['_GRAPHDEBUGINFO_STACKTRACE']._serialized_start=446
-  _globals['_GRAPHDEBUGINFO_STACKTRACE']._serialized_end=541
-  _globals['_GRAPHDEBUGINFO_TRACESENTRY']._serialized_start=543
-  _globals['_GRAPHDEBUGINFO_TRACESENTRY']._serialized_end=628
-  _globals['_GRAPHDEBUGINFO_FRAMESBYIDENTRY']._serialized_start=630
-  _globals['_GRAPHDEBUGINFO_FRAMESBYIDENTRY']._serialized_end=720
-  _globals['_GRAPHDEBUGINFO_NAMETOTRACEIDENTRY']._serialized_start=722
-  _globals['_GRAPHDEBUGINFO_NAMETOTRACEIDENTRY']._serialized_end=774
-  _globals['_GRAPHDEBUGINFO_TRACESBYIDENTRY']._serialized_start=776
-  _globals['_GRAPHDEBUGINFO_TRACESBYIDENTRY']._serialized_end=865
+  _globals['_GRAPHDEBUGINFO']._serialized_end=941
+  _globals['_GRAPHDEBUGINFO_FILELINECOL']._serialized_start=357
+  _globals['_GRAPHDEBUGINFO_FILELINECOL']._serialized_end=520
+  _globals['_GRAPHDEBUGINFO_STACKTRACE']._serialized_start=522
+  _globals['_GRAPHDEBUGINFO_STACKTRACE']._serialized_end=617
+  _globals['_GRAPHDEBUGINFO_TRACESENTRY']._serialized_start=619
+  _globals['_GRAPHDEBUGINFO_TRACESENTRY']._serialized_end=704
+  _globals['_GRAPHDEBUGINFO_FRAMESBYIDENTRY']._serialized_start=706
+  _globals['_GRAPHDEBUGINFO_FRAMESBYIDENTRY']._serialized_end=796
+  _globals['_GRAPHDEBUGINFO_NAMETOTRACEIDENTRY']._serialized_start=798
+  _globals['_GRAPHDEBUGINFO_NAMETOTRACEIDENTRY']._serialized_end=850
+  _globals['_GRAPHDEBUGINFO_TRACESBYIDENTRY']._serialized_start=852
+  _globals['_GRAPHDEBUGINFO_TRACESBYIDENTRY']._serialized_end=941
 # @@protoc_insertion_point(module_scope)

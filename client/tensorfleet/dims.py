@@ -40,10 +40,10 @@ def broadcast(a: Dims, b: Dims) -> Dims:
         return None
     if a == b and None not in a:
         return a
-    if len(a) < len(b):
-        a, b = b, a
-    lead = len(a) - len(b)
-    return a[:lead] + tuple(_broadcast_dim(x, y) for x, y in zip(a[lead:], b, strict=True))
+    rank = max(len(a), len(b))
+    a = (1,) * (rank - len(a)) + a
+    b = (1,) * (rank - len(b)) + b
+    return tuple([_broadcast_dim(x, y) for x, y in zip(a, b, strict=True)])
 
 
 def _broadcast_dim(x: int | None, y: int | None) -> int | None:

@@ -235,8 +235,8 @@ def as_dtype(type_value: object) -> DType:
     """The `DType` that `type_value` spells (`tf.as_dtype`).
 
     Takes a `DType`, a member of the `DataType` enum, a name ("float32", "half", "int32_ref"), a numpy
-    dtype, scalar type, scalar or array, or one of Python's `float`, `bool` and `object`. Python's `int`,
-    `str`, `bytes` and `complex` are refused, as TensorFlow refuses them. Raises TypeError.
+    dtype, scalar type or array, or one of Python's `float`, `bool` and `object`. Python's `int`, `str`,
+    `bytes` and `complex` are refused, as TensorFlow refuses them. Raises TypeError.
     """
     if type(type_value) is DType:
         return type_value

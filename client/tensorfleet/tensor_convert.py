@@ -49,7 +49,7 @@ def convert_value(
 
     Raises TypeError for values that cannot be of the type, ValueError for values that do not fit the shape.
     """
-    if shape is None:
+    if shape is None and not verify_shape:
         fast = _convert_scalar(values, dtype)
         if fast is not None:
             return fast

@@ -78,7 +78,7 @@ def make_tensor_proto(
     array, dt, dims = convert(values, dtype, shape, verify_shape, allow_broadcast)
     array = np.asarray(array)
     if dt is dtypes.string:
-        return TensorProto(dtype=7, tensor_shape=_shape_proto(dims), string_val=array.ravel().tolist())
+        return _message(dtypes.string, dims, string_val=array.ravel().tolist())
     if array.size > 1 and array.size == math.prod(dims) and dt not in _ONE_BY_ONE:
         return _raw(array, dt, dims)
     return _one_by_one(array, dt, dims)
@@ -94,7 +94,7 @@ def to_proto(array: np.ndarray[Any, Any] | np.generic) -> TensorProto:
     dims = array.shape
     if dt is dtypes.string:
         items = [as_bytes(item) for item in np.asarray(array).ravel().tolist()]
-        return TensorProto(dtype=7, tensor_shape=_shape_proto(dims), string_val=items)
+        return _message(dtypes.string, dims, string_val=items)
     if array.size > 1 and not any(array.strides):
         return _one_by_one(np.asarray(array)[(slice(1),) * array.ndim], dt, dims)
     return _raw(array, dt, dims)
@@ -105,13 +105,18 @@ def _raw(array: np.ndarray[Any, Any] | np.generic, dt: DType, dims: tuple[int, .
         raise ValueError("Cannot create a tensor proto whose content is larger than 2GB.")
     if not array.dtype.isnative:
         array = array.astype(dt.np)
-    return TensorProto(dtype=dt.enum, tensor_shape=_shape_proto(dims), tensor_content=array.tobytes())
+    return _message(dt, dims, tensor_content=array.tobytes())
 
 
 def _one_by_one(array: np.ndarray[Any, Any], dt: DType, dims: tuple[int, ...]) -> TensorProto:
     field, written = _FIELDS[dt]
     numbers = np.ascontiguousarray(array).reshape(-1).view(written).tolist()
-    return TensorProto(dtype=dt.enum, tensor_shape=_shape_proto(dims), **{field: numbers})
+    return _message(dt, dims, **{field: numbers})
+
+
+def _message(dt: DType, dims: tuple[int, ...], **elements: Any) -> TensorProto:
+    dtype: Any = dt.enum  # the stubs want the enum's own class, which slows down every call
+    return TensorProto(dtype=dtype, tensor_shape=_shape_proto(dims), **elements)
 
 
 def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
@@ -164,13 +169,13 @@ def _from_content(content: bytes, dt: DType, count: int, dims: tuple[int, ...]) 
 
 def _from_fields(tensor: TensorProto, dt: DType) -> np.ndarray[Any, Any]:
     field, written = _FIELDS[dt]
-    try:
-        numbers: np.ndarray[Any, Any] = np.array(getattr(tensor, field), written)
-        return numbers.view(dt.np)
-    except OverflowError as error:
-        raise ValueError(f"{field} holds a number out of range for {dt.name}: {error}") from None
-    except ValueError:
-        raise ValueError(f"{field} holds half a complex number") from None
+    given: np.ndarray[Any, Any] = np.array(getattr(tensor, field))
+    numbers = given.astype(written)
+    if written.kind in "iu" and not np.array_equal(numbers, given):
+        raise ValueError(f"{field} holds a number out of range for {dt.name}")
+    if dt.is_complex and numbers.size % 2:
+        raise ValueError(f"{field} holds half a complex number")
+    return numbers.view(dt.np)
 
 
 def _padded(

@@ -1,0 +1,159 @@
+"""convert_to_tensor: from Python values, arrays and tensor-like objects to tensors of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes, shapes, tensor_util
+from tensorfleet.dtypes import DType
+from tensorfleet.graph import get_default_graph, lookup_op
+from tensorfleet.tensor import Tensor
+
+ConversionFunction = Callable[..., Any]
+
+_conversions: list[tuple[int, tuple[type, ...], ConversionFunction]] = []
+
+
+def register_tensor_conversion_function(
+    base_type: type | tuple[type, ...], conversion_func: ConversionFunction, priority: int = 100
+) -> None:
+    """Registers how objects of a type become tensors (`tf.register_tensor_conversion_function`).
+
+    Args:
+        conversion_func: called as (value, dtype=None, name=None, as_ref=False); gives a Tensor, or
+            NotImplemented to leave the value to the next function.
+        priority: the lowest goes first.
+    """
+    types = base_type if isinstance(base_type, tuple) else (base_type,)
+    _conversions.append((priority, types, conversion_func))
+    _conversions.sort(key=lambda item: item[0])
+
+
+def convert_to_tensor(
+    value: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    preferred_dtype: Any = None,
+    dtype_hint: Any = None,
+    as_ref: bool = False,
+) -> Tensor:
+    """The tensor that stands for `value` (`tf.convert_to_tensor`).
+
+    Args:
+        value: a Tensor, a Variable, a NumPy array, a number, a string, or nested lists of these.
+        dtype: the dtype that the tensor must have.
+        preferred_dtype: the dtype to try first where `dtype` is None; `dtype_hint` is its newer name.
+        as_ref: keep a reference tensor as a reference.
+
+    Raises:
+        TypeError: `value` cannot become a tensor of that dtype.
+        ValueError: it is a tensor of another dtype.
+    """
+    if isinstance(value, Tensor):
+        if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(value.dtype):
+            raise ValueError(
+                f"Tensor conversion requested dtype {dtypes.as_dtype(dtype).name} for Tensor with dtype "
+                f"{value.dtype.name}: {value!r}"
+            )
+        return value
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    hint = preferred_dtype if preferred_dtype is not None else dtype_hint
+    for _, types, function in _conversions:
+        if isinstance(value, types):
+            if wanted is None and hint is not None:
+                try:
+                    result = function(value, dtype=dtypes.as_dtype(hint), name=name, as_ref=as_ref)
+                except (TypeError, ValueError):
+                    result = NotImplemented
+                if result is not NotImplemented and isinstance(result, Tensor):
+                    return result
+            result = function(value, dtype=wanted, name=name, as_ref=as_ref)
+            if result is not NotImplemented:
+                assert isinstance(result, Tensor)
+                return result
+    if isinstance(value, (list, tuple)) and _contains_tensor(value):
+        return _pack(value, wanted, name)
+    if wanted is None and hint is not None:
+        try:
+            array = tensor_util.convert_value(value, dtypes.as_dtype(hint))
+        except (TypeError, ValueError):
+            array = tensor_util.convert_value(value, None)
+    else:
+        array = tensor_util.convert_value(value, wanted)
+    return constant_node(array, name or "Const")
+
+
+def _contains_tensor(value: Iterable[Any]) -> bool:
+    for item in value:
+        if isinstance(item, (list, tuple)):
+            if _contains_tensor(item):
+                return True
+        elif isinstance(item, Tensor) or any(isinstance(item, types) for _, types, _ in _conversions):
+            return True
+    return False
+
+
+def _pack(value: Any, dtype: DType | None, name: str | None) -> Tensor:
+    """A list that holds tensors becomes a Pack of its items, level by level."""
+    from tensorfleet.ops.apply import apply_op
+
+    if dtype is None:
+        dtype = _dtype_of_first_tensor(value)
+    graph = get_default_graph()
+    with graph.name_scope(name or "packed") as scope:
+        items = [
+            _pack(item, dtype, str(i))
+            if isinstance(item, (list, tuple)) and _contains_tensor(item)
+            else convert_to_tensor(item, dtype, str(i))
+            for i, item in enumerate(value)
+        ]
+        return apply_op("Pack", items, axis=0, name=scope)  # type: ignore[no-any-return]
+
+
+def _dtype_of_first_tensor(value: Iterable[Any]) -> DType | None:
+    for item in value:
+        if isinstance(item, (list, tuple)):
+            found = _dtype_of_first_tensor(item)
+            if found is not None:
+                return found
+        elif not isinstance(item, (int, float, str, bytes, np.ndarray, np.generic)) and hasattr(
+            item, "dtype"
+        ):
+            return dtypes.as_dtype(item.dtype).base_dtype
+    return None
+
+
+def constant_node(array: np.ndarray[Any, Any] | np.generic, name: str) -> Tensor:
+    """A Const node with this value. The array belongs to the graph from now on: nobody may change it."""
+    graph = get_default_graph()
+    dtype = dtypes.from_numpy(array.dtype)
+    op = graph.add_operation(
+        lookup_op("Const"), graph.op_name(name, "Const"), (), {"value": array, "dtype": dtype}, [dtype]
+    )
+    return op.outputs[0]
+
+
+def constant(
+    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
+) -> Tensor:
+    """A constant tensor (`tf.constant`).
+
+    Args:
+        value: a number, a string, nested lists, or an array. A single value is repeated to fill `shape`, as
+            is the last value of a flat list that is too short.
+        dtype: the dtype, or None to follow the value (int32 and float32 for Python's numbers).
+        shape: the shape, or None to follow the value.
+        verify_shape: demand that the value has exactly this shape.
+    """
+    array = tensor_util.convert_value(
+        value,
+        None if dtype is None else dtypes.as_dtype(dtype),
+        None if shape is None else shapes.as_dims(shape),
+        verify_shape=verify_shape,
+    )
+    if array is value and isinstance(array, np.ndarray):
+        array = array.copy()
+    return constant_node(array, name)

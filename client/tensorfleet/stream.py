@@ -1,0 +1,400 @@
+"""The stream transport's framing: small headers and raw tensor bytes over one blocking socket.
+
+Used by the client to its master, and between tasks. A frame is a fixed header, then `meta` (whatever the kind of
+frame needs: packed numbers or a protobuf message), a descriptor per tensor, and the tensors' bytes one after
+the other. Small frames travel in one write; the bytes of large tensors go from the array to the socket and
+from the socket into a fresh array, never through another buffer.
+
+    header     kind u8, flags u8, tensors u16, head u32, a u64, b u64, payload u64      (little endian)
+    head       bytes of meta and descriptors; `a` and `b` mean what the kind says
+    descriptor dtype u8, rank u8, bytes u64, then rank times u64
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes, errors, tensor_util
+
+Array = np.ndarray[Any, Any]
+Value = Any  # np.ndarray | np.generic
+
+HEADER = struct.Struct("<BBHIQQQ")
+DESCRIPTOR = struct.Struct("<BBQ")
+MAGIC = b"tensorfleet-stream-1"
+SMALL = 16 * 1024  # payloads up to this size are copied into the header's write
+BUFFER = 64 * 1024
+MAX_HEAD = 1 << 30
+MAX_SEND_BUFFERS = 64
+
+_DIMS = [struct.Struct(f"<{rank}Q") for rank in range(33)]
+_EMPTY: Sequence[Value] = ()
+
+
+class Kind(IntEnum):
+    """What a frame says. Requests have an id in `a`, which the answer repeats."""
+
+    HELLO = 1  # meta: Hello; the first frame on a connection, from the side that opened it
+    CALL = 2  # a: request id, b: Method; meta: the request message
+    REPLY = 3  # a: request id; meta: the response message
+    ERROR = 4  # a: request id, b: status code; meta: the text
+    RUN = 5  # a: request id, b: callable; meta: session handle; tensors: the feeds
+    RESULT = 6  # a: request id or step; tensors: the fetches
+    RUN_GRAPH = 7  # a: step, b: graph handle; tensors: the fed values
+    PUSH = 8  # a: step, b: edge; one tensor, or none and flag DEAD
+    ABORT = 9  # a: step, b: status code; meta: the text
+    TRACED = 10  # a: request id or step; meta: RunMetadata or StepStats, before the RESULT of the same id
+
+
+class Method(IntEnum):
+    """The calls carried by CALL, with the messages of the gRPC method of the same name."""
+
+    CREATE_SESSION = 1
+    EXTEND_SESSION = 2
+    MAKE_CALLABLE = 3
+    RELEASE_CALLABLE = 4
+    RUN_STEP = 5
+    PARTIAL_RUN_SETUP = 6
+    CLOSE_SESSION = 7
+    LIST_DEVICES = 8
+    RESET = 9
+    GET_STATUS = 20
+    CREATE_WORKER_SESSION = 21
+    DELETE_WORKER_SESSION = 22
+    REGISTER_GRAPH = 23
+    DEREGISTER_GRAPH = 24
+    CLEANUP_ALL = 25
+
+
+DEAD = 1
+TRACE = 2
+
+
+class Frame:
+    """One received frame."""
+
+    __slots__ = ("a", "b", "flags", "kind", "meta", "tensors")
+
+    def __init__(self, kind: int, flags: int, a: int, b: int, meta: bytes, tensors: Sequence[Value]) -> None:
+        self.kind = kind
+        self.flags = flags
+        self.a = a
+        self.b = b
+        self.meta = meta
+        self.tensors = tensors
+
+
+def encode(
+    kind: int, a: int, b: int = 0, meta: bytes = b"", tensors: Sequence[Value] = _EMPTY, flags: int = 0
+) -> list[Any]:
+    """The buffers of a frame, in order. They alias the tensors: nobody may change those until they are sent."""
+    if not tensors:
+        return [HEADER.pack(kind, flags, 0, len(meta), a, b, 0) + meta]
+    head = bytearray(meta)
+    total = 0
+    payloads: list[Any] = []
+    for value in tensors:
+        dtype = dtypes.from_numpy(value.dtype)
+        shape = value.shape
+        if dtype is dtypes.string:
+            data: Any = tensor_util.string_bytes(value)
+            size = len(data)
+        elif not shape:
+            data = value.tobytes()
+            size = len(data)
+        else:
+            size = value.nbytes
+            if size <= SMALL:
+                data = value.tobytes()
+            else:
+                data = memoryview(np.ascontiguousarray(value).reshape(-1).view(np.uint8))
+        head += DESCRIPTOR.pack(dtype.enum, len(shape), size)
+        if shape:
+            head += _DIMS[len(shape)].pack(*shape)
+        payloads.append(data)
+        total += size
+    header = HEADER.pack(kind, flags, len(payloads), len(head), a, b, total)
+    if total <= SMALL:
+        return [b"".join((header, head, *payloads))]
+    return [header + head, *(p for p in payloads if len(p))]
+
+
+class Reader:
+    """Reads frames from a blocking socket."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._buffer = bytearray(BUFFER)
+        self._view = memoryview(self._buffer)
+        self._start = 0
+        self._end = 0
+
+    @property
+    def buffered(self) -> bool:
+        """Whether bytes of another frame have arrived already."""
+        return self._end > self._start
+
+    def read(self) -> Frame:
+        """The next frame.
+
+        Raises:
+            EOFError: the other side closed the connection.
+            OSError: the connection broke, or its timeout passed.
+            ValueError: what arrived is not a frame.
+        """
+        if self._end - self._start < HEADER.size:
+            self._fill(HEADER.size)
+        kind, flags, count, head_size, a, b, payload = HEADER.unpack_from(self._buffer, self._start)
+        self._start += HEADER.size
+        if head_size > MAX_HEAD:
+            raise ValueError(f"A frame's head of {head_size} bytes is over the limit of {MAX_HEAD}")
+        if not head_size:
+            return Frame(kind, flags, a, b, b"", _EMPTY)
+        head = self._bytes(head_size)
+        if not count:
+            return Frame(kind, flags, a, b, head, _EMPTY)
+        return self._tensors(kind, flags, count, head, a, b)
+
+    def _tensors(self, kind: int, flags: int, count: int, head: bytes, a: int, b: int) -> Frame:
+        # The descriptors stand behind meta, whose size is what they leave over: they are read from the start of
+        # the head in messages without meta, which are the frequent ones.
+        offset = 0
+        if flags & _HAS_META:
+            (meta_size,) = _META_SIZE.unpack_from(head, 0)
+            meta = head[_META_SIZE.size : _META_SIZE.size + meta_size]
+            offset = _META_SIZE.size + meta_size
+        else:
+            meta = b""
+        tensors: list[Value] = []
+        for _ in range(count):
+            enum, rank, size = DESCRIPTOR.unpack_from(head, offset)
+            offset += DESCRIPTOR.size
+            dims: tuple[int, ...] = ()
+            if rank:
+                dims = _DIMS[rank].unpack_from(head, offset)
+                offset += 8 * rank
+            tensors.append(self._tensor(enum, dims, size))
+        return Frame(kind, flags, a, b, meta, tensors)
+
+    def _tensor(self, enum: int, dims: tuple[int, ...], size: int) -> Value:
+        dtype = dtypes.from_enum(enum)
+        if dtype is dtypes.string:
+            return tensor_util.strings_from_bytes(self._bytes(size), prod(dims)).reshape(dims)
+        if dtype.np is None:
+            raise ValueError(f"A tensor of type {dtype.name} cannot travel between tasks")
+        array: Array
+        if size <= self._end - self._start:
+            start = self._start
+            self._start += size
+            array = np.frombuffer(bytearray(self._view[start : self._start]), dtype.np)
+            if not dims:
+                return array[0]
+        else:
+            raw = np.empty(size, np.uint8)
+            self._into(memoryview(raw))
+            array = raw.view(dtype.np)
+        return array.reshape(dims)
+
+    def _fill(self, size: int) -> None:
+        """Makes at least `size` bytes available in the buffer."""
+        have = self._end - self._start
+        if self._start:
+            self._view[:have] = self._view[self._start : self._end]
+            self._start, self._end = 0, have
+        while self._end < size:
+            received = self._sock.recv_into(self._view[self._end :])
+            if not received:
+                raise EOFError("connection closed")
+            self._end += received
+
+    def _bytes(self, size: int) -> bytes:
+        if size <= self._end - self._start:
+            start = self._start
+            self._start += size
+            return bytes(self._view[start : self._start])
+        raw = bytearray(size)
+        self._into(memoryview(raw))
+        return bytes(raw)
+
+    def _into(self, view: memoryview) -> None:
+        """Fills `view`: from the buffer first, then straight from the socket."""
+        have = min(self._end - self._start, len(view))
+        view[:have] = self._view[self._start : self._start + have]
+        self._start += have
+        view = view[have:]
+        while view:
+            received = self._sock.recv_into(view)
+            if not received:
+                raise EOFError("connection closed")
+            view = view[received:]
+
+
+_HAS_META = 128
+_META_SIZE = struct.Struct("<I")
+
+
+def encode_with_meta(
+    kind: int, a: int, b: int, meta: bytes, tensors: Sequence[Value], flags: int = 0
+) -> list[Any]:
+    """`encode` for frames that carry both a meta and tensors."""
+    if not tensors:
+        return encode(kind, a, b, meta, flags=flags)
+    return encode(kind, a, b, _META_SIZE.pack(len(meta)) + meta, tensors, flags | _HAS_META)
+
+
+class Connection:
+    """One socket with frames in both directions.
+
+    Sending never blocks the caller: what the socket does not take at once is left to a writer thread, in order.
+    Reading is done by one thread, which the owner provides.
+    """
+
+    def __init__(self, sock: socket.socket, name: str = "") -> None:
+        tune(sock)
+        self.sock = sock
+        self.name = name
+        self.reader = Reader(sock)
+        self._lock = threading.Lock()
+        self._queue: deque[list[Any]] = deque()
+        self._writable = threading.Condition(self._lock)
+        self._writer: threading.Thread | None = None
+        self._closed = False
+
+    def send(self, buffers: list[Any]) -> None:
+        """Sends a frame's buffers.
+
+        Raises:
+            OSError: the connection is closed or broken.
+        """
+        with self._lock:
+            if self._closed:
+                raise OSError("connection closed")
+            if self._queue:
+                self._queue.append(buffers)
+                return
+            rest = self._try(buffers)
+            if rest:
+                self._queue.append(rest)
+                if self._writer is None:
+                    self._writer = threading.Thread(target=self._write, name=f"write {self.name}", daemon=True)
+                    self._writer.start()
+                self._writable.notify()
+
+    def _try(self, buffers: list[Any]) -> list[Any]:
+        """Sends what the socket takes without waiting; what is left."""
+        sock = self.sock
+        try:
+            if len(buffers) == 1:
+                data = buffers[0]
+                sent = sock.send(data, socket.MSG_DONTWAIT)
+                return [] if sent == len(data) else [memoryview(data)[sent:]]
+            sent = sock.sendmsg(buffers[:MAX_SEND_BUFFERS], [], socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return buffers
+        return _after(buffers, sent)
+
+    def _write(self) -> None:
+        try:
+            while True:
+                with self._lock:
+                    while not self._queue and not self._closed:
+                        self._writable.wait()
+                    if self._closed:
+                        return
+                    buffers = self._queue[0]
+                while buffers:
+                    buffers = _after(buffers, self.sock.sendmsg(buffers[:MAX_SEND_BUFFERS]))
+                with self._lock:
+                    if self._closed:
+                        return
+                    self._queue.popleft()
+        except OSError:
+            self.close()  # the reading thread sees the end of the connection, and tells whom it concerns
+
+    def close(self) -> None:
+        """Ends the connection; the thread that reads it gets EOFError or OSError."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._queue.clear()
+            self._writable.notify()
+        try:
+            self.sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # not connected any more
+        self.sock.close()
+
+
+def _after(buffers: list[Any], sent: int) -> list[Any]:
+    """What is left of the buffers after so many bytes."""
+    for i, data in enumerate(buffers):
+        size = len(data)
+        if sent < size:
+            return [memoryview(data)[sent:] if sent else data, *buffers[i + 1 :]]
+        sent -= size
+    return []
+
+
+def tune(sock: socket.socket) -> None:
+    """Low latency, large windows, and a dead peer noticed within half a minute."""
+    sock.settimeout(None)
+    if sock.family in (socket.AF_INET, socket.AF_INET6):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+            if hasattr(socket, option):
+                sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
+    else:
+        for buffer in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            sock.setsockopt(socket.SOL_SOCKET, buffer, 4 << 20)
+
+
+def open_socket(addresses: Sequence[str], timeout: float) -> socket.socket:
+    """A connection to the first address that answers: `unix:@name` (this machine only), `tcp:host:port`.
+
+    Raises:
+        UnavailableError: none does; with the address and error of each.
+    """
+    failures = []
+    for address in addresses:
+        scheme, _, rest = address.partition(":")
+        try:
+            if scheme == "unix":
+                sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                try:
+                    sock.settimeout(timeout)
+                    sock.connect("\0" + rest[1:])
+                except OSError:
+                    sock.close()
+                    raise
+                return sock
+            host, _, port = rest.rpartition(":")
+            return socket.create_connection((host.strip("[]"), int(port)), timeout)
+        except OSError as e:
+            failures.append(f"{address}: {e}")
+    raise errors.UnavailableError(None, None, "failed to connect to all addresses; " + "; ".join(failures))
+
+
+def pack_error(error: errors.OpError) -> tuple[int, bytes]:
+    """The code and text of an error, for an ERROR or ABORT frame."""
+    return error.error_code, error.message.encode()
+
+
+def unpack_error(frame: Frame) -> errors.OpError:
+    """The error that an ERROR or ABORT frame carries."""
+    return errors.from_code(frame.b, frame.meta.decode("utf-8", "replace"))
+
+
+FrameHandler = Callable[[Frame], None]

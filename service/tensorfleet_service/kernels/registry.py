@@ -1,0 +1,110 @@
+"""The kernel table: from an op type to what computes it.
+
+A kernel is made in two steps. When a graph is registered, the *factory* of each node's op type is called once
+with the node, and looks at attributes and dtypes. What it returns is called at every step with the node's input
+values, and returns the output value (a tuple for several outputs, None for none).
+
+    @kernel("MatMul")
+    def matmul(node: KernelNode) -> Kernel: ...
+
+    expression("AddV2", "{0} + {1}", explain=broadcast_error)
+
+An expression is written into the code that the executor generates, which saves a call per op; it must be one
+that means the same on arrays and on NumPy scalars.
+
+Values are `np.ndarray` or, for rank 0, `np.generic` (or what `node.xp` has in their place); strings are object
+arrays of bytes, and a kernel may return plain `bytes` for a string of rank 0. Variables and other resources
+travel as the objects themselves. Kernels never change an input value, and may return one, or a view of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet import errors
+from tensorfleet.dtypes import DType
+
+if TYPE_CHECKING:
+    from tensorfleet_service.worker.resources import Resources
+
+Kernel = Callable[..., Any]
+Explain = Callable[..., "errors.OpError | None"]
+
+
+@dataclass(slots=True)
+class KernelNode:
+    """What a kernel factory sees of a node."""
+
+    name: str
+    op: str
+    attrs: dict[str, Any]
+    """All attributes of the op's definition, defaults filled in, in the forms of tensorfleet.attr_value."""
+    input_types: list[DType]
+    output_types: list[DType]
+    device: str
+    xp: ModuleType
+    """The array module of the device: numpy or cupy."""
+    resources: Resources
+    """Variables and other state of the task."""
+    graph_seed: int | None = None
+
+
+@dataclass(slots=True)
+class Expression:
+    """A Python expression over the inputs `{0}`, `{1}`, …; `names` are the other names in it."""
+
+    template: str
+    names: dict[str, Any] = field(default_factory=dict)
+    explain: Explain | None = None
+    """Called with the exception and the input values when the expression raises; gives the error to report."""
+
+
+Factory = Callable[[KernelNode], "Kernel | Expression"]
+
+_factories: dict[str, Factory] = {}
+
+
+def kernel(*op_types: str) -> Callable[[Factory], Factory]:
+    """Registers a kernel factory for op types."""
+
+    def register(factory: Factory) -> Factory:
+        for op_type in op_types:
+            if op_type in _factories:
+                raise ValueError(f"Op type {op_type} has two kernels")
+            _factories[op_type] = factory
+        return factory
+
+    return register
+
+
+def expression(op_type: str, template: str, explain: Explain | None = None, **names: Any) -> None:
+    """Registers an expression as the kernel of an op type, for all dtypes."""
+    made = Expression(template, names, explain)
+    kernel(op_type)(lambda node: made)
+
+
+def has_kernel(op_type: str) -> bool:
+    return op_type in _factories
+
+
+def registered() -> list[str]:
+    """The op types that have kernels, sorted."""
+    return sorted(_factories)
+
+
+def make_kernel(node: KernelNode) -> Kernel | Expression:
+    """The kernel of a node.
+
+    Raises:
+        UnimplementedError: the op type has no kernel.
+        InvalidArgumentError: attributes that the kernel cannot work with.
+    """
+    factory = _factories.get(node.op)
+    if factory is None:
+        raise errors.UnimplementedError(
+            None, None, f"Op type {node.op} has no kernel on {node.device}. docs/ops.md lists the ops that have one."
+        )
+    return factory(node)

@@ -88,7 +88,7 @@ class DType:
             raise KeyError(self.enum)
         if self.is_quantized:
             return self.np
-        return object if self.base is string else self.np.type
+        return object if self is string else self.np.type
 
     @property
     def as_datatype_enum(self) -> int:

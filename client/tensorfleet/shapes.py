@@ -96,7 +96,8 @@ class Dimension:
         return self._try_combine(add, other)
 
     def __radd__(self, other: Any) -> Dimension:
-        return self._try_combine(add, other)
+        total: Dimension = self + other
+        return total
 
     def __sub__(self, other: Any) -> Dimension:
         return self._try_combine(sub, other)
@@ -108,7 +109,8 @@ class Dimension:
         return self._try_combine(mul, other)
 
     def __rmul__(self, other: Any) -> Dimension:
-        return self._try_combine(mul, other)
+        product: Dimension = self * other
+        return product
 
     def __floordiv__(self, other: Any) -> Dimension:
         return self._try_combine(floordiv, other)
@@ -249,7 +251,6 @@ class TensorShape:
 
     def assert_is_compatible_with(self, other: Any) -> None:
         """Raises ValueError unless one tensor could have both shapes."""
-        other = as_shape(other)
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {other} are incompatible")
 

@@ -105,7 +105,11 @@ def convert(
     if _is_array_like(values):
         values = np.asarray(values)
     if isinstance(values, (np.ndarray, np.generic)):
-        array = values if wanted is None or wanted.np is None else values.astype(wanted.np, copy=False)
+        array = (
+            values
+            if wanted is None or wanted.np is None
+            else np.asarray(values).astype(wanted.np, copy=False)
+        )
         found = dtypes.from_numpy(array.dtype)
         if found is not dtypes.string and not array.dtype.isnative:
             array = array.astype(found.np)
@@ -171,7 +175,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _leaves(values: Any) -> Iterator[Any]:
-    if isinstance(values, (list, tuple)):
+    if isinstance(values, (list, tuple, range)):
         for inner in values:
             yield from _leaves(inner)
     else:
@@ -257,8 +261,7 @@ def _check_shape(
 def _as_bytes_array(values: Any, array: np.ndarray[Any, Any] | np.generic) -> np.ndarray[Any, Any]:
     """The elements as bytes. Those of Python values are taken as given, for numpy drops trailing NULs."""
     if isinstance(values, (np.ndarray, np.generic)):
-        items = [values] if isinstance(values, np.generic) else array.ravel().tolist()
-        encoded = [as_bytes(item) for item in items]
+        encoded = [as_bytes(item) for item in np.asarray(array).ravel().tolist()]
     elif array.size == 0:
         encoded = []
     else:

@@ -125,7 +125,7 @@ def test_shapes_can_be_made_from(source: object, expected: Dims) -> None:
 def test_shapes_cannot_be_made_from() -> None:
     with pytest.raises(TypeError, match="Dimension value must be integer or None"):
         TensorShape([1.5])
-    with pytest.raises(TypeError, match="^Failed to convert ''ab'' to a shape: ''a''could not be converted"):
+    with pytest.raises(TypeError, match=r"^Failed to convert ''ab'' to a shape: ''a''could not be converted"):
         TensorShape("ab")
     with pytest.raises(ValueError, match="Dimension -1 must be >= 0"):
         TensorShape([-1])

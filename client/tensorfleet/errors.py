@@ -68,7 +68,10 @@ class OpError(Exception):
 
     def __str__(self) -> str:
         definition = getattr(self.op, "definition", None)
-        return f"{self.message}\n{definition}" if definition else self.message
+        if not definition:
+            return self.message
+        device = getattr(self.op, "device", "")
+        return f"{self.message}\nDefined at {definition}" + (f", for {device}" if device else "")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self._without_graph())

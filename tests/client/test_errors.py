@@ -41,9 +41,9 @@ def test_unknown_codes() -> None:
 
 
 def test_an_error_names_the_line_that_made_its_operation() -> None:
-    op = SimpleNamespace(node_def="the node", definition="Defined at train.py:3 in main: `x = a / b`")
+    op = SimpleNamespace(node_def="the node", definition="train.py:3 in main: x = a / b", device="/job:ps")
     error = errors.from_code(errors.INVALID_ARGUMENT, "bad", op)
-    assert str(error) == "bad\nDefined at train.py:3 in main: `x = a / b`"
+    assert str(error) == "bad\nDefined at train.py:3 in main: x = a / b, for /job:ps"
     assert (error.op, error.node_def, error.message) == (op, "the node", "bad")
 
 
@@ -55,7 +55,7 @@ def test_operations_without_a_known_line_add_nothing() -> None:
 
 @pytest.mark.parametrize("code", CODES.values())
 def test_errors_can_be_pickled(code: int) -> None:
-    op = SimpleNamespace(node_def=b"node", definition="Defined at here", graph=lambda: None)
+    op = SimpleNamespace(node_def=b"node", definition="here", graph=lambda: None)
     error = errors.exception_type_from_error_code(code)(b"node", op, "bad", {"type": b"payload"})
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is type(error)

@@ -1,0 +1,38 @@
+"""Ops that only the runtime makes, when it cuts a graph into the parts that its devices run.
+
+`_Arg` and `_Retval` stand for the fed and the fetched tensors of a step, `_Send` and `_Recv` for a tensor on
+its way between two devices. The `_Host` forms are those of TensorFlow's own workers for tensors in host
+memory. A client's graph may not hold any of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tensorfleet.op_def import op
+from tensorfleet.shapes import Dims
+
+if TYPE_CHECKING:
+    from tensorfleet.operation import Operation
+
+INTERNAL_OPS = frozenset(("_Arg", "_Retval", "_Send", "_Recv", "_HostSend", "_HostRecv"))
+
+_EDGE = (
+    "tensor_name: string",
+    "send_device: string",
+    "send_device_incarnation: int",
+    "recv_device: string",
+    "client_terminated: bool = false",
+)
+
+
+def _unknown_shape(op: Operation) -> list[Dims]:
+    return [None] * len(op.outputs)
+
+
+op("_Arg() -> (output: T)", "T: type", "index: int >= 0", shape=_unknown_shape, stateful=True)
+op("_Retval(input: T) -> ()", "T: type", "index: int >= 0", shape=_unknown_shape, stateful=True)
+op("_Send(tensor: T) -> ()", "T: type", *_EDGE, shape=_unknown_shape, stateful=True)
+op("_HostSend(tensor: T) -> ()", "T: type", *_EDGE, shape=_unknown_shape, stateful=True)
+op("_Recv() -> (tensor: tensor_type)", "tensor_type: type", *_EDGE, shape=_unknown_shape, stateful=True)
+op("_HostRecv() -> (tensor: tensor_type)", "tensor_type: type", *_EDGE, shape=_unknown_shape, stateful=True)

@@ -1,0 +1,1 @@
+"""The modules that TensorFlow 1.x kept for its tutorials."""

@@ -1,7 +1,7 @@
 """Reads the MNIST database for training, with the interface of TensorFlow 1.x's tutorials.
 
-TensorFlow's module downloaded what was missing; this one never does. Without the database, train on the sample
-that is part of this package: `read_data_sets(None, validation_size=100)`.
+TensorFlow's module downloaded what was missing; this one never does. Without the database, train on the
+sample that is part of this package: `read_data_sets(None, validation_size=100)`.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class DataSet:
 
         Raises:
           TypeError: another dtype.
-          ValueError: the numbers of images and labels differ, or an image that is to be flattened has more than
-            one channel.
+          ValueError: the numbers of images and labels differ, or an image that is to be flattened has more
+            than one channel.
         """
         self._dtype = np.dtype(dtype)
         if self._dtype not in (np.uint8, np.float32):
@@ -172,8 +172,8 @@ def read_data_sets(
 
     Args:
       train_dir: the directory, with files as they are distributed or decompressed (without `.gz`). None: the
-        sample that is part of this package, whose 1,000 training images need a smaller validation_size than the
-        default.
+        sample that is part of this package, whose 1,000 training images need a smaller validation_size than
+        the default.
       fake_data: read nothing; see DataSet.
       one_hot: labels as rows of shape [10] instead of class numbers.
       dtype: float32 (pixels from 0 to 1) or uint8 (from 0 to 255).
@@ -243,6 +243,7 @@ def _find(directory: Path, name: str, source_url: str) -> Path:
         if candidate.is_file():
             return candidate
     raise FileNotFoundError(
-        f"{directory / name}: no such file, nor one without .gz. Nothing is downloaded: put the four MNIST files "
-        f"there (TensorFlow's tutorials got them from {source_url}), or give train_dir=None for the packaged sample"
+        f"{directory / name}: no such file, nor one without .gz. Nothing is downloaded: put the four MNIST "
+        f"files there (TensorFlow's tutorials got them from {source_url}), or give train_dir=None for the "
+        f"packaged sample"
     )

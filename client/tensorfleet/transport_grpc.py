@@ -1,0 +1,291 @@
+"""Plain gRPC: TensorFlow's MasterService, as its own servers and ours speak it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import grpc
+import numpy as np
+from google.protobuf.message import Message
+
+from tensorfleet import dtypes, errors, tensor_util
+from tensorfleet.proto import config_pb2, fleet_pb2, graph_pb2, master_pb2
+from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
+from tensorfleet.proto.named_tensor_pb2 import NamedTensorProto
+from tensorfleet.proto.tensor_pb2 import TensorProto
+from tensorfleet.shapes import to_proto as shape_proto
+from tensorfleet.transport import Transport, Value, connect_seconds
+
+_CHANNEL_OPTIONS = (
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    # A server that is being restarted is found again within a second, not within two minutes.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+)
+_CLOSE_SECONDS = 10.0
+_PROBE_SECONDS = 1.0
+
+_Response = TypeVar("_Response", bound=Message)
+
+
+class Channel:
+    """Calls to one server by gRPC; failures become `tf.errors`."""
+
+    def __init__(self, address: str, config: config_pb2.ConfigProto) -> None:
+        self.address = address
+        self._config = config
+        self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        self._methods: dict[str, Any] = {}
+        self._answered = False
+
+    def call(
+        self,
+        method: str,
+        request: Message,
+        response: type[_Response],
+        timeout: float | None = None,
+        wait: bool = False,
+    ) -> _Response:
+        """Calls `/tensorflow.MasterService/METHOD`, or any other method by its whole path."""
+        path = method if method.startswith("/") else f"/tensorflow.MasterService/{method}"
+        stub = self._methods.get(path)
+        if stub is None:
+            stub = self._methods[path] = self._channel.unary_unary(
+                path,
+                request_serializer=type(request).SerializeToString,
+                response_deserializer=response.FromString,
+            )
+        try:
+            result: _Response = stub(request, timeout=timeout, wait_for_ready=wait)
+        except grpc.RpcError as error:
+            raise self._converted(error) from None
+        return result
+
+    def _converted(self, error: grpc.RpcError) -> errors.OpError:
+        code, details = error.code().value[0], error.details() or ""
+        if code in (errors.UNAVAILABLE, errors.DEADLINE_EXCEEDED) and self.address not in details:
+            details = f"{details} (server {self.address})"
+        return errors.from_code(code, details)
+
+    def first_call(
+        self, method: str, request: Message, response: type[_Response], timeout: float | None = None
+    ) -> _Response:
+        """As `call`, waiting for a server that is not there yet; never for ever.
+
+        Raises:
+            UnavailableError: none within 30 seconds; DeadlineExceededError if the session has its own limit.
+        """
+        if self._answered:
+            return self.call(method, request, response, timeout)
+        limit = connect_seconds(self._config)
+        try:
+            result = self.call(method, request, response, timeout or limit, wait=True)
+        except errors.DeadlineExceededError as error:
+            raise self._absent(limit, error) from None
+        except errors.OpError as error:
+            # Any other status was sent by a server.
+            self._answered = not isinstance(error, errors.UnavailableError)
+            raise
+        self._answered = True
+        return result
+
+    def _absent(self, limit: float, error: errors.OpError) -> errors.OpError:
+        """The error for no answer, with the reason, which only a call that does not wait is told."""
+        last = error.message
+        try:
+            self.call(
+                "/tensorfleet.FleetService/GetEndpoint",
+                fleet_pb2.GetEndpointRequest(),
+                fleet_pb2.Endpoint,
+                _PROBE_SECONDS,
+            )
+        except errors.OpError as probe:
+            last = probe.message
+        kind = (
+            errors.DeadlineExceededError if self._config.operation_timeout_in_ms else errors.UnavailableError
+        )
+        return kind(None, None, f"No answer from {self.address} within {limit:g} s; last error: {last}")
+
+    def endpoint(self) -> fleet_pb2.Endpoint | None:
+        """Where the task's stream transport is; None for a server that knows no such thing."""
+        try:
+            return self.first_call(
+                "/tensorfleet.FleetService/GetEndpoint", fleet_pb2.GetEndpointRequest(), fleet_pb2.Endpoint
+            )
+        except errors.UnimplementedError:
+            return None
+
+    def reset(self, containers: list[str], device_filters: list[str]) -> None:
+        self.first_call(
+            "Reset",
+            master_pb2.ResetRequest(container=containers, device_filters=device_filters),
+            master_pb2.ResetResponse,
+        )
+
+    def close(self) -> None:
+        self._channel.close()
+
+
+class GrpcTransport(Transport):
+    """A session on a master that is reached by gRPC."""
+
+    def __init__(self, channel: Channel, target: str, config: config_pb2.ConfigProto) -> None:
+        self._channel = channel
+        self._target = target
+        self._timeout = config.operation_timeout_in_ms / 1000 or None
+        self._handle = ""
+        self._version = 0
+
+    def create(self, graph_def: graph_pb2.GraphDef, config: config_pb2.ConfigProto) -> None:
+        request = master_pb2.CreateSessionRequest(graph_def=graph_def, config=config, target=self._target)
+        response = self._channel.first_call(
+            "CreateSession", request, master_pb2.CreateSessionResponse, self._timeout
+        )
+        self._handle = response.session_handle
+        self._version = response.graph_version
+
+    def extend(self, graph_def: graph_pb2.GraphDef) -> None:
+        request = master_pb2.ExtendSessionRequest(
+            session_handle=self._handle, graph_def=graph_def, current_graph_version=self._version
+        )
+        response = self._channel.call(
+            "ExtendSession", request, master_pb2.ExtendSessionResponse, self._timeout
+        )
+        self._version = response.new_graph_version
+
+    def prepare(
+        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+    ) -> GrpcRunner:
+        return GrpcRunner(self, feeds, fetches, targets)
+
+    def partial_run_setup(
+        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+    ) -> str:
+        request = master_pb2.PartialRunSetupRequest(
+            session_handle=self._handle,
+            feed=feeds,
+            fetch=fetches,
+            target=targets,
+            request_id=new_request_id(),
+        )
+        response = self._channel.call(
+            "PartialRunSetup", request, master_pb2.PartialRunSetupResponse, self._timeout
+        )
+        return response.partial_run_handle
+
+    def partial_run(self, handle: str, feeds: dict[str, Value], fetches: tuple[str, ...]) -> Sequence[Value]:
+        request = master_pb2.RunStepRequest(
+            session_handle=self._handle,
+            feed=[NamedTensorProto(name=name, tensor=feed_proto(v)) for name, v in feeds.items()],
+            fetch=fetches,
+            partial_run_handle=handle,
+        )
+        return self.run_step(request, fetches, None, None)
+
+    def run_step(
+        self,
+        request: master_pb2.RunStepRequest,
+        fetches: tuple[str, ...],
+        metadata: config_pb2.RunMetadata | None,
+        timeout: float | None,
+    ) -> list[Value]:
+        """Sends a step; the fetches in order."""
+        request.session_handle = self._handle
+        request.store_errors_in_response_body = True
+        request.request_id = new_request_id()
+        response = self._channel.call(
+            "RunStep", request, master_pb2.RunStepResponse, timeout or self._timeout
+        )
+        if response.status_code:
+            raise errors.from_code(response.status_code, response.status_error_message)
+        if metadata is not None:
+            metadata.CopyFrom(response.metadata)
+        values = {named.name: named.tensor for named in response.tensor}
+        for name in fetches:
+            if name not in values:
+                raise errors.InternalError(
+                    None, None, f"The server {self._channel.address} left out the fetch {name}"
+                )
+        return [tensor_util.make_ndarray(values[name]) for name in fetches]
+
+    def list_devices(self) -> list[DeviceAttributes]:
+        response = self._channel.call(
+            "ListDevices",
+            master_pb2.ListDevicesRequest(session_handle=self._handle),
+            master_pb2.ListDevicesResponse,
+            self._timeout,
+        )
+        return [*response.local_device, *response.remote_device]
+
+    def close(self) -> None:
+        try:
+            if self._handle:
+                self._channel.call(
+                    "CloseSession",
+                    master_pb2.CloseSessionRequest(session_handle=self._handle),
+                    master_pb2.CloseSessionResponse,
+                    _CLOSE_SECONDS,
+                )
+        finally:
+            self._channel.close()
+
+
+class GrpcRunner:
+    """A run signature as a RunStepRequest that lacks only its values."""
+
+    def __init__(
+        self,
+        transport: GrpcTransport,
+        feeds: tuple[str, ...],
+        fetches: tuple[str, ...],
+        targets: tuple[str, ...],
+    ) -> None:
+        self._transport = transport
+        self._feeds = feeds
+        self._fetches = fetches
+        self._targets = targets
+
+    def __call__(self, feeds: Sequence[Value], timeout: float | None = None) -> Sequence[Value]:
+        return self._transport.run_step(self._request(feeds), self._fetches, None, timeout)
+
+    def traced(
+        self,
+        feeds: Sequence[Value],
+        options: config_pb2.RunOptions,
+        metadata: config_pb2.RunMetadata,
+        timeout: float | None = None,
+    ) -> Sequence[Value]:
+        request = self._request(feeds)
+        request.options.CopyFrom(options)
+        if options.timeout_in_ms:
+            timeout = options.timeout_in_ms / 1000
+        return self._transport.run_step(request, self._fetches, metadata, timeout)
+
+    def _request(self, feeds: Sequence[Value]) -> master_pb2.RunStepRequest:
+        request = master_pb2.RunStepRequest(fetch=self._fetches, target=self._targets)
+        request.options.SetInParent()
+        for name, value in zip(self._feeds, feeds, strict=True):
+            request.feed.add(name=name, tensor=feed_proto(value))
+        return request
+
+
+def feed_proto(value: Value) -> TensorProto:
+    """A fed value as a message: always raw bytes, strings too, as TensorFlow's client sends them."""
+    if value.dtype.hasobject:
+        array = np.asarray(value)
+        string: Any = dtypes.string.enum
+        return TensorProto(
+            dtype=string,
+            tensor_shape=shape_proto(array.shape),
+            tensor_content=tensor_util.string_bytes(array),
+        )
+    return tensor_util.to_proto(value)
+
+
+def new_request_id() -> int:
+    """Random and not 0: by it the master knows a repeated request."""
+    return random.getrandbits(63) or 1

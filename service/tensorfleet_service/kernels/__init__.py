@@ -4,6 +4,13 @@ from importlib import import_module
 
 # One line per family, sorted.
 _FAMILIES: tuple[str, ...] = (
+    "arithmetic",
+    "extrema",
+    "matmul",
+    "reduction",
+    "resource_variables",
+    "scan",
+    "state",
 )
 
 for _family in _FAMILIES:

@@ -1,0 +1,126 @@
+"""Kernels of `tensorfleet.ops.reduction`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes
+from tensorfleet_service.kernels.math_common import SMALL_FLOATS, invalid
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+
+
+def reduced_axes(indices: Any, rank: int) -> tuple[int, ...] | None:
+    """The axes that an array of axes names, as a tuple for NumPy; None if these are all axes.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range or named twice.
+    """
+    named = indices.tolist()
+    if not isinstance(named, list):
+        named = [named]
+    elif indices.ndim > 1:
+        named = indices.ravel().tolist()
+    axes = set()
+    for axis in named:
+        if not -rank <= axis < rank:
+            raise invalid(f"Invalid reduction dimension ({axis} for input with {rank} dimension(s)")
+        if axis % rank in axes:
+            raise invalid(f"Invalid reduction arguments: Axes contains duplicate dimension: {axis % rank}")
+        axes.add(axis % rank)
+    return None if len(axes) == rank else tuple(axes)
+
+
+def _reduction(node: KernelNode, reduce: Callable[..., Any]) -> Kernel:
+    """A kernel out of `reduce(array, axis, keepdims)`."""
+    keep = node.attrs["keep_dims"]
+
+    def kernel(x: Any, indices: Any) -> Any:
+        rank = x.ndim
+        axes = reduced_axes(indices, rank)
+        if axes == ():
+            # NumPy's scalars cannot be reduced by no axis.
+            return reduce(x.reshape(*x.shape, 1), rank, False)
+        return reduce(x, axes, keep)
+
+    return kernel
+
+
+def _reducer(xp: ModuleType, ufunc: str, method: str) -> Callable[..., Any]:
+    """`reduce(array, axis, dtype, keepdims)`: NumPy's ufuncs do it at once, CuPy's cannot all reduce."""
+    if xp is np:
+        at_once = getattr(np, ufunc).reduce
+        return lambda x, axis, dtype, keep: at_once(x, axis, dtype, None, keep)
+    if method in ("sum", "prod"):
+        return lambda x, axis, dtype, keep: getattr(x, method)(axis=axis, dtype=dtype, keepdims=keep)
+    return lambda x, axis, dtype, keep: getattr(x, method)(axis=axis, keepdims=keep)
+
+
+_UFUNCS = {
+    "Sum": ("add", "sum"),
+    "Prod": ("multiply", "prod"),
+    "Max": ("maximum", "max"),
+    "Min": ("minimum", "min"),
+    "All": ("logical_and", "all"),
+    "Any": ("logical_or", "any"),
+}
+
+
+@kernel("Sum", "Prod", "Max", "Min", "All", "Any")
+def _reduce(node: KernelNode) -> Kernel:
+    dtype = node.output_types[0]
+    target = dtype.np
+    reducer = _reducer(node.xp, *_UFUNCS[node.op])
+    if node.op in ("Sum", "Prod") and dtype in SMALL_FLOATS:
+        return _reduction(node, lambda x, axis, keep: reducer(x, axis, np.float32, keep).astype(target))
+    if node.op not in ("Max", "Min"):
+        return _reduction(node, lambda x, axis, keep: reducer(x, axis, target, keep))
+    identity = _least(dtype) if node.op == "Max" else _greatest(dtype)
+
+    def extreme(x: Any, axis: Any, keep: bool) -> Any:
+        if not x.size:  # the reduced axes may be the empty ones
+            axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+            padding = [(0, int(not size and i in axes)) for i, size in enumerate(x.shape)]
+            x = node.xp.pad(x, padding, constant_values=identity)
+        return reducer(x, axis, target, keep)
+
+    return _reduction(node, extreme)
+
+
+def _least(dtype: dtypes.DType) -> Any:
+    return dtype.as_numpy_dtype(-np.inf) if dtype.is_floating else dtype.min
+
+
+def _greatest(dtype: dtypes.DType) -> Any:
+    return dtype.as_numpy_dtype(np.inf) if dtype.is_floating else dtype.max
+
+
+@kernel("Mean", "EuclideanNorm")
+def _mean(node: KernelNode) -> Kernel:
+    xp = node.xp
+    dtype = node.output_types[0]
+    target = dtype.np
+    assert target is not None
+    wide = np.dtype(np.float32) if dtype in SMALL_FLOATS else target
+    sum_of = _reducer(xp, "add", "sum")
+
+    def mean(x: Any, axis: Any, keep: bool) -> Any:
+        total = sum_of(x, axis, wide, keep)
+        return (total / wide.type(x.size // max(total.size, 1))).astype(target, copy=False)
+
+    def integer_mean(x: Any, axis: Any, keep: bool) -> Any:
+        total = sum_of(x, axis, target, keep)
+        count = target.type(x.size // max(total.size, 1))
+        return total if not count else (total - xp.fmod(total, count)) // count
+
+    def euclidean_norm(x: Any, axis: Any, keep: bool) -> Any:
+        x = x.astype(wide, copy=False)
+        squares = (x * x.conj()) if dtype.is_complex else x * x
+        return xp.sqrt(sum_of(squares, axis, wide, keep)).astype(target, copy=False)
+
+    if node.op == "EuclideanNorm":
+        return _reduction(node, euclidean_norm)
+    return _reduction(node, integer_mean if dtype.is_integer else mean)

@@ -108,6 +108,8 @@ class Graph:
         op = Operation(self, opdef, name, inputs, controls, attrs, output_types, call_frames(skip_frames))
         if op.outputs:
             self._infer_shapes(op)
+        for key, value in state.attrs.items():
+            op.attrs.setdefault(key, value)
         if state.colocation:
             self._apply_colocation(op, state.colocation)
         if state.devices and not op._device:
@@ -263,6 +265,16 @@ class Graph:
             if other._device:
                 op._device = other._device
 
+    @contextlib.contextmanager
+    def _attr_scope(self, attrs: dict[str, Any]) -> Iterator[None]:
+        """Gives new operations further attributes, in the forms of tensorfleet.attr_value."""
+        state = self._scopes
+        old, state.attrs = state.attrs, {**state.attrs, **attrs}
+        try:
+            yield
+        finally:
+            state.attrs = old
+
     # Control dependencies
 
     @contextlib.contextmanager
@@ -280,9 +292,7 @@ class Graph:
                 elif hasattr(value, "_as_graph_element"):
                     element = value._as_graph_element()
                     ops.append(element if isinstance(element, Operation) else element.op)
-                elif isinstance(value, Tensor):
-                    ops.append(value.op)
-                elif hasattr(value, "values") and isinstance(getattr(value, "op", None), Operation):
+                elif isinstance(value, Tensor) or (hasattr(value, "values") and isinstance(getattr(value, "op", None), Operation)):
                     ops.append(value.op)
                 else:
                     element = self.as_graph_element(value)
@@ -525,10 +535,11 @@ class _Controller:
 class _ScopeState:
     """The scopes in force: each is replaced, never changed in place."""
 
-    __slots__ = ("colocation", "container", "control_flow", "controls", "devices", "name")
+    __slots__ = ("attrs", "colocation", "container", "control_flow", "controls", "devices", "name")
 
     def __init__(self) -> None:
         self.name = ""
+        self.attrs: dict[str, Any] = {}
         self.devices: tuple[DeviceFunction | None, ...] = ()
         self.colocation: tuple[Operation, ...] = ()
         self.controls: tuple[_Controller, ...] = ()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections import namedtuple
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -49,8 +51,24 @@ def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) 
         raise TypeError(f"Op {op_type} takes {len(opdef.inputs)} inputs, got {len(inputs)}")
     tensors = _convert_inputs(graph, opdef, node_name, inputs, values)
     final = _complete(opdef, node_name, values)
-    op = graph.add_operation(opdef, node_name, tensors, final, opdef.output_types(final), 1)
+    with _NO_SCOPE if opdef.simple else _with_references(graph, opdef, tensors, final):
+        op = graph.add_operation(opdef, node_name, tensors, final, opdef.output_types(final), 1)
     return _result(op)
+
+
+_NO_SCOPE = contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _with_references(
+    graph: Graph, opdef: OpDef, tensors: tuple[Tensor, ...], attrs: dict[str, Any]
+) -> Iterator[None]:
+    """Places a new operation with the references that it takes: what changes in place stays where it is."""
+    with contextlib.ExitStack() as scopes:
+        for tensor, dtype in zip(tensors, opdef.input_types(attrs), strict=True):
+            if dtype.is_ref:
+                scopes.enter_context(graph.colocate_with(tensor.op))
+        yield
 
 
 def create_operation(
@@ -325,7 +343,7 @@ def _result(op: Operation) -> Any:
 
 @functools.cache
 def _output_tuple(op_type: str) -> Any:
-    return namedtuple(op_type, [arg.name for arg in lookup_op(op_type).outputs])  # noqa: PYI024
+    return namedtuple(op_type, [arg.name for arg in lookup_op(op_type).outputs])
 
 
 __all__ = ["apply_op", "arg_types", "create_operation"]

@@ -1,0 +1,150 @@
+"""Scatter: writing slices of an array at positions that a tensor of indices names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.dims import format_dims
+
+Scatter = Callable[[Any, Any, Any], None]
+"""(array to change, indices, updates)"""
+
+
+def scatter_function(op_type: str, xp: ModuleType) -> Scatter:
+    """What a Scatter op type does to an array: by `ScatterAdd`, `ResourceScatterNdUpdate`, …"""
+    is_resource = op_type.startswith("Resource")
+    kind = op_type.removeprefix("Resource").removeprefix("Scatter")
+    is_nd = kind.startswith("Nd")
+    combine = _combine(kind.removeprefix("Nd"), xp)
+    if is_nd:
+
+        def scatter_nd(array: Any, indices: Any, updates: Any) -> None:
+            _check_nd_shapes(array.shape, indices.shape, updates.shape)
+            check_nd_indices(indices, array.shape, "does not index into shape {shape}")
+            combine(array, nd_index(indices), updates)
+
+        return scatter_nd
+
+    def scatter(array: Any, indices: Any, updates: Any) -> None:
+        if updates.ndim and updates.shape != indices.shape + array.shape[1:]:
+            raise _wrong_shapes(array, indices, updates, is_resource)
+        check_indices(indices, array.shape[0])
+        combine(array, indices, updates)
+
+    return scatter
+
+
+def _combine(kind: str, xp: ModuleType) -> Scatter:
+    """How updates join what is there; each of several updates to one position counts, in their order."""
+    if kind == "Update":
+        return _set
+    if kind == "Div":
+        return _divide
+    ufunc = {
+        "Add": xp.add,
+        "Sub": xp.subtract,
+        "Mul": xp.multiply,
+        "Min": xp.minimum,
+        "Max": xp.maximum,
+    }[kind]
+    return lambda array, index, updates: ufunc.at(array, index, updates)
+
+
+def _set(array: Any, index: Any, updates: Any) -> None:
+    array[index] = updates
+
+
+def _divide(array: Any, index: Any, updates: Any) -> None:
+    if array.dtype.kind not in "iu":
+        np.true_divide.at(array, index, updates)
+        return
+    # Integers are divided as in C, toward zero, and NumPy has no ufunc that does.
+    columns = [np.ravel(i) for i in (index if isinstance(index, tuple) else (index,))]
+    positions = list(zip(*columns, strict=True))
+    spread = (
+        np.broadcast_to(updates, (len(positions), *array.shape[len(columns) :]))
+        if not updates.ndim
+        else (updates.reshape(len(positions), *array.shape[len(columns) :]))
+    )
+    for position, update in zip(positions, spread, strict=True):
+        current = array[position]
+        quotient = np.abs(current) // np.abs(update)
+        array[position] = np.where((current < 0) != (update < 0), -quotient, quotient)
+
+
+def nd_index(indices: Any) -> tuple[Any, ...]:
+    """The index tuple of a tensor whose last dimension spells positions."""
+    return tuple(indices[..., i] for i in range(indices.shape[-1]))
+
+
+def check_indices(indices: Any, size: int) -> None:
+    """Raises InvalidArgumentError for an index outside of [0, size), in TensorFlow's words."""
+    if not indices.size or (indices.min() >= 0 and indices.max() < size):
+        return
+    bad = (indices < 0) | (indices >= size)
+    where = np.unravel_index(int(bad.argmax()), indices.shape) if indices.ndim else ()
+    raise errors.InvalidArgumentError(
+        None, None, f"indices{_position(where)} = {int(indices[where])} is not in [0, {size})"
+    )
+
+
+def check_nd_indices(indices: Any, dims: tuple[int, ...], text: str) -> None:
+    """As `check_indices` for positions; `text` says the rest of the message, with the array's `{shape}`."""
+    flat = indices.reshape(-1, indices.shape[-1])
+    bad = None
+    for axis in range(flat.shape[1]):
+        column = flat[:, axis]
+        outside = (column < 0) | (column >= dims[axis])
+        bad = outside if bad is None else bad | outside
+    if bad is None or not bad.any():
+        return
+    row = int(bad.argmax())
+    where = np.unravel_index(row, indices.shape[:-1])
+    position = ",".join(str(int(i)) for i in flat[row])
+    raise errors.InvalidArgumentError(
+        None, None, f"indices{_position(where)} = [{position}] {text.format(shape=format_dims(dims))}"
+    )
+
+
+def _position(where: Any) -> str:
+    return f"[{','.join(str(int(i)) for i in where)}]" if len(where) else ""
+
+
+def _wrong_shapes(array: Any, indices: Any, updates: Any, is_resource: bool) -> errors.OpError:
+    if is_resource and updates.shape[: indices.ndim] != indices.shape:
+        text = (
+            f"The shape of indices ({format_dims(indices.shape)}) must be a prefix of the shape of updates "
+            f"({format_dims(updates.shape)})"
+        )
+    else:
+        text = (
+            "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
+            f"updates.shape {format_dims(updates.shape)}, indices.shape {format_dims(indices.shape)}, params.shape "
+            f"{format_dims(array.shape)}"
+        )
+    return errors.InvalidArgumentError(None, None, text)
+
+
+def _check_nd_shapes(params: tuple[int, ...], indices: tuple[int, ...], updates: tuple[int, ...]) -> None:
+    """Raises InvalidArgumentError unless updates have one slice of `params` for each position."""
+    depth, lead = indices[-1], len(indices) - 1
+    if depth <= len(params) and updates == indices[:-1] + params[depth:]:
+        return
+    if updates[:lead] != indices[:-1]:
+        axis = next((i for i, (a, b) in enumerate(zip(indices[:-1], updates, strict=False)) if a != b), 0)
+        sizes = [f" = {dims[axis]}" if axis < len(dims) else "" for dims in (indices, updates)]
+        text = (
+            f"Dimensions [{axis},{axis + 1}) of indices[shape={format_dims(indices)}]{sizes[0]} must match "
+            f"dimensions [{axis},{axis + 1}) of updates[shape={format_dims(updates)}]{sizes[1]}"
+        )
+    else:
+        text = (
+            f"Dimensions [{depth},{len(params)}) of input[shape={format_dims(params)}] must match dimensions "
+            f"[{lead},{len(updates)}) of updates[shape={format_dims(updates)}]"
+        )
+    raise errors.InvalidArgumentError(None, None, text)

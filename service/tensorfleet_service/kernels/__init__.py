@@ -5,11 +5,20 @@ from importlib import import_module
 # One line per family, sorted.
 _FAMILIES: tuple[str, ...] = (
     "arithmetic",
+    "casting",
+    "comparison",
+    "complex_numbers",
+    "constants",
+    "elementwise",
     "extrema",
+    "identity",
+    "joining",
     "matmul",
     "reduction",
     "resource_variables",
     "scan",
+    "shaping",
+    "slicing",
     "state",
 )
 

@@ -1,0 +1,172 @@
+"""Shapes: Shape, Size, Rank, Reshape, ExpandDims, Squeeze, broadcasting."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import array_kernel, check_vector, invalid, results, shape_text
+
+
+@array_kernel("Shape")
+def shape(node: KernelNode) -> Kernel:
+    dtype = node.output_types[0].np
+    return lambda x: np.array(x.shape, dtype)
+
+
+@array_kernel("ShapeN")
+def shape_n(node: KernelNode) -> Kernel:
+    dtype = node.output_types[0].np
+    return lambda *values: results([np.array(x.shape, dtype) for x in values])
+
+
+@array_kernel("Size")
+def size(node: KernelNode) -> Kernel:
+    scalar = np.int64 if node.output_types[0].size == 8 else np.int32
+    return lambda x: scalar(x.size)
+
+
+@array_kernel("Rank")
+def rank(node: KernelNode) -> Kernel:
+    return lambda x: np.int32(x.ndim)
+
+
+@array_kernel("Reshape")
+def reshape(node: KernelNode) -> Kernel:
+    def run(x: Any, shape: Any) -> Any:
+        wanted = shape.tolist()
+        try:
+            return x.reshape(wanted)
+        except (ValueError, TypeError, AttributeError):
+            result = _reshape_empty(x, shape)
+            if result is None:
+                raise _reshape_error(x, shape) from None
+            return result
+
+    return run
+
+
+def _reshape_empty(x: Any, shape: Any) -> Any:
+    """Of no elements: NumPy cannot tell the size that -1 stands for, TensorFlow takes 0."""
+    wanted = shape.tolist()
+    if x.size or shape.ndim != 1 or wanted.count(-1) != 1 or min(wanted) < -1 or 0 not in wanted:
+        return None
+    return x.reshape([0 if d == -1 else d for d in wanted])
+
+
+def _reshape_error(x: Any, shape: Any) -> Exception:
+    if shape.ndim != 1:
+        return invalid(f"sizes input must be 1-D, not {shape_text(shape.shape)}")
+    wanted = shape.tolist()
+    unknown = [i for i, d in enumerate(wanted) if d == -1]
+    if len(unknown) > 1:
+        return invalid(f"Only one input size may be -1, not both {unknown[0]} and {unknown[1]}")
+    for i, d in enumerate(wanted):
+        if d < -1:
+            return invalid(f"Size {i} must be non-negative, not {d}")
+    if unknown:
+        known = math.prod(d for d in wanted if d != -1)
+        return invalid(
+            f"Input to reshape is a tensor with {x.size} values, but the requested shape requires a multiple "
+            f"of {known}"
+        )
+    return invalid(
+        f"Input to reshape is a tensor with {x.size} values, but the requested shape has {math.prod(wanted)}"
+    )
+
+
+@array_kernel("ExpandDims")
+def expand_dims(node: KernelNode) -> Kernel:
+    def run(x: Any, dim: Any) -> Any:
+        if dim.size != 1:
+            raise invalid("'dim' must be a tensor with a single value")
+        axis, rank = int(dim.reshape(())), x.ndim
+        if not -rank - 1 <= axis <= rank:
+            raise invalid(f"Tried to expand dim index {axis} for tensor with {rank} dimensions.")
+        axis += rank + 1 if axis < 0 else 0
+        return x.reshape((*x.shape[:axis], 1, *x.shape[axis:]))
+
+    return run
+
+
+@array_kernel("Squeeze")
+def squeeze(node: KernelNode) -> Kernel:
+    axes = node.attrs["squeeze_dims"]
+
+    def all_ones(x: Any) -> Any:
+        return x.reshape([d for d in x.shape if d != 1])
+
+    def some(x: Any) -> Any:
+        rank = x.ndim
+        for axis in axes:
+            if not -rank <= axis < rank:
+                raise invalid(f"Tried to squeeze dim index {axis} for tensor with {rank} dimensions.")
+            if x.shape[axis] != 1:
+                raise invalid(
+                    f"Can not squeeze dim[{axis % rank}], expected a dimension of 1, got {x.shape[axis]}"
+                )
+        dropped = {axis % rank for axis in axes}
+        return x.reshape([d for axis, d in enumerate(x.shape) if axis not in dropped])
+
+    return some if axes else all_ones
+
+
+@array_kernel("BroadcastTo")
+def broadcast_to(node: KernelNode) -> Kernel:
+    xp = node.xp
+
+    def run(x: Any, shape: Any) -> Any:
+        try:
+            return xp.broadcast_to(x, shape.tolist())
+        except ValueError:
+            raise invalid(
+                f"Incompatible shapes: {shape_text(x.shape)} vs. {shape_text(shape.tolist())}"
+            ) from None
+
+    return run
+
+
+@kernel("BroadcastArgs")
+def broadcast_args(node: KernelNode) -> Kernel:
+    dtype = node.output_types[0].np
+
+    def run(a: Any, b: Any) -> Any:
+        check_vector(a, "In[0]")
+        check_vector(b, "In[1]")
+        try:
+            return np.array(np.broadcast_shapes(a.tolist(), b.tolist()), dtype)
+        except ValueError:
+            raise _incompatible(a, b) from None
+
+    return run
+
+
+@kernel("BroadcastGradientArgs")
+def broadcast_gradient_args(node: KernelNode) -> Kernel:
+    """The axes along which each operand's gradient is summed: those that broadcasting repeated it along."""
+    dtype = node.output_types[0].np
+
+    def run(a: Any, b: Any) -> Any:
+        first, second = a.tolist(), b.tolist()
+        if first == second:
+            # Sums along dimensions of size 1 change nothing, but TensorFlow lists them.
+            return empty, empty
+        rank = max(len(first), len(second))
+        first = [1] * (rank - len(first)) + first
+        second = [1] * (rank - len(second)) + second
+        if any(x != y and 1 not in (x, y) for x, y in zip(first, second, strict=True)):
+            raise _incompatible(a, b)
+        return (
+            np.array([i for i, d in enumerate(first) if d == 1], dtype),
+            np.array([i for i, d in enumerate(second) if d == 1], dtype),
+        )
+
+    empty = np.array([], dtype)
+    return run
+
+
+def _incompatible(a: Any, b: Any) -> Exception:
+    return invalid(f"Incompatible shapes: {shape_text(a.tolist())} vs. {shape_text(b.tolist())}")

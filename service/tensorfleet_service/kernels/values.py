@@ -1,0 +1,73 @@
+"""What kernels of many families do with their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes, errors
+from tensorfleet.dims import format_dims
+from tensorfleet_service.kernels.registry import Factory, Kernel, KernelNode, kernel
+
+
+def invalid(text: str) -> errors.InvalidArgumentError:
+    """The error for a value that an op cannot take."""
+    return errors.InvalidArgumentError(None, None, text)
+
+
+def array_kernel(*op_types: str) -> Any:
+    """As `kernel`, for kernels that treat strings as any other values: they see arrays, never plain bytes."""
+
+    def register(factory: Factory) -> Factory:
+        def make(node: KernelNode) -> Any:
+            made = factory(node)
+            if dtypes.string not in [t.base for t in node.input_types] or not callable(made):
+                return made
+            return _with_string_arrays(made)
+
+        kernel(*op_types)(make)
+        return factory
+
+    return register
+
+
+def _with_string_arrays(made: Kernel) -> Kernel:
+    def run(*inputs: Any) -> Any:
+        return made(*(string_array(v) if isinstance(v, bytes) else v for v in inputs))
+
+    return run
+
+
+def string_array(value: Any) -> np.ndarray[Any, Any]:
+    """A string value as an object array of bytes, of rank 0 for plain bytes."""
+    return np.asarray(value, object)
+
+
+def results(values: Sequence[Any]) -> Any:
+    """The outputs of a list argument in the form that a kernel returns."""
+    return values[0] if len(values) == 1 else tuple(values) or None
+
+
+def ints(value: Any) -> list[int]:
+    """The elements of a small integer tensor of rank 0 or 1."""
+    listed = value.tolist()
+    return listed if isinstance(listed, list) else [listed]
+
+
+def array_module(xp: ModuleType, value: Any) -> ModuleType:
+    """NumPy for a value in host memory, such as a shape, else the device's own module."""
+    return np if xp is np or isinstance(value, (np.ndarray, np.generic)) else xp
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """A shape as TensorFlow's messages write it: "[2,3]"."""
+    return format_dims(tuple(shape))
+
+
+def check_vector(value: Any, name: str) -> None:
+    """Raises InvalidArgumentError where a shape argument is not a vector."""
+    if value.ndim != 1:
+        raise invalid(f"{name} must be a vector, got shape {shape_text(value.shape)}")

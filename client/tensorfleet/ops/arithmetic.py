@@ -272,11 +272,11 @@ def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def xlog1py(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x · log(1 + y), and 0 where x is 0 (`tf.math.xlog1py`)."""
-    with get_default_graph().name_scope(name or "xlog1py") as scope:
-        return apply_one("Xlog1py", x, y, name=scope)
+    with get_default_graph().name_scope(name or "xlog1py"):
+        return apply_one("Xlog1py", x, y)
 
 
 def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, and 0 where x is 0 (`tf.math.xdivy`)."""
-    with get_default_graph().name_scope(name or "xdivy") as scope:
-        return apply_one("Xdivy", x, y, name=scope)
+    with get_default_graph().name_scope(name or "xdivy"):
+        return apply_one("Xdivy", x, y)

@@ -11,7 +11,7 @@ from tensorfleet import dtypes
 from tensorfleet.graph import get_default_graph
 from tensorfleet.op_def import op
 from tensorfleet.operation import Operation
-from tensorfleet.ops.convert import convert_to_tensor
+from tensorfleet.ops.convert import constant_node, convert_to_tensor
 from tensorfleet.ops.math_common import ORDERED, QUANTIZED, apply_one
 from tensorfleet.shapes import Dims
 from tensorfleet.static_value import static_value
@@ -94,7 +94,7 @@ def _axes(x: Tensor, axis: Any) -> Any:
     if axis is not None:
         return axis
     if x.ndim is not None:
-        return np.arange(x.ndim, dtype=np.int32)
+        return constant_node(np.arange(x.ndim, dtype=np.int32), "Const")
     return apply_one("Range", 0, apply_one("Rank", x), 1)
 
 

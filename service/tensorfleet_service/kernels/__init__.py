@@ -4,6 +4,8 @@ from importlib import import_module
 
 # One line per family, sorted.
 _FAMILIES: tuple[str, ...] = (
+    "activation",
+    "add_n",
     "arithmetic",
     "casting",
     "comparison",

@@ -1,0 +1,73 @@
+"""Error and gamma functions, element by element."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tensorfleet.graph import get_default_graph
+from tensorfleet.op_def import op
+from tensorfleet.ops.convert import convert_to_tensor
+from tensorfleet.ops.math_common import FLOATS, apply_one, broadcast_inputs
+from tensorfleet.ops.shape_rules import unchanged
+from tensorfleet.tensor import Tensor
+
+__all__ = ["digamma", "erf", "erfc", "igamma", "igammac", "lgamma"]
+NAMESPACES = {
+    "math": ["digamma", "erf", "erfc", "erfcinv", "erfinv", "igamma", "igammac", "lgamma", "ndtri"],
+}
+
+for _name in ("Erf", "Erfc", "Erfinv", "Ndtri", "Lgamma", "Digamma"):
+    op(f"{_name}(x: T) -> (y: T)", f"T: {{{FLOATS}}}", shape=unchanged)
+for _name in ("Igamma", "Igammac"):
+    op(f"{_name}(a: T, x: T) -> (z: T)", f"T: {{{FLOATS}}}", shape=broadcast_inputs)
+
+
+def erf(x: Any, name: str | None = None) -> Tensor:
+    """The error function (`tf.erf`)."""
+    return apply_one("Erf", x, name=name)
+
+
+def erfc(x: Any, name: str | None = None) -> Tensor:
+    """1 - erf(x), exact for large x (`tf.erfc`)."""
+    return apply_one("Erfc", x, name=name)
+
+
+def lgamma(x: Any, name: str | None = None) -> Tensor:
+    """log(|Γ(x)|) (`tf.lgamma`)."""
+    return apply_one("Lgamma", x, name=name)
+
+
+def digamma(x: Any, name: str | None = None) -> Tensor:
+    """The derivative of lgamma (`tf.digamma`)."""
+    return apply_one("Digamma", x, name=name)
+
+
+def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """The lower incomplete gamma function, divided by Γ(a) (`tf.igamma`)."""
+    return apply_one("Igamma", a, x, name=name)
+
+
+def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """The upper incomplete gamma function, divided by Γ(a) (`tf.igammac`)."""
+    return apply_one("Igammac", a, x, name=name)
+
+
+def erfinv(x: Any, name: str | None = None) -> Tensor:
+    """The inverse of the error function (`tf.math.erfinv`)."""
+    with get_default_graph().name_scope(name or "erfinv"):
+        return apply_one("Erfinv", x)
+
+
+def ndtri(x: Any, name: str | None = None) -> Tensor:
+    """The quantile of the standard normal distribution at probability x (`tf.math.ndtri`)."""
+    with get_default_graph().name_scope(name or "ndtri"):
+        return apply_one("Ndtri", x)
+
+
+def erfcinv(x: Any, name: str | None = None) -> Tensor:
+    """The inverse of erfc (`tf.math.erfcinv`)."""
+    with get_default_graph().name_scope(name or "erfcinv"):
+        x = convert_to_tensor(x, name="start")
+        quantile = ndtri(apply_one("Mul", x, 0.5))
+        return apply_one("Mul", apply_one("Neg", quantile), math.sqrt(0.5))

@@ -1,0 +1,77 @@
+"""Kernels of `tensorfleet.ops.elementwise`: functions of one input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet_service.kernels.math_common import SMALL_FLOATS, through_float32, unary
+from tensorfleet_service.kernels.registry import Expression, KernelNode, expression, kernel
+
+_UFUNCS = {
+    "Sign": "sign",
+    "Square": "square",
+    "Sqrt": "sqrt",
+    "Exp": "exp",
+    "Expm1": "expm1",
+    "Log": "log",
+    "Log1p": "log1p",
+    "Sin": "sin",
+    "Cos": "cos",
+    "Tan": "tan",
+    "Asin": "arcsin",
+    "Acos": "arccos",
+    "Atan": "arctan",
+    "Sinh": "sinh",
+    "Cosh": "cosh",
+    "Tanh": "tanh",
+    "Asinh": "arcsinh",
+    "Acosh": "arccosh",
+    "Atanh": "arctanh",
+    "Ceil": "ceil",
+    "Floor": "floor",
+    "Rint": "rint",
+    "IsNan": "isnan",
+    "IsInf": "isinf",
+    "IsFinite": "isfinite",
+    "Reciprocal": "reciprocal",
+    "Inv": "reciprocal",
+}
+
+expression("Neg", "-{0}")
+expression("Abs", "abs({0})")
+
+
+@kernel(*_UFUNCS)
+def _ufunc(node: KernelNode) -> Expression:
+    return unary(getattr(node.xp, _UFUNCS[node.op]))
+
+
+@kernel("Round")
+def _round(node: KernelNode) -> Expression:
+    return Expression("{0}") if node.input_types[0].is_integer else unary(node.xp.rint)
+
+
+@kernel("Rsqrt")
+def _rsqrt(node: KernelNode) -> Expression:
+    xp = node.xp
+
+    def rsqrt(x: Any) -> Any:
+        return xp.reciprocal(xp.sqrt(x))
+
+    return unary(through_float32(rsqrt, node.input_types[0]))
+
+
+@kernel("Sigmoid")
+def _sigmoid(node: KernelNode) -> Expression:
+    xp = node.xp
+    dtype = node.input_types[0]
+    if dtype.is_complex:
+        return Expression("1 / (1 + exp(-{0}))", {"exp": xp.exp})
+    if dtype not in SMALL_FLOATS:
+        # Where e⁻ˣ overflows, the quotient is 0, as it should be.
+        return Expression("reciprocal(exp(-{0}) + 1)", {"exp": xp.exp, "reciprocal": xp.reciprocal})
+
+    def sigmoid(x: Any) -> Any:
+        return xp.reciprocal(xp.exp(-x) + 1)
+
+    return unary(through_float32(sigmoid, dtype))

@@ -1,0 +1,281 @@
+"""The stream transport of a session: small headers and raw tensors over sockets of our own.
+
+A thread that calls takes an idle connection (or opens one), sends its request, waits for the answer on that very
+socket, and puts the connection back: no hand-off between threads on the way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from google.protobuf.message import Message
+
+from tensorfleet import errors
+from tensorfleet.proto import config_pb2, device_attributes_pb2, fleet_pb2, graph_pb2, master_pb2
+from tensorfleet.stream import (
+    MAGIC,
+    Frame,
+    Kind,
+    Method,
+    Reader,
+    encode,
+    encode_with_meta,
+    open_socket,
+    tune,
+    unpack_error,
+)
+from tensorfleet.transport import Transport, Value, connect_seconds
+
+CONNECT_SECONDS = 10.0
+CLOSE_SECONDS = 10.0
+GRACE_SECONDS = 5.0  # beyond a step's own timeout, which the server watches
+_MAX_BUFFERS = 64
+
+_Response = TypeVar("_Response", bound=Message)
+
+
+class _Connection:
+    """A socket to the master with one call at a time."""
+
+    def __init__(self, endpoint: fleet_pb2.Endpoint) -> None:
+        self.sock = open_socket(endpoint.stream_address, CONNECT_SECONDS)
+        tune(self.sock)
+        self.sock.settimeout(CONNECT_SECONDS)
+        self.reader = Reader(self.sock)
+        self.send(encode(Kind.HELLO, 0, 0, MAGIC + json.dumps({"client": "tensorfleet"}).encode()))
+        frame = self.reader.read()
+        if frame.kind == Kind.ERROR:
+            raise unpack_error(frame)
+        self.incarnation = int(json.loads(frame.meta[len(MAGIC) :])["incarnation"])
+        self.sock.settimeout(None)
+
+    def send(self, buffers: list[bytes]) -> None:
+        if len(buffers) == 1:
+            self.sock.sendall(buffers[0])
+            return
+        total = sum(map(len, buffers))
+        sent = self.sock.sendmsg(buffers[:_MAX_BUFFERS])
+        if sent < total:
+            for data in buffers:
+                if sent >= len(data):
+                    sent -= len(data)
+                else:
+                    self.sock.sendall(memoryview(data)[sent:] if sent else data)
+                    sent = 0
+
+
+class StreamTransport(Transport):
+    """A session on a master that is reached by its stream endpoint."""
+
+    def __init__(self, endpoint: fleet_pb2.Endpoint, target: str, config: config_pb2.ConfigProto) -> None:
+        self._endpoint = endpoint
+        self._target = target
+        self._timeout: float | None = config.operation_timeout_in_ms / 1000 or None
+        self._connect_seconds = connect_seconds(config)
+        self._idle: list[_Connection] = []
+        self._ids = itertools.count(1)
+        self._handle = ""
+        self._version = 0
+        self._closed = False
+        self._lock = threading.Lock()
+
+    # Calls
+
+    def create(self, graph_def: graph_pb2.GraphDef, config: config_pb2.ConfigProto) -> None:
+        response = self._call(
+            Method.CREATE_SESSION,
+            master_pb2.CreateSessionRequest(graph_def=graph_def, config=config, target=self._target),
+            master_pb2.CreateSessionResponse,
+            # The server waits this long for the other tasks, and then says which are missing.
+            self._connect_seconds + GRACE_SECONDS,
+        )
+        self._handle = response.session_handle
+        self._version = response.graph_version
+
+    def extend(self, graph_def: graph_pb2.GraphDef) -> None:
+        response = self._call(
+            Method.EXTEND_SESSION,
+            master_pb2.ExtendSessionRequest(
+                session_handle=self._handle, graph_def=graph_def, current_graph_version=self._version
+            ),
+            master_pb2.ExtendSessionResponse,
+        )
+        self._version = response.new_graph_version
+
+    def prepare(
+        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+    ) -> StreamRunner:
+        response = self._call(
+            Method.MAKE_CALLABLE,
+            master_pb2.MakeCallableRequest(
+                session_handle=self._handle,
+                options=config_pb2.CallableOptions(feed=feeds, fetch=fetches, target=targets),
+            ),
+            master_pb2.MakeCallableResponse,
+        )
+        return StreamRunner(self, response.handle)
+
+    def partial_run_setup(
+        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+    ) -> str:
+        return self._call(
+            Method.PARTIAL_RUN_SETUP,
+            master_pb2.PartialRunSetupRequest(
+                session_handle=self._handle, feed=feeds, fetch=fetches, target=targets
+            ),
+            master_pb2.PartialRunSetupResponse,
+        ).partial_run_handle
+
+    def partial_run(self, handle: str, feeds: dict[str, Value], fetches: tuple[str, ...]) -> Sequence[Value]:
+        request = master_pb2.RunStepRequest(
+            session_handle=self._handle, fetch=fetches, partial_run_handle=handle
+        )
+        for name in feeds:
+            request.feed.add(name=name)
+        meta = request.SerializeToString()
+        buffers = encode_with_meta(Kind.CALL, next(self._ids), Method.RUN_STEP, meta, list(feeds.values()))
+        return self.exchange(buffers, self._timeout, None).tensors
+
+    def list_devices(self) -> list[device_attributes_pb2.DeviceAttributes]:
+        response = self._call(
+            Method.LIST_DEVICES,
+            master_pb2.ListDevicesRequest(session_handle=self._handle),
+            master_pb2.ListDevicesResponse,
+        )
+        return [*response.local_device, *response.remote_device]
+
+    def close(self) -> None:
+        self._closed = True
+        try:
+            if self._handle:
+                self._call(
+                    Method.CLOSE_SESSION,
+                    master_pb2.CloseSessionRequest(session_handle=self._handle),
+                    master_pb2.CloseSessionResponse,
+                    CLOSE_SECONDS,
+                )
+        finally:
+            with self._lock:
+                idle, self._idle = self._idle, []
+            for connection in idle:
+                connection.sock.close()
+
+    def _call(
+        self, method: Method, request: Message, response: type[_Response], timeout: float | None = None
+    ) -> _Response:
+        buffers = encode(Kind.CALL, next(self._ids), method, request.SerializeToString())
+        return response.FromString(self.exchange(buffers, timeout or self._timeout, None).meta)
+
+    # Steps
+
+    def run(
+        self,
+        callable_id: int,
+        feeds: Sequence[Value],
+        options: config_pb2.RunOptions | None,
+        metadata: config_pb2.RunMetadata | None,
+        timeout: float | None,
+    ) -> Sequence[Value]:
+        """Runs a callable of the master."""
+        request_id = next(self._ids)
+        if options is None and timeout is None:
+            return self.exchange(
+                encode(Kind.RUN, request_id, callable_id, b"", feeds), self._timeout, None
+            ).tensors
+        sent = config_pb2.RunOptions()
+        if options is not None:
+            sent.CopyFrom(options)
+        if timeout:
+            sent.timeout_in_ms = max(int(timeout * 1000), 1)
+        # An empty message would say that there are no options.
+        meta = sent.SerializeToString() or config_pb2.RunOptions(inter_op_thread_pool=-1).SerializeToString()
+        buffers = encode_with_meta(Kind.RUN, request_id, callable_id, meta, feeds)
+        limit = timeout or self._timeout
+        return self.exchange(buffers, limit, metadata).tensors
+
+    def exchange(
+        self, buffers: list[bytes], timeout: float | None, metadata: config_pb2.RunMetadata | None
+    ) -> Frame:
+        """Sends a request and waits for its answer."""
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._connect()
+        try:
+            if timeout is not None:
+                connection.sock.settimeout(timeout + GRACE_SECONDS)
+            connection.send(buffers)
+            frame = connection.reader.read()
+            while frame.kind == Kind.TRACED:
+                if metadata is not None:
+                    metadata.ParseFromString(frame.meta)
+                frame = connection.reader.read()
+            if timeout is not None:
+                connection.sock.settimeout(None)
+        except BaseException as e:
+            # The answer may still come: nobody else may read it. The server takes the end of the connection for
+            # the end of the call, so an interrupted step is cancelled there.
+            connection.sock.close()
+            raise self._failure(e, timeout) from None
+        self._idle.append(connection)
+        if frame.kind == Kind.ERROR:
+            raise unpack_error(frame)
+        return frame
+
+    def _connect(self) -> _Connection:
+        with self._converted():
+            connection = _Connection(self._endpoint)
+        if connection.incarnation != self._endpoint.incarnation:
+            connection.sock.close()
+            raise errors.AbortedError(
+                None,
+                None,
+                f"Session {self._handle} is not found: {self._endpoint.task} ({self._target}) has restarted.",
+            )
+        return connection
+
+    @contextlib.contextmanager
+    def _converted(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, EOFError) as e:
+            raise self._failure(e, CONNECT_SECONDS) from None
+
+    def _failure(self, error: BaseException, timeout: float | None) -> BaseException:
+        """What a broken exchange is reported as."""
+        where = f"{self._endpoint.task} ({self._target})"
+        if isinstance(error, socket.timeout):
+            return errors.DeadlineExceededError(None, None, f"{where} did not answer within {timeout:g} s")
+        if isinstance(error, (OSError, EOFError)):
+            return errors.UnavailableError(None, None, f"Lost the connection to {where}: {error}")
+        if isinstance(error, ValueError):
+            return errors.InternalError(None, None, f"{where} sent what is not a frame: {error}")
+        return error
+
+
+class StreamRunner:
+    """A run signature that the master knows by a number."""
+
+    __slots__ = ("_callable", "_transport")
+
+    def __init__(self, transport: StreamTransport, callable_id: int) -> None:
+        self._transport = transport
+        self._callable = callable_id
+
+    def __call__(self, feeds: Sequence[Value], timeout: float | None = None) -> Sequence[Value]:
+        return self._transport.run(self._callable, feeds, None, None, timeout)
+
+    def traced(
+        self,
+        feeds: Sequence[Value],
+        options: config_pb2.RunOptions,
+        metadata: config_pb2.RunMetadata,
+        timeout: float | None = None,
+    ) -> Sequence[Value]:
+        return self._transport.run(self._callable, feeds, options, metadata, timeout)

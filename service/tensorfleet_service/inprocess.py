@@ -1,0 +1,185 @@
+"""The session without a server: the same master, worker and kernels in the client's process, without sockets."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import tensorfleet_service.kernels  # noqa: F401  the kernels register themselves
+from tensorfleet import errors
+from tensorfleet.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
+from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
+from tensorfleet.proto.graph_pb2 import GraphDef
+from tensorfleet.transport import Transport
+from tensorfleet_service.devices.device import task_devices
+from tensorfleet_service.master.master import Master
+from tensorfleet_service.master.members import LocalMember, Member
+from tensorfleet_service.master.partial import PartialRuns
+from tensorfleet_service.master.session import MasterSession, Prepared
+from tensorfleet_service.worker.worker import Worker
+
+TASK = "/job:localhost/replica:0/task:0"
+
+
+class InProcessTransport(Transport):
+    """A master with one task in this process. Its variables live and die with it, as in TensorFlow."""
+
+    def __init__(self, config: ConfigProto) -> None:
+        incarnation = secrets.randbits(63)
+        cpus = config.device_count.get("CPU", 1)
+        gpus = config.device_count["GPU"] if "GPU" in config.device_count else None
+        self._worker = Worker(TASK, task_devices(TASK, incarnation, cpus, gpus), incarnation)
+        self._master = Master(self._join, self._worker.resources.reset)
+        self._session: MasterSession | None = None
+        self._partial: PartialRuns | None = None
+        self._timeout: float | None = config.operation_timeout_in_ms / 1000 or None
+
+    def _join(self, session: str, config: ConfigProto) -> list[Member]:
+        return [LocalMember(self._worker, session, isolate=False)]
+
+    def create(self, graph_def: GraphDef, config: ConfigProto) -> None:
+        self._session = self._master.create_session(graph_def, config)
+        self._partial = PartialRuns(self._session)
+
+    def extend(self, graph_def: GraphDef) -> None:
+        self._open().extend(graph_def)
+
+    def prepare(
+        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+    ) -> InProcessRunner:
+        session = self._open()
+        return InProcessRunner(self._master, session, session.prepare(feeds, fetches, targets), self._timeout)
+
+    def partial_run_setup(
+        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+    ) -> str:
+        self._open()
+        assert self._partial is not None
+        return self._partial.setup(feeds, fetches, targets)
+
+    def partial_run(self, handle: str, feeds: dict[str, Any], fetches: tuple[str, ...]) -> Sequence[Any]:
+        assert self._partial is not None
+        waiter = _Waiter()
+        self._partial.run(handle, feeds, fetches, waiter.done)
+        return waiter.wait(self._timeout)
+
+    def list_devices(self) -> list[DeviceAttributes]:
+        return [device.attributes() for device in self._worker.devices.values()]
+
+    def close(self) -> None:
+        if self._session is not None:
+            self._master.close_session(self._session.handle)
+            self._session = None
+        self._worker.close()
+
+    def _open(self) -> MasterSession:
+        if self._session is None:
+            raise errors.AbortedError(None, None, "The session is closed")
+        return self._session
+
+
+class InProcessRunner:
+    """A run signature on the master in this process."""
+
+    __slots__ = ("_master", "_prepared", "_session", "_timeout")
+
+    def __init__(
+        self, master: Master, session: MasterSession, prepared: Prepared, timeout: float | None
+    ) -> None:
+        self._master = master
+        self._session = session
+        self._prepared = prepared
+        self._timeout = timeout
+
+    def __call__(self, feeds: Sequence[Any], timeout: float | None = None) -> Sequence[Any]:
+        if self._prepared.direct is None or timeout is not None:
+            return self._wait(feeds, None, None, timeout)
+        with np.errstate(all="ignore"):
+            return own(self._session.run_direct(self._prepared, feeds))
+
+    def traced(
+        self, feeds: Sequence[Any], options: RunOptions, metadata: RunMetadata, timeout: float | None = None
+    ) -> Sequence[Any]:
+        return self._wait(feeds, options, metadata, timeout)
+
+    def _wait(
+        self,
+        feeds: Sequence[Any],
+        options: RunOptions | None,
+        metadata: RunMetadata | None,
+        timeout: float | None,
+    ) -> Sequence[Any]:
+        waiter = _Waiter()
+        with np.errstate(all="ignore"):
+            step = self._master.run_step(self._session, self._prepared, feeds, waiter.done, options, metadata)
+            try:
+                return own(waiter.wait(timeout or self._timeout))
+            except errors.DeadlineExceededError as e:
+                step.fail(e)
+                raise
+            except KeyboardInterrupt:
+                step.fail(errors.CancelledError(None, None, "The step was interrupted"))
+                raise
+
+
+class _Waiter:
+    """Blocks the calling thread until a step has ended."""
+
+    __slots__ = ("_ended", "_error", "_values")
+
+    def __init__(self) -> None:
+        self._ended = threading.Event()
+        self._error: errors.OpError | None = None
+        self._values: Sequence[Any] = ()
+
+    def done(self, error: errors.OpError | None, values: Sequence[Any]) -> None:
+        self._error = error
+        self._values = values
+        self._ended.set()
+
+    def wait(self, timeout: float | None) -> Sequence[Any]:
+        if not self._ended.wait(timeout):
+            raise errors.DeadlineExceededError(None, None, f"The step did not end within {timeout:g} s")
+        if self._error is not None:
+            raise self._error
+        return self._values
+
+
+def own(values: Sequence[Any]) -> Sequence[Any]:
+    """The fetched values, with a copy in place of every array that something else holds too.
+
+    Constants, variables and fed values are handed out as they are inside of a step; the caller may change what it
+    fetched, so it gets its own. A fresh array is only referred to by `values`, and is not copied.
+    """
+    for i, value in enumerate(values):
+        if type(value) is np.ndarray and (
+            sys.getrefcount(value) > _FRESH or not (value.base is None or sys.getrefcount(value.base) <= _FRESH_BASE)
+        ):
+            return [_own(v) for v in values]
+    return values
+
+
+def _own(value: Any) -> Any:
+    return value.copy() if type(value) is np.ndarray else value
+
+
+def _fresh_counts() -> tuple[int, int]:
+    """What getrefcount says in `own` of an array, and of the base of a view, that nobody else holds."""
+    counts = []
+    for value in (np.empty(2), np.empty(2).reshape(2, 1)):
+        values = (value,)
+        del value
+        for item in values:
+            counts.append(sys.getrefcount(item))
+            if item.base is not None:
+                counts.append(sys.getrefcount(item.base))
+        del values, item
+    return counts[0], counts[2]
+
+
+_FRESH, _FRESH_BASE = _fresh_counts()

@@ -1,0 +1,136 @@
+"""Master: the sessions of one task, for clients in this process and for those that come by a transport."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet import errors
+from tensorfleet.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
+from tensorfleet_service.graph import to_graph_def
+from tensorfleet_service.master.session import MasterSession, Prepared
+from tensorfleet_service.observe.trace import StepTrace
+
+if TYPE_CHECKING:
+    from tensorfleet.proto.graph_pb2 import GraphDef
+    from tensorfleet_service.master.members import Member
+    from tensorfleet_service.master.step import MasterStep, StepDone
+
+log = logging.getLogger(__name__)
+
+Join = Callable[[str, ConfigProto], "Sequence[Member]"]
+
+
+class Master:
+    """The sessions of one task.
+
+    Args:
+        join: finds the tasks that a new session uses: from its handle and configuration to its members, the
+            master's own first. Raises an OpError that names the tasks that do not answer.
+        reset_members: clears containers on the tasks: called with the names of the containers.
+    """
+
+    def __init__(self, join: Join, reset_members: Callable[[Sequence[str]], None]) -> None:
+        self._join = join
+        self._reset_members = reset_members
+        self._sessions: dict[str, MasterSession] = {}
+        self._lock = threading.Lock()
+        self._draining = False
+
+    def create_session(self, graph_def: GraphDef, config: ConfigProto) -> MasterSession:
+        """Makes a session.
+
+        Raises:
+            UnavailableError, DeadlineExceededError: a task does not answer.
+            OpError: the graph is wrong.
+        """
+        if self._draining:
+            raise errors.UnavailableError(None, None, "The server is shutting down and takes no new sessions")
+        handle = secrets.token_hex(8)
+        members = self._join(handle, config)
+        session = MasterSession(handle, config, members)
+        try:
+            session.extend(graph_def)
+        except errors.OpError:
+            session.close()
+            raise
+        with self._lock:
+            self._sessions[handle] = session
+        log.info("session %s: %d nodes, %d tasks", handle, len(session.graph.nodes), len(members))
+        return session
+
+    def session(self, handle: str) -> MasterSession:
+        """The session of a handle.
+
+        Raises:
+            AbortedError: there is none (any more).
+        """
+        found = self._sessions.get(handle)
+        if found is None:
+            raise errors.AbortedError(None, None, f"Session {handle} is not found.")
+        return found
+
+    def sessions(self) -> list[MasterSession]:
+        return list(self._sessions.values())
+
+    def close_session(self, handle: str) -> None:
+        """Ends a session.
+
+        Raises:
+            AbortedError: there is none of that handle.
+        """
+        self.session(handle)
+        with self._lock:
+            session = self._sessions.pop(handle, None)
+        if session is not None:
+            session.close()
+            log.info("session %s closed after %d steps", handle, session.steps)
+
+    def reset(self, containers: Sequence[str]) -> None:
+        """Closes all sessions and clears containers on all tasks (all containers if none is named)."""
+        self.close_sessions(errors.AbortedError(None, None, "The session was closed by Session.reset"))
+        self._reset_members(containers)
+
+    def close_sessions(self, error: errors.OpError) -> None:
+        """Closes all sessions; their later use gives `error`."""
+        with self._lock:
+            sessions = list(self._sessions.values())
+            self._sessions.clear()
+        for session in sessions:
+            session.close(error)
+
+    def drain(self, seconds: float) -> bool:
+        """Takes no new session or step, and waits until the running steps have ended; False if some have not."""
+        self._draining = True
+        end = time.monotonic() + seconds
+        return all([session.drain(end) for session in self.sessions()])
+
+    def run_step(
+        self,
+        session: MasterSession,
+        prepared: Prepared,
+        feeds: Sequence[Any],
+        done: StepDone,
+        options: RunOptions | None = None,
+        metadata: RunMetadata | None = None,
+        may_block: bool = True,
+    ) -> MasterStep:
+        """Starts a step; where `options` ask for a trace or graphs, these are in `metadata` before `done` is called."""
+        if options is None or metadata is None:
+            return session.start(prepared, feeds, done, None, may_block)
+        if options.output_partition_graphs:
+            for _, nodes in prepared.graphs:
+                metadata.partition_graphs.append(to_graph_def(nodes))
+        if options.trace_level < RunOptions.SOFTWARE_TRACE:
+            return session.start(prepared, feeds, done, None, may_block)
+        trace = StepTrace()
+
+        def end(error: errors.OpError | None, values: list[Any]) -> None:
+            metadata.step_stats.CopyFrom(trace.step_stats())
+            done(error, values)
+
+        return session.start(prepared, feeds, end, trace, may_block)

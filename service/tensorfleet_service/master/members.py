@@ -1,0 +1,104 @@
+"""Members: the tasks of a cluster as a master sees them, its own and those elsewhere, behind one interface."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet import errors
+from tensorfleet_service.worker.layout import Layout, layout
+
+if TYPE_CHECKING:
+    from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
+    from tensorfleet_service.graph import Node
+    from tensorfleet_service.observe.trace import StepTrace
+    from tensorfleet_service.worker.worker import TaskGraph, Worker
+
+MemberDone = Callable[["errors.OpError | None", Sequence[Any]], None]
+
+
+@dataclass(slots=True)
+class Registered:
+    """A graph that a member has registered: its handle, and which feeds and fetches are the member's."""
+
+    member: Member
+    handle: int
+    layout: Layout
+
+
+class Member(ABC):
+    """A task that takes part in a session."""
+
+    task: str
+    devices: list[DeviceAttributes]
+
+    @abstractmethod
+    def register(self, session: str, nodes: Sequence[Node]) -> Registered:
+        """Hands over what the task runs of a signature; waits until it is ready."""
+
+    @abstractmethod
+    def deregister(self, handle: int) -> None:
+        """Gives a registered graph back, without waiting."""
+
+    @abstractmethod
+    def run(
+        self,
+        handle: int,
+        step_id: int,
+        values: Sequence[Any],
+        done: MemberDone,
+        trace: StepTrace | None = None,
+        may_block: bool = True,
+    ) -> None:
+        """Runs the task's part of a step; `done` is called once, on any thread."""
+
+    @abstractmethod
+    def abort(self, step_id: int, error: errors.OpError) -> None:
+        """Ends a step on the task, without waiting."""
+
+    @abstractmethod
+    def delete_session(self, session: str) -> None:
+        """Drops what the session has on the task, without waiting."""
+
+
+class LocalMember(Member):
+    """The master's own task: no sockets, no messages."""
+
+    def __init__(self, worker: Worker, session: str, isolate: bool) -> None:
+        self.worker = worker
+        self.task = worker.task
+        self.devices = [device.attributes() for device in worker.devices.values()]
+        self._graphs: dict[int, TaskGraph] = {}
+        worker.create_session(session, isolate)
+
+    def register(self, session: str, nodes: Sequence[Node]) -> Registered:
+        handle, graph = self.worker.register_graph(session, nodes)
+        self._graphs[handle] = graph
+        return Registered(self, handle, layout(nodes))
+
+    def graph(self, handle: int) -> TaskGraph:
+        return self._graphs[handle]
+
+    def deregister(self, handle: int) -> None:
+        self._graphs.pop(handle, None)
+        self.worker.deregister_graph(handle)
+
+    def run(
+        self,
+        handle: int,
+        step_id: int,
+        values: Sequence[Any],
+        done: MemberDone,
+        trace: StepTrace | None = None,
+        may_block: bool = True,
+    ) -> None:
+        self.worker.run(self._graphs[handle], step_id, values, done, trace, may_block)
+
+    def abort(self, step_id: int, error: errors.OpError) -> None:
+        self.worker.abort(step_id, error)
+
+    def delete_session(self, session: str) -> None:
+        self._graphs.clear()
+        self.worker.delete_session(session)

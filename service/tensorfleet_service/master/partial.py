@@ -1,0 +1,136 @@
+"""Partial runs: a step that is fed and fetched in parts (`Session.partial_run`).
+
+Each part runs as a step of its own. What earlier parts computed and later ones need is fetched along with the
+part, kept here, and fed to the next: so no op runs twice, wherever it is placed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet import errors
+from tensorfleet_service.master.prune import prune
+
+if TYPE_CHECKING:
+    from tensorfleet_service.graph import Node
+    from tensorfleet_service.master.session import MasterSession
+    from tensorfleet_service.master.step import StepDone
+
+MAX_OPEN = 1000
+
+
+class PartialRuns:
+    """The open partial runs of a session."""
+
+    def __init__(self, session: MasterSession) -> None:
+        self._session = session
+        self._runs: dict[str, _PartialRun] = {}
+        self._ids = itertools.count(1)
+        self._lock = threading.Lock()
+
+    def setup(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
+        """Opens a partial run over everything that its parts will feed and fetch; its handle."""
+        run = _PartialRun(self._session, feeds, fetches, targets)
+        handle = f"{self._session.handle}-{next(self._ids)}"
+        with self._lock:
+            self._runs[handle] = run
+            if len(self._runs) > MAX_OPEN:
+                del self._runs[next(iter(self._runs))]
+        return handle
+
+    def run(self, handle: str, feeds: dict[str, Any], fetches: Sequence[str], done: StepDone) -> None:
+        """Runs a part.
+
+        Raises:
+            InvalidArgumentError: the run is over or unknown, or a name was not set up or was used already.
+        """
+        run = self._runs.get(handle)
+        if run is None:
+            raise errors.InvalidArgumentError(
+                None, None, "Must run 'setup' before performing partial runs, and not after its last fetch!"
+            )
+        if run.run(feeds, fetches, done):
+            with self._lock:
+                self._runs.pop(handle, None)
+
+
+class _PartialRun:
+    def __init__(
+        self, session: MasterSession, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
+    ) -> None:
+        self._session = session
+        self._feeds = set(feeds)
+        self._fetches = dict.fromkeys(fetches)
+        self._targets = list(targets)
+        self._whole = prune(session.graph, list(feeds), list(fetches), list(targets))
+        self._values: dict[str, Any] = {}  # fed values and kept results, by tensor name
+        self._ran: set[str] = set()
+        self._failed: errors.OpError | None = None
+        self._lock = threading.Lock()
+
+    def run(self, feeds: dict[str, Any], fetches: Sequence[str], done: StepDone) -> bool:
+        """Runs a part; whether it was the last one."""
+        with self._lock:
+            if self._failed is not None:
+                raise self._failed
+            for name in feeds:
+                if name not in self._feeds:
+                    raise errors.InvalidArgumentError(
+                        None, None, f"The feed {name} was not specified in partial_run_setup, or has been fed already."
+                    )
+            for name in fetches:
+                if name not in self._fetches:
+                    raise errors.InvalidArgumentError(
+                        None, None, f"The fetch {name} was not specified in partial_run_setup, or has been fetched."
+                    )
+            self._feeds.difference_update(feeds)
+            self._values.update(feeds)
+            for name in fetches:
+                del self._fetches[name]
+            last = not self._fetches
+            targets = self._targets if last else []
+            known = [name for name in self._values]
+            nodes = prune(self._session.graph, known, list(fetches), targets)
+            self._check_fed(nodes, fetches)
+            kept = self._frontier(nodes, set(known))
+            extra = [name for name in kept if name not in fetches]
+            prepared = self._session.prepare(tuple(known), (*fetches, *extra), tuple(targets))
+            values = [self._values[name] for name in known]
+
+        def end(error: errors.OpError | None, results: list[Any]) -> None:
+            if error is not None:
+                self._failed = error
+                done(error, [])
+                return
+            self._values.update(zip((*fetches, *extra), results, strict=True))
+            done(None, results[: len(fetches)])
+
+        self._session.start(prepared, values, end)
+        return last
+
+    def _check_fed(self, nodes: Sequence[Node], fetches: Sequence[str]) -> None:
+        for node in nodes:
+            name = f"{node.name}:0"
+            if name in self._feeds:
+                raise errors.InvalidArgumentError(
+                    None, None, f"Fetch {fetches[0] if fetches else ''} cannot be computed from the feeds that have been fed so far: {name} is missing."
+                )
+
+    def _frontier(self, nodes: Sequence[Node], known: set[str]) -> list[str]:
+        """The tensors that this part computes and a later one needs."""
+        computed = {node.name for node in nodes if not node.op.startswith("_")}
+        needed: dict[str, None] = {}
+        for node in self._whole:
+            if node.name in computed or node.name in self._ran:
+                continue
+            for source, index in node.inputs:
+                dtype = source.output_types[index]
+                name = f"{source.name}:{index}"
+                # References and handles are cheap to make again, and cannot be fed.
+                if source.name in computed and name not in known and not dtype.is_ref and dtype.np is not None:
+                    needed[name] = None
+        self._ran |= computed
+        return list(needed)

@@ -1,0 +1,245 @@
+"""MasterSession: a client's graph on the master, and its run signatures.
+
+The graph work of a run signature (feeds, fetches, targets) is done once, by `prepare`; a step that repeats it goes
+from the look-up straight to the tasks.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet import errors
+from tensorfleet.proto import master_pb2
+from tensorfleet.proto.config_pb2 import ConfigProto
+from tensorfleet_service.graph import Graph
+from tensorfleet_service.master.members import LocalMember, Member, Registered
+from tensorfleet_service.master.optimize import optimize
+from tensorfleet_service.master.partition import partition
+from tensorfleet_service.master.place import place, placement_report
+from tensorfleet_service.master.prune import prune
+from tensorfleet_service.master.step import MasterStep, StepDone
+from tensorfleet_service.worker.evaluate import evaluate_node
+from tensorfleet_service.worker.layout import task_of
+
+if TYPE_CHECKING:
+    from tensorfleet.proto.graph_pb2 import GraphDef
+    from tensorfleet_service.graph import Node
+    from tensorfleet_service.observe.trace import StepTrace
+    from tensorfleet_service.worker.plan import Plan
+
+log = logging.getLogger(__name__)
+
+MAX_SIGNATURES = 10_000
+
+_step_ids = random.SystemRandom()
+
+
+class Prepared:
+    """A run signature, ready to run.
+
+    Attributes:
+        parts: the tasks that take part, the master's own last.
+        direct: the only plan, where one device of the master's own task runs all of it.
+        reorder_args, reorder_rets: whether that plan takes the feeds, or returns the fetches, in another order.
+    """
+
+    __slots__ = ("direct", "feeds", "fetches", "graphs", "parts", "reorder_args", "reorder_rets")
+
+    def __init__(self, feeds: int, fetches: int, parts: list[Registered], graphs: list[tuple[str, list[Node]]]) -> None:
+        self.feeds = feeds
+        self.fetches = fetches
+        self.parts = parts
+        self.graphs = graphs
+        self.direct: Plan | None = None
+        self.reorder_args = self.reorder_rets = False
+        if len(parts) == 1 and isinstance(parts[0].member, LocalMember):
+            plans = parts[0].member.graph(parts[0].handle).plans
+            if len(plans) == 1 and not plans[0].waits:
+                self.direct = plans[0]
+                self.reorder_args = plans[0].args != list(range(feeds))
+                self.reorder_rets = plans[0].rets != list(range(fetches))
+
+
+class MasterSession:
+    """A session on the master."""
+
+    def __init__(self, handle: str, config: ConfigProto, members: Sequence[Member]) -> None:
+        self.handle = handle
+        self.config = config
+        self.members = {member.task: member for member in members}
+        self.graph = Graph()
+        self.created = time.time()
+        self.operation_timeout = config.operation_timeout_in_ms / 1000
+        self.steps = 0
+        self._devices = [device.name for member in members for device in member.devices]
+        self._incarnations = {
+            member.task: device.incarnation for member in members for device in member.devices[:1]
+        }
+        self._default_device = self._devices[0]
+        self._lock = threading.Lock()
+        self._idle = threading.Condition()
+        self._draining = False
+        self._prepared: dict[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], Prepared] = {}
+        self._running: dict[int, MasterStep] = {}
+        self._closed: errors.OpError | None = None
+
+    def extend(self, graph_def: GraphDef, current_version: int | None = None) -> int:
+        """Adds nodes to the session's graph; its new version.
+
+        Raises:
+            AbortedError: the client's idea of the version is another one.
+            OpError: the graph is wrong; nothing was added.
+        """
+        with self._lock:
+            if current_version is not None and current_version != self.graph.version:
+                raise errors.AbortedError(
+                    None,
+                    None,
+                    f"Expected graph version {current_version} but the current version is {self.graph.version}.",
+                )
+            self.graph.extend(graph_def)
+            return self.graph.version
+
+    def prepare(self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> Prepared:
+        """The graph work of a run signature, done at its first use.
+
+        Raises:
+            OpError: a name is unknown, a node cannot be placed, has no kernel, or a task does not answer.
+        """
+        key = (feeds, fetches, targets)
+        found = self._prepared.get(key)
+        if found is None:
+            with self._lock:
+                self.check_open()
+                found = self._prepared.get(key)
+                if found is None:
+                    found = self._prepared[key] = self._prepare(*key)
+                    if len(self._prepared) > MAX_SIGNATURES:
+                        self._drop(self._prepared.pop(next(iter(self._prepared))))
+        return found
+
+    def _prepare(self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> Prepared:
+        nodes = prune(self.graph, feeds, fetches, targets)
+        place(
+            nodes,
+            self._devices,
+            self._default_device,
+            allow_soft_placement=self.config.allow_soft_placement,
+        )
+        if self.config.log_device_placement:
+            log.info("placement of session %s:\n%s", self.handle, placement_report(nodes))
+        options = self.config.graph_options
+        level = options.optimizer_options.opt_level
+        if not (level < 0 or options.rewrite_options.disable_meta_optimizer):
+            nodes = optimize(nodes, evaluate_node, level)
+        by_task: dict[str, list[Node]] = {}
+        graphs = []
+        for part in partition(nodes, self._incarnations):
+            by_task.setdefault(task_of(part.device), []).extend(part.nodes)
+            graphs.append((part.device, part.nodes))
+        tasks = sorted(by_task, key=lambda task: isinstance(self.members[task], LocalMember))
+        registered: list[Registered] = []
+        try:
+            for task in tasks:
+                registered.append(self.members[task].register(self.handle, by_task[task]))
+        except errors.OpError:
+            for part in registered:
+                part.member.deregister(part.handle)
+            raise
+        return Prepared(len(feeds), len(fetches), registered, graphs)
+
+    def _drop(self, prepared: Prepared) -> None:
+        for part in prepared.parts:
+            part.member.deregister(part.handle)
+
+    def start(
+        self,
+        prepared: Prepared,
+        feeds: Sequence[Any],
+        done: StepDone,
+        trace: StepTrace | None = None,
+        may_block: bool = True,
+    ) -> MasterStep:
+        """Starts a step; `done` is called once, possibly before this returns."""
+        self.check_open()
+        self.steps += 1
+        step_id = _step_ids.getrandbits(62) | 1 << 62
+        running = self._running
+
+        def end(error: errors.OpError | None, values: list[Any]) -> None:
+            running.pop(step_id, None)
+            done(error, values)
+            if self._draining and not running:
+                with self._idle:
+                    self._idle.notify_all()
+
+        step = running[step_id] = MasterStep(step_id, prepared.parts, prepared.fetches, end)
+        step.start(feeds, trace, may_block)
+        return step
+
+    def run_direct(self, prepared: Prepared, feeds: Sequence[Any]) -> Sequence[Any]:
+        """Runs a step that one device of this task computes alone, on the calling thread.
+
+        Raises:
+            OpError: the step failed.
+        """
+        plan = prepared.direct
+        assert plan is not None
+        if self._closed is not None:
+            self.check_open()
+        self.steps += 1
+        if prepared.reorder_args:
+            feeds = [feeds[i] for i in plan.args]
+        try:
+            values: Sequence[Any] = plan.function(None, feeds)
+        except Exception as e:
+            raise plan.explain(e) from None
+        if prepared.reorder_rets:
+            by_index = dict(zip(plan.rets, values, strict=True))
+            values = [by_index[i] for i in range(prepared.fetches)]
+        return values
+
+    def list_devices(self) -> master_pb2.ListDevicesResponse:
+        """The devices of the session: those of the master's task, and the others."""
+        response = master_pb2.ListDevicesResponse()
+        for member in self.members.values():
+            found = response.local_device if isinstance(member, LocalMember) else response.remote_device
+            found.extend(member.devices)
+        return response
+
+    def drain(self, end: float) -> bool:
+        """Waits until no step runs, at most until the monotonic time `end`; whether none does."""
+        self._draining = True
+        with self._idle:
+            return self._idle.wait_for(lambda: not self._running, end - time.monotonic())
+
+    def close(self, error: errors.OpError | None = None) -> None:
+        """Ends the session's steps and gives back what it has on the tasks. Variables stay."""
+        with self._lock:
+            if self._closed is not None:
+                return
+            self._closed = error or errors.AbortedError(None, None, f"Session {self.handle} is not found.")
+            self._prepared.clear()
+        for step in list(self._running.values()):
+            step.fail(errors.CancelledError(None, None, "Session was closed."))
+        for member in self.members.values():
+            member.delete_session(self.handle)
+
+    @property
+    def closed(self) -> bool:
+        return self._closed is not None
+
+    def check_open(self) -> None:
+        """Raises what a later use of a closed session is answered with."""
+        if self._closed is not None:
+            raise errors.from_code(self._closed.error_code, self._closed.message)
+
+    @property
+    def callables(self) -> int:
+        """How many run signatures are prepared."""
+        return len(self._prepared)

@@ -1,0 +1,80 @@
+"""A step of a session: runs the graphs of a signature on all tasks that take part, and gathers the fetches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet import errors
+
+if TYPE_CHECKING:
+    from tensorfleet_service.master.members import Registered
+    from tensorfleet_service.observe.trace import StepTrace
+
+StepDone = Callable[["errors.OpError | None", "list[Any]"], None]
+
+
+class MasterStep:
+    """One step. The first error on any task ends it everywhere, and is the one that is reported.
+
+    A step never blocks the thread that starts it: `done` is called once, with the fetches in order or the error, by
+    the thread on which the last part ended.
+    """
+
+    __slots__ = ("_done", "_lock", "_parts", "_remaining", "_results", "id")
+
+    def __init__(self, step_id: int, parts: Sequence[Registered], fetches: int, done: StepDone) -> None:
+        self.id = step_id
+        self._parts = parts
+        self._remaining = len(parts)
+        self._results: list[Any] = [None] * fetches
+        self._done: StepDone | None = done
+        self._lock = threading.Lock()
+
+    def start(self, feeds: Sequence[Any], trace: StepTrace | None = None, may_block: bool = True) -> None:
+        """Asks every task to run its part; the master's own is the last, so that the others run beside it."""
+        for part in self._parts:
+            if self._done is None:
+                return  # a part that failed at once has ended the step
+            values = [feeds[i] for i in part.layout.args]
+            part.member.run(part.handle, self.id, values, _PartDone(self, part), trace, may_block)
+
+    def part_done(self, part: Registered, error: errors.OpError | None, values: Sequence[Any]) -> None:
+        if error is not None:
+            self.fail(error)
+            return
+        with self._lock:
+            results = self._results
+            for index, value in zip(part.layout.rets, values, strict=True):
+                results[index] = value
+            self._remaining -= 1
+            if self._remaining:
+                return
+            done, self._done = self._done, None
+        if done is not None:
+            done(None, results)
+
+    def fail(self, error: errors.OpError) -> None:
+        """Ends the step with `error`, if it has not ended, and tells all tasks to let go of it."""
+        with self._lock:
+            done, self._done = self._done, None
+        if done is None:
+            return
+        cause = errors.from_code(errors.ABORTED, f"Step {self.id} was ended by another task: {error.message}")
+        for part in self._parts:
+            part.member.abort(self.id, cause)
+        done(error, [])
+
+
+class _PartDone:
+    """The callback of one part: a function with two slots, cheaper to make than a closure."""
+
+    __slots__ = ("part", "step")
+
+    def __init__(self, step: MasterStep, part: Registered) -> None:
+        self.step = step
+        self.part = part
+
+    def __call__(self, error: errors.OpError | None, values: Sequence[Any]) -> None:
+        self.step.part_done(self.part, error, values)

@@ -1,0 +1,282 @@
+"""Clients on the stream transport: their calls to this task's master.
+
+A client has at most one call under way on a connection (its threads use a connection each), so that the thread
+that reads the connection may run the step itself. While a step waits for other tasks, the thread is back at reading,
+and sees a client that is gone: its step is cancelled.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.proto import master_pb2
+from tensorfleet.proto.config_pb2 import RunMetadata, RunOptions
+from tensorfleet.stream import Connection, Frame, Kind, Method, encode, pack_error
+from tensorfleet_service.master.partial import PartialRuns
+
+if TYPE_CHECKING:
+    from tensorfleet_service.master.master import Master
+    from tensorfleet_service.master.session import MasterSession, Prepared
+    from tensorfleet_service.master.step import MasterStep
+    from tensorfleet_service.worker.deadlines import Deadline, Deadlines
+
+log = logging.getLogger(__name__)
+
+ORPHAN_SECONDS = 60.0  # how long a session outlives the last connection of its client
+
+
+class Clients:
+    """Serves the master to the clients' connections."""
+
+    def __init__(self, master: Master, deadlines: Deadlines) -> None:
+        self.master = master
+        self.deadlines = deadlines
+        self.callables: dict[int, tuple[MasterSession, Prepared]] = {}
+        self.callable_ids = itertools.count(1)
+        self.partial: dict[str, PartialRuns] = {}
+        self._users: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def accept(self, connection: Connection) -> None:
+        """Serves a connection on the calling thread, until it ends."""
+        _Client(self, connection).serve()
+
+    def attach(self, handle: str) -> None:
+        """A connection uses a session."""
+        with self._lock:
+            self._users[handle] = self._users.get(handle, 0) + 1
+
+    def detach(self, handle: str) -> None:
+        """A connection that used a session has ended; without any, the session is closed after a while."""
+        with self._lock:
+            left = self._users.get(handle, 1) - 1
+            self._users[handle] = left
+        if not left:
+            self.deadlines.after(ORPHAN_SECONDS, lambda: self._close_orphan(handle))
+
+    def _close_orphan(self, handle: str) -> None:
+        with self._lock:
+            if self._users.get(handle):
+                return
+            self._users.pop(handle, None)
+        try:
+            self.close_session(handle)
+            log.info("session %s closed: its client is gone", handle)
+        except errors.AbortedError:
+            pass  # closed by its client, as it should be
+
+    def close_session(self, handle: str) -> None:
+        """Closes a session and forgets its callables."""
+        session = self.master.session(handle)
+        self.partial.pop(handle, None)
+        for callable_id in [i for i, (owner, _) in list(self.callables.items()) if owner is session]:
+            self.callables.pop(callable_id, None)
+        self.master.close_session(handle)
+
+
+class _Client:
+    """One connection of a client."""
+
+    def __init__(self, clients: Clients, connection: Connection) -> None:
+        self._clients = clients
+        self._connection = connection
+        self._sessions: set[str] = set()
+        self._step: MasterStep | None = None
+        self._calls: dict[int, Callable[[bytes], Any]] = {
+            Method.CREATE_SESSION: self._create_session,
+            Method.EXTEND_SESSION: self._extend_session,
+            Method.MAKE_CALLABLE: self._make_callable,
+            Method.RELEASE_CALLABLE: self._release_callable,
+            Method.PARTIAL_RUN_SETUP: self._partial_run_setup,
+            Method.CLOSE_SESSION: self._close_session,
+            Method.LIST_DEVICES: self._list_devices,
+            Method.RESET: self._reset,
+        }
+
+    def serve(self) -> None:
+        np.seterr(all="ignore")  # this thread runs kernels
+        read = self._connection.reader.read
+        try:
+            while True:
+                frame = read()
+                if frame.kind == Kind.RUN:
+                    self._run(frame)
+                elif frame.kind == Kind.CALL:
+                    self._call(frame)
+                else:
+                    raise ValueError(f"a frame of kind {frame.kind} from a client")
+                del frame
+        except (EOFError, OSError):
+            pass  # the client is done with this connection, or gone
+        except ValueError as e:
+            log.warning("a client's connection is given up: %s", e)
+        finally:
+            self._connection.close()
+            step = self._step
+            if step is not None:
+                step.fail(errors.CancelledError(None, None, "The client's connection was lost"))
+            for handle in self._sessions:
+                self._clients.detach(handle)
+
+    # Steps
+
+    def _run(self, frame: Frame) -> None:
+        found = self._clients.callables.get(frame.b)
+        if found is None:
+            self._answer_error(
+                frame.a, errors.AbortedError(None, None, "The session is not found: it was closed, or the server restarted.")
+            )
+            return
+        session, prepared = found
+        handle = session.handle
+        if handle not in self._sessions:
+            self._sessions.add(handle)
+            self._clients.attach(handle)
+        try:
+            if prepared.direct is not None and not frame.meta and not session.operation_timeout:
+                values = session.run_direct(prepared, frame.tensors)
+                self._connection.send(encode(Kind.RESULT, frame.a, 0, b"", values))
+            else:
+                self._start(frame, session, prepared)
+        except errors.OpError as e:
+            self._answer_error(frame.a, e)
+
+    def _start(self, frame: Frame, session: MasterSession, prepared: Prepared) -> None:
+        options = RunOptions.FromString(frame.meta) if frame.meta else None
+        metadata = RunMetadata() if options is not None else None
+        timeout = (options.timeout_in_ms / 1000 if options is not None else 0) or session.operation_timeout
+        done = _Done(self, frame.a, metadata)
+        step = self._clients.master.run_step(session, prepared, frame.tensors, done, options, metadata)
+        if not done.ended:
+            self._step = step
+            if timeout:
+                done.deadline = self._clients.deadlines.after(timeout, lambda: step.fail(_too_long(timeout)))
+
+    def step_done(
+        self, request: int, error: errors.OpError | None, values: Sequence[Any], metadata: RunMetadata | None
+    ) -> None:
+        self._step = None
+        try:
+            if metadata is not None:
+                self._connection.send(encode(Kind.TRACED, request, 0, metadata.SerializeToString()))
+            if error is not None:
+                self._answer_error(request, error)
+            else:
+                self._connection.send(encode(Kind.RESULT, request, 0, b"", values))
+        except OSError:
+            log.debug("a step's client is gone")
+
+    def _answer_error(self, request: int, error: errors.OpError) -> None:
+        code, text = pack_error(error)
+        self._connection.send(encode(Kind.ERROR, request, code, text))
+
+    # Calls
+
+    def _call(self, frame: Frame) -> None:
+        function = self._calls.get(frame.b)
+        try:
+            if frame.b == Method.RUN_STEP:
+                self._partial_run(frame)
+                return
+            if function is None:
+                raise errors.UnimplementedError(None, None, f"Call {frame.b} is not known")
+            reply = function(frame.meta)
+        except errors.OpError as e:
+            self._answer_error(frame.a, e)
+        except OSError:
+            raise
+        except Exception as e:
+            log.exception("call %d failed", frame.b)
+            self._answer_error(frame.a, errors.InternalError(None, None, f"{type(e).__name__}: {e}"))
+        else:
+            self._connection.send(encode(Kind.REPLY, frame.a, 0, reply.SerializeToString()))
+
+    def _create_session(self, data: bytes) -> master_pb2.CreateSessionResponse:
+        request = master_pb2.CreateSessionRequest.FromString(data)
+        session = self._clients.master.create_session(request.graph_def, request.config)
+        self._sessions.add(session.handle)
+        self._clients.attach(session.handle)
+        return master_pb2.CreateSessionResponse(
+            session_handle=session.handle, graph_version=session.graph.version
+        )
+
+    def _extend_session(self, data: bytes) -> master_pb2.ExtendSessionResponse:
+        request = master_pb2.ExtendSessionRequest.FromString(data)
+        session = self._clients.master.session(request.session_handle)
+        version = session.extend(request.graph_def, request.current_graph_version)
+        return master_pb2.ExtendSessionResponse(new_graph_version=version)
+
+    def _make_callable(self, data: bytes) -> master_pb2.MakeCallableResponse:
+        request = master_pb2.MakeCallableRequest.FromString(data)
+        clients = self._clients
+        session = clients.master.session(request.session_handle)
+        options = request.options
+        prepared = session.prepare(tuple(options.feed), tuple(options.fetch), tuple(options.target))
+        handle = next(clients.callable_ids)
+        clients.callables[handle] = session, prepared
+        return master_pb2.MakeCallableResponse(handle=handle)
+
+    def _release_callable(self, data: bytes) -> master_pb2.ReleaseCallableResponse:
+        request = master_pb2.ReleaseCallableRequest.FromString(data)
+        self._clients.callables.pop(request.handle, None)
+        return master_pb2.ReleaseCallableResponse()
+
+    def _partial_run_setup(self, data: bytes) -> master_pb2.PartialRunSetupResponse:
+        request = master_pb2.PartialRunSetupRequest.FromString(data)
+        session = self._clients.master.session(request.session_handle)
+        runs = self._clients.partial.setdefault(session.handle, PartialRuns(session))
+        return master_pb2.PartialRunSetupResponse(
+            partial_run_handle=runs.setup(request.feed, request.fetch, request.target)
+        )
+
+    def _partial_run(self, frame: Frame) -> None:
+        request = master_pb2.RunStepRequest.FromString(frame.meta)
+        runs = self._clients.partial.get(request.session_handle)
+        if runs is None:
+            raise errors.InvalidArgumentError(None, None, "Must run 'setup' before performing partial runs!")
+        feeds = dict(zip((feed.name for feed in request.feed), frame.tensors, strict=True))
+        runs.run(request.partial_run_handle, feeds, list(request.fetch), _Done(self, frame.a, None))
+
+    def _close_session(self, data: bytes) -> master_pb2.CloseSessionResponse:
+        request = master_pb2.CloseSessionRequest.FromString(data)
+        self._clients.close_session(request.session_handle)
+        return master_pb2.CloseSessionResponse()
+
+    def _list_devices(self, data: bytes) -> master_pb2.ListDevicesResponse:
+        request = master_pb2.ListDevicesRequest.FromString(data)
+        return self._clients.master.session(request.session_handle).list_devices()
+
+    def _reset(self, data: bytes) -> master_pb2.ResetResponse:
+        request = master_pb2.ResetRequest.FromString(data)
+        self._clients.master.reset(list(request.container))
+        return master_pb2.ResetResponse()
+
+
+class _Done:
+    """The callback of one step."""
+
+    __slots__ = ("client", "deadline", "ended", "metadata", "request")
+
+    def __init__(self, client: _Client, request: int, metadata: RunMetadata | None) -> None:
+        self.client = client
+        self.request = request
+        self.metadata = metadata
+        self.ended = False
+        self.deadline: Deadline | None = None
+
+    def __call__(self, error: errors.OpError | None, values: Sequence[Any]) -> None:
+        self.ended = True
+        if self.deadline is not None:
+            self.deadline.cancel()
+        self.client.step_done(self.request, error, values, self.metadata)
+
+
+def _too_long(seconds: float) -> errors.OpError:
+    return errors.DeadlineExceededError(None, None, f"The step did not end within {seconds:g} s")

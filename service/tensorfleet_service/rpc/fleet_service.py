@@ -1,0 +1,84 @@
+"""FleetService: where a task's stream endpoint is, and what the task is doing."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+import grpc
+
+from tensorfleet import shapes
+from tensorfleet.proto import cluster_pb2, fleet_pb2
+from tensorfleet_service.rpc.grpc_server import Methods
+
+if TYPE_CHECKING:
+    from tensorfleet_service.master.master import Master
+    from tensorfleet_service.worker.worker import Worker
+
+PREFIX = "/tensorfleet.FleetService/"
+
+
+class FleetService:
+    """Answers about one task."""
+
+    def __init__(self, endpoint: fleet_pb2.Endpoint, cluster: cluster_pb2.ClusterDef, master: Master, worker: Worker) -> None:
+        self._endpoint = endpoint
+        self._cluster = cluster
+        self._master = master
+        self._worker = worker
+        self._started = time.time()
+
+    def methods(self) -> Methods:
+        """The calls by their gRPC names."""
+        return {
+            PREFIX + "GetEndpoint": (fleet_pb2.GetEndpointRequest, self.get_endpoint),
+            PREFIX + "GetStatus": (fleet_pb2.StatusRequest, self.get_status),
+        }
+
+    def get_endpoint(
+        self, request: fleet_pb2.GetEndpointRequest, context: grpc.ServicerContext
+    ) -> fleet_pb2.Endpoint:
+        return self._endpoint
+
+    def get_status(self, request: fleet_pb2.StatusRequest, context: grpc.ServicerContext) -> fleet_pb2.StatusReply:
+        reply = fleet_pb2.StatusReply(
+            task=self._endpoint.task,
+            incarnation=self._endpoint.incarnation,
+            version=self._endpoint.version,
+            pid=os.getpid(),
+            start_time_secs=self._started,
+            cluster=self._cluster,
+            device=[device.attributes() for device in self._worker.devices.values()],
+            resident_bytes=resident_bytes(),
+            steps_total=self._worker.steps_total,
+        )
+        now = time.time()
+        for session in self._master.sessions():
+            reply.session.add(
+                handle=session.handle,
+                nodes=len(session.graph.nodes),
+                steps=session.steps,
+                age_secs=now - session.created,
+                callables=session.callables,
+            )
+        for variable in self._worker.resources.variables():
+            reply.variable.add(
+                name=variable.name,
+                container=variable.container,
+                dtype=variable.dtype.enum,  # type: ignore[arg-type]
+                shape=shapes.to_proto(variable.value_dims),
+                bytes=variable.nbytes,
+                initialized=variable.is_initialized,
+                kind=variable.kind,
+            )
+        return reply
+
+
+def resident_bytes() -> int:
+    """The resident memory of this process, 0 where the system does not tell."""
+    try:
+        with open("/proc/self/statm") as f:
+            return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0

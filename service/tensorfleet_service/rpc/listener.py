@@ -1,0 +1,95 @@
+"""Listener: the stream endpoint of a task: a TCP port, and on Linux an abstract Unix socket for the same machine."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.stream import MAGIC, Connection, Kind, encode
+
+log = logging.getLogger(__name__)
+
+HELLO_SECONDS = 10.0
+BACKLOG = 1024
+
+Accept = Callable[[Connection, dict[str, Any]], None]
+
+
+class Listener:
+    """Accepts connections and greets whoever opened them.
+
+    Args:
+        host: the interface for TCP.
+        port: 0 for any free one.
+        advertised_host: the host that others reach the port at.
+        hello: what this side says of itself.
+        accept: called with each greeted connection and the other side's hello, on a thread of the connection's own;
+            the connection ends when it returns, unless it was handed on.
+    """
+
+    def __init__(
+        self, host: str, port: int, advertised_host: str, hello: dict[str, Any], accept: Accept
+    ) -> None:
+        self._hello = hello
+        self._accept = accept
+        self._closed = False
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        tcp = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        self._sockets = [tcp]
+        self.addresses = [f"tcp:{advertised_host}:{tcp.getsockname()[1]}"]
+        if sys.platform == "linux":
+            name = f"tensorfleet-{hello['incarnation']:016x}"
+            unix = socket.socket(socket.AF_UNIX)
+            unix.bind("\0" + name)
+            unix.listen(BACKLOG)
+            self._sockets.append(unix)
+            self.addresses.insert(0, f"unix:@{name}")
+
+    def start(self) -> None:
+        for sock in self._sockets:
+            threading.Thread(target=self._serve, args=(sock,), name="accept", daemon=True).start()
+
+    def _serve(self, server: socket.socket) -> None:
+        while not self._closed:
+            try:
+                sock, _ = server.accept()
+            except OSError as e:
+                if not self._closed:
+                    log.warning("accept: %s", e)
+                    if server.fileno() < 0:
+                        return
+                continue
+            threading.Thread(target=self._greet, args=(sock,), name="connection", daemon=True).start()
+
+    def _greet(self, sock: socket.socket) -> None:
+        connection = Connection(sock)
+        try:
+            sock.settimeout(HELLO_SECONDS)
+            frame = connection.reader.read()
+            if frame.kind != Kind.HELLO or not frame.meta.startswith(MAGIC):
+                raise ValueError("not a HELLO")
+            hello = json.loads(frame.meta[len(MAGIC) :])
+            if not isinstance(hello, dict):
+                raise ValueError("not a HELLO")
+            sock.settimeout(None)
+            connection.send(encode(Kind.HELLO, 0, 0, MAGIC + json.dumps(self._hello).encode()))
+        except (OSError, EOFError, ValueError) as e:
+            log.info("a connection was refused: %s", e)
+            connection.close()
+            return
+        self._accept(connection, hello)
+
+    def close(self) -> None:
+        """Takes no more connections; those that are open stay."""
+        self._closed = True
+        for sock in self._sockets:
+            try:
+                sock.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+            except OSError:
+                pass  # some systems do not let a listening socket be shut down; closing it is enough there
+            sock.close()

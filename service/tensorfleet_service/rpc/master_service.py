@@ -1,0 +1,241 @@
+"""TensorFlow's MasterService: what an unmodified TensorFlow client calls."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import grpc
+
+from tensorfleet import errors, tensor_util
+from tensorfleet.proto import master_pb2
+from tensorfleet.proto.config_pb2 import RunOptions
+from tensorfleet.proto.tensor_pb2 import TensorProto
+from tensorfleet_service.master.partial import PartialRuns
+from tensorfleet_service.rpc.grpc_server import Methods
+
+if TYPE_CHECKING:
+    from tensorfleet_service.master.master import Master
+    from tensorfleet_service.master.session import MasterSession
+    from tensorfleet_service.master.step import MasterStep
+
+REMEMBERED_REQUESTS = 10_000  # as TensorFlow's master
+LOCAL = "/tensorflow.MasterService/"
+
+
+class MasterService:
+    """The ten calls, on one master."""
+
+    def __init__(self, master: Master) -> None:
+        self._master = master
+        self._lock = threading.Lock()
+        self._requests: OrderedDict[int, None] = OrderedDict()
+        self._callables: dict[int, tuple[str, Any]] = {}
+        self._callable_ids = itertools.count()
+        self._partial: dict[str, PartialRuns] = {}
+
+    def methods(self) -> Methods:
+        """The calls by their gRPC names."""
+        calls: dict[str, tuple[Any, Any]] = {
+            "CreateSession": (master_pb2.CreateSessionRequest, self.create_session),
+            "ExtendSession": (master_pb2.ExtendSessionRequest, self.extend_session),
+            "RunStep": (master_pb2.RunStepRequest, self.run_step),
+            "PartialRunSetup": (master_pb2.PartialRunSetupRequest, self.partial_run_setup),
+            "CloseSession": (master_pb2.CloseSessionRequest, self.close_session),
+            "ListDevices": (master_pb2.ListDevicesRequest, self.list_devices),
+            "Reset": (master_pb2.ResetRequest, self.reset),
+            "MakeCallable": (master_pb2.MakeCallableRequest, self.make_callable),
+            "RunCallable": (master_pb2.RunCallableRequest, self.run_callable),
+            "ReleaseCallable": (master_pb2.ReleaseCallableRequest, self.release_callable),
+        }
+        return {LOCAL + name: call for name, call in calls.items()}
+
+    def create_session(
+        self, request: master_pb2.CreateSessionRequest, context: grpc.ServicerContext
+    ) -> master_pb2.CreateSessionResponse:
+        session = self._master.create_session(request.graph_def, request.config)
+        return master_pb2.CreateSessionResponse(
+            session_handle=session.handle, graph_version=session.graph.version
+        )
+
+    def extend_session(
+        self, request: master_pb2.ExtendSessionRequest, context: grpc.ServicerContext
+    ) -> master_pb2.ExtendSessionResponse:
+        session = self._master.session(request.session_handle)
+        version = session.extend(request.graph_def, request.current_graph_version)
+        return master_pb2.ExtendSessionResponse(new_graph_version=version)
+
+    def run_step(
+        self, request: master_pb2.RunStepRequest, context: grpc.ServicerContext
+    ) -> master_pb2.RunStepResponse:
+        """Runs a step; errors go into the body where the client asks for it, as they may be long."""
+        response = master_pb2.RunStepResponse()
+        try:
+            session = self._master.session(request.session_handle)
+            self._check_new(request.request_id)
+            fetches = tuple(request.fetch)
+            feeds = {feed.name: _value(feed.tensor) for feed in request.feed}
+            if len(feeds) != len(request.feed):
+                raise errors.InvalidArgumentError(None, None, "A tensor is fed twice in one step")
+            waiter = _Waiter(context)
+            if request.partial_run_handle:
+                runs = self._partial.get(session.handle)
+                if runs is None:
+                    raise errors.InvalidArgumentError(None, None, "Must run 'setup' before performing partial runs!")
+                runs.run(request.partial_run_handle, feeds, fetches, waiter.done)
+                values = waiter.wait(_seconds(request.options, session))
+            else:
+                prepared = session.prepare(tuple(feeds), fetches, tuple(request.target))
+                waiter.step = self._master.run_step(
+                    session, prepared, list(feeds.values()), waiter.done, request.options, response.metadata
+                )
+                values = waiter.wait(_seconds(request.options, session))
+        except errors.OpError as e:
+            if not request.store_errors_in_response_body:
+                raise
+            response.Clear()
+            response.status_code = e.error_code  # type: ignore[assignment]
+            response.status_error_message = e.message
+            return response
+        for name, value in zip(fetches, values, strict=True):
+            response.tensor.add(name=name, tensor=tensor_util.to_proto(value))
+        return response
+
+    def partial_run_setup(
+        self, request: master_pb2.PartialRunSetupRequest, context: grpc.ServicerContext
+    ) -> master_pb2.PartialRunSetupResponse:
+        session = self._master.session(request.session_handle)
+        self._check_new(request.request_id)
+        with self._lock:
+            runs = self._partial.setdefault(session.handle, PartialRuns(session))
+        return master_pb2.PartialRunSetupResponse(
+            partial_run_handle=runs.setup(request.feed, request.fetch, request.target)
+        )
+
+    def close_session(
+        self, request: master_pb2.CloseSessionRequest, context: grpc.ServicerContext
+    ) -> master_pb2.CloseSessionResponse:
+        self._forget(request.session_handle)
+        self._master.close_session(request.session_handle)
+        return master_pb2.CloseSessionResponse()
+
+    def list_devices(
+        self, request: master_pb2.ListDevicesRequest, context: grpc.ServicerContext
+    ) -> master_pb2.ListDevicesResponse:
+        return self._master.session(request.session_handle).list_devices()
+
+    def reset(self, request: master_pb2.ResetRequest, context: grpc.ServicerContext) -> master_pb2.ResetResponse:
+        self._master.reset(list(request.container))
+        with self._lock:
+            self._callables.clear()
+            self._partial.clear()
+        return master_pb2.ResetResponse()
+
+    def make_callable(
+        self, request: master_pb2.MakeCallableRequest, context: grpc.ServicerContext
+    ) -> master_pb2.MakeCallableResponse:
+        session = self._master.session(request.session_handle)
+        self._check_new(request.request_id)
+        options = request.options
+        prepared = session.prepare(tuple(options.feed), tuple(options.fetch), tuple(options.target))
+        with self._lock:
+            handle = next(self._callable_ids)
+            self._callables[handle] = session.handle, (prepared, options.run_options)
+        return master_pb2.MakeCallableResponse(handle=handle)
+
+    def run_callable(
+        self, request: master_pb2.RunCallableRequest, context: grpc.ServicerContext
+    ) -> master_pb2.RunCallableResponse:
+        session = self._master.session(request.session_handle)
+        self._check_new(request.request_id)
+        found = self._callables.get(request.handle)
+        if found is None or found[0] != request.session_handle:
+            raise errors.InvalidArgumentError(None, None, f"No such callable handle: {request.handle}")
+        prepared, options = found[1]
+        if len(request.feed) != prepared.feeds:
+            raise errors.InvalidArgumentError(
+                None, None, f"Expected {prepared.feeds} feed tensors, but got {len(request.feed)}"
+            )
+        response = master_pb2.RunCallableResponse()
+        waiter = _Waiter(context)
+        feeds = [_value(tensor) for tensor in request.feed]
+        waiter.step = self._master.run_step(session, prepared, feeds, waiter.done, options, response.metadata)
+        for value in waiter.wait(_seconds(options, session)):
+            response.fetch.append(tensor_util.to_proto(value))
+        return response
+
+    def release_callable(
+        self, request: master_pb2.ReleaseCallableRequest, context: grpc.ServicerContext
+    ) -> master_pb2.ReleaseCallableResponse:
+        self._master.session(request.session_handle)
+        with self._lock:
+            if self._callables.pop(request.handle, None) is None:
+                raise errors.InvalidArgumentError(None, None, f"No such callable handle: {request.handle}")
+        return master_pb2.ReleaseCallableResponse()
+
+    def _forget(self, session: str) -> None:
+        with self._lock:
+            self._partial.pop(session, None)
+            for handle in [h for h, (owner, _) in self._callables.items() if owner == session]:
+                del self._callables[handle]
+
+    def _check_new(self, request_id: int) -> None:
+        """A request that was answered already must not run again: its client has retried it."""
+        if not request_id:
+            return
+        with self._lock:
+            if request_id in self._requests:
+                raise errors.AbortedError(
+                    None, None, f"The same request_id {request_id} was received before: the request was retried."
+                )
+            self._requests[request_id] = None
+            if len(self._requests) > REMEMBERED_REQUESTS:
+                self._requests.popitem(last=False)
+
+
+def _value(tensor: TensorProto) -> Any:
+    try:
+        array = tensor_util.make_ndarray(tensor)
+    except (ValueError, TypeError) as e:
+        raise errors.InvalidArgumentError(None, None, f"A fed tensor cannot be read: {e}") from None
+    return array[()] if array.ndim == 0 and array.dtype != object else array
+
+
+def _seconds(options: RunOptions, session: MasterSession) -> float | None:
+    return options.timeout_in_ms / 1000 or session.operation_timeout or None
+
+
+class _Waiter:
+    """Blocks a gRPC thread until its step has ended, the deadline passed, or the client is gone."""
+
+    def __init__(self, context: grpc.ServicerContext) -> None:
+        self.step: MasterStep | None = None
+        self._ended = threading.Event()
+        self._error: errors.OpError | None = None
+        self._values: Sequence[Any] = ()
+        self._remaining = context.time_remaining()
+        context.add_callback(self._client_gone)
+
+    def done(self, error: errors.OpError | None, values: Sequence[Any]) -> None:
+        self._error, self._values = error, values
+        self._ended.set()
+
+    def _client_gone(self) -> None:
+        if self.step is not None and not self._ended.is_set():
+            self.step.fail(errors.CancelledError(None, None, "The client's call has ended"))
+
+    def wait(self, timeout: float | None) -> Sequence[Any]:
+        limits = [t for t in (timeout, self._remaining) if t is not None]
+        if not self._ended.wait(min(limits) if limits else None):
+            error = errors.DeadlineExceededError(None, None, f"The step did not end within {min(limits):g} s")
+            if self.step is not None:
+                self.step.fail(error)
+            raise error
+        if self._error is not None:
+            raise self._error
+        return self._values
+
+

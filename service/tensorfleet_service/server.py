@@ -1,0 +1,219 @@
+"""TaskServer: one task of a cluster: its worker, its master, and the endpoints that others reach them by."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import tensorfleet_service.kernels  # noqa: F401  the kernels register themselves
+from tensorfleet import errors
+from tensorfleet.cluster import ClusterSpec
+from tensorfleet.device import parse
+from tensorfleet.proto import fleet_pb2, worker_pb2
+from tensorfleet.proto.config_pb2 import ConfigProto
+from tensorfleet.stream import Connection, Method
+from tensorfleet_service.devices.device import task_devices
+from tensorfleet_service.master.master import Master
+from tensorfleet_service.master.members import LocalMember, Member
+from tensorfleet_service.master.remote import RemoteMember
+from tensorfleet_service.rpc.clients import Clients
+from tensorfleet_service.rpc.discovery import discover
+from tensorfleet_service.rpc.fleet_service import FleetService
+from tensorfleet_service.rpc.grpc_server import GrpcServer
+from tensorfleet_service.rpc.listener import Listener
+from tensorfleet_service.rpc.master_service import MasterService
+from tensorfleet_service.rpc.tasks import Tasks
+from tensorfleet_service.worker.deadlines import Deadlines
+from tensorfleet_service.worker.peers import Peers
+from tensorfleet_service.worker.worker import Worker
+
+log = logging.getLogger(__name__)
+
+VERSION = "0.1.0"
+CREATE_SESSION_SECONDS = 30.0
+DRAIN_SECONDS = 20.0
+SWITCH_SECONDS = 0.0005  # a computing thread lets the threads that read connections have the interpreter this often
+
+
+class TaskServer:
+    """One task, serving from `start` to `stop`.
+
+    Args:
+        cluster: all tasks and their addresses.
+        job_name, task_index: which of them this is.
+        protocol: "grpc+stream" (default) or "grpc": without a stream endpoint.
+        config: the default configuration of the task: device_count, operation_timeout_in_ms.
+        bind_host: the interface to listen on; by default the loopback where the address in the cluster is on it,
+            else all.
+        stream_port: the TCP port of the stream endpoint, 0 for any free one.
+
+    Raises:
+        InternalError: the cluster has no such job or task.
+        UnknownError: the address cannot be bound.
+    """
+
+    def __init__(
+        self,
+        cluster: ClusterSpec,
+        job_name: str,
+        task_index: int,
+        protocol: str = "grpc+stream",
+        config: ConfigProto | None = None,
+        bind_host: str | None = None,
+        stream_port: int = 0,
+    ) -> None:
+        config = config or ConfigProto()
+        if job_name not in cluster.jobs:
+            raise errors.InternalError(None, None, f'Job "{job_name}" was not defined in cluster')
+        if task_index not in cluster.task_indices(job_name):
+            raise errors.InternalError(None, None, f'Task {task_index} was not defined in job "{job_name}"')
+        sys.setswitchinterval(SWITCH_SECONDS)
+        self.task = task_name(job_name, task_index)
+        self._config = config
+        self._incarnation = secrets.randbits(63) | 1
+        host, _, port = cluster.task_address(job_name, task_index).rpartition(":")
+        loopback = host in ("localhost", "127.0.0.1", "::1")
+        bind = bind_host or os.environ.get("TENSORFLEET_BIND_HOST") or ("127.0.0.1" if loopback else "[::]")
+        cpus = config.device_count.get("CPU", 1)
+        gpus = 0 if job_name == "ps" else config.device_count["GPU"] if "GPU" in config.device_count else None
+        self._worker = Worker(
+            self.task, task_devices(self.task, self._incarnation, cpus, gpus), self._incarnation
+        )
+        addresses = {
+            task_name(job, index): cluster.task_address(job, index)
+            for job in cluster.jobs
+            for index in cluster.task_indices(job)
+        }
+        self._peers = Peers(self.task, self._incarnation, addresses, discover)
+        self._tasks = Tasks(self._worker, self._peers)
+        self._deadlines = Deadlines()
+        self._master = Master(self._join, self._reset)
+        self._clients = Clients(self._master, self._deadlines)
+        endpoint = fleet_pb2.Endpoint(task=self.task, incarnation=self._incarnation, version=VERSION)
+        self._listener: Listener | None = None
+        if protocol != "grpc":
+            self._listener = Listener(
+                bind.strip("[]"),
+                stream_port,
+                "127.0.0.1" if loopback else host,
+                {"task": self.task, "incarnation": self._incarnation},
+                self._accept,
+            )
+            endpoint.stream_address.extend(self._listener.addresses)
+        methods = {
+            **MasterService(self._master).methods(),
+            **FleetService(endpoint, cluster.as_cluster_def(), self._master, self._worker).methods(),
+        }
+        try:
+            self._grpc = GrpcServer(f"{bind}:{port}", methods)
+        except errors.OpError:
+            if self._listener is not None:
+                self._listener.close()
+            raise
+        self.address = f"{host}:{self._grpc.port}"
+        self._stopped = threading.Event()
+
+    @property
+    def target(self) -> str:
+        """The target for `tf.Session`."""
+        return f"grpc://{self.address}"
+
+    def start(self) -> None:
+        """Begins to answer."""
+        if self._listener is not None:
+            self._listener.start()
+        self._grpc.start()
+        log.info("%s serves at %s", self.task, self.address)
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Waits until the server was stopped; False if it was not within `timeout` seconds."""
+        return self._stopped.wait(timeout)
+
+    def stop(self, grace: float = DRAIN_SECONDS) -> None:
+        """Drains and stops: running steps may end within `grace` seconds, new ones are refused."""
+        if self._stopped.is_set():
+            return
+        end = time.monotonic() + grace
+        if not self._master.drain(grace):
+            log.warning("%s: steps still ran after %g s and were cancelled", self.task, grace)
+        if self._listener is not None:
+            self._listener.close()
+        self._grpc.stop(max(end - time.monotonic(), 0.1))
+        self._master.close_sessions(errors.AbortedError(None, None, f"{self.task} was shut down"))
+        self._peers.close()
+        self._worker.close()
+        self._deadlines.close()
+        self._stopped.set()
+        log.info("%s has stopped", self.task)
+
+    def _accept(self, connection: Connection, hello: dict[str, Any]) -> None:
+        if "task" in hello:
+            self._peers.accept(connection, hello)
+        else:
+            self._clients.accept(connection)
+
+    def _join(self, session: str, config: ConfigProto) -> Sequence[Member]:
+        """The members of a new session: this task first, then the others, all connected at once."""
+        timeout = (config.operation_timeout_in_ms or self._config.operation_timeout_in_ms) / 1000
+        timeout = timeout or CREATE_SESSION_SECONDS
+        isolate = config.isolate_session_state
+        members: list[Member] = [LocalMember(self._worker, session, isolate)]
+        others = [task for task in self._peers.addresses if task != self.task and _wanted(task, config)]
+
+        def connect(task: str) -> Member | errors.OpError:
+            try:
+                peer = self._peers.get(task, timeout)
+                return RemoteMember(self._peers, peer, self._worker.pool, session, isolate, timeout)
+            except errors.OpError as e:
+                return e
+
+        if others:
+            with ThreadPoolExecutor(min(len(others), 32), thread_name_prefix="connect") as executor:
+                found = list(executor.map(connect, others))
+            members += [member for member in found if isinstance(member, Member)]
+            failures = [e for e in found if isinstance(e, errors.OpError)]
+            if failures:
+                for member in members:
+                    member.delete_session(session)
+                raise self._missing(failures, len(others), timeout)
+        return members
+
+    def _missing(self, failures: list[errors.OpError], others: int, timeout: float) -> errors.OpError:
+        text = "\n".join(f"  {e.message}" for e in failures)
+        message = (
+            f"{len(failures)} of {others} other tasks did not answer {self.task} within {timeout:g} s:\n{text}\n"
+            "Start them, correct the ClusterSpec, or leave them out with ConfigProto.device_filters."
+        )
+        return errors.from_code(failures[0].error_code, message)
+
+    def _reset(self, containers: Sequence[str]) -> None:
+        self._worker.resources.reset(containers)
+        for task in self._peers.addresses:
+            peer = self._peers.existing(task)
+            if peer is not None:
+                peer.call(
+                    Method.CLEANUP_ALL,
+                    worker_pb2.CleanupAllRequest(container=containers),
+                    worker_pb2.CleanupAllResponse,
+                    CREATE_SESSION_SECONDS,
+                )
+
+
+def task_name(job: str, index: int) -> str:
+    """The canonical name of a task."""
+    return f"/job:{job}/replica:0/task:{index}"
+
+
+def _wanted(task: str, config: ConfigProto) -> bool:
+    """Whether the session's device filters let a task in."""
+    if not config.device_filters:
+        return True
+    full = parse(task)
+    return any(parse(pattern).matches(full) for pattern in config.device_filters)

@@ -1,0 +1,254 @@
+"""Peer: the stream connection between this task and another, with calls, steps and tensors in both directions.
+
+Both sides may ask: each is a worker to the other's master, and pushes tensors to it. One thread reads the connection.
+It hands tensors to the rendezvous and runs what they make runnable, as long as that is short; it never blocks:
+calls that take time go to the pool, and `Connection.send` does not wait.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+from google.protobuf.message import Message
+
+from tensorfleet import errors
+from tensorfleet.proto.step_stats_pb2 import StepStats
+from tensorfleet.stream import TRACE, Connection, Frame, Kind, Method, encode, pack_error, unpack_error
+
+if TYPE_CHECKING:
+    from tensorfleet_service.observe.trace import StepTrace
+
+log = logging.getLogger(__name__)
+
+_Response = TypeVar("_Response", bound=Message)
+MemberDone = Callable[["errors.OpError | None", Sequence[Any]], None]
+
+
+class TaskService(Protocol):
+    """What a task does for its peers; none of these may block, but for `call`, which runs on the pool."""
+
+    def call(self, peer: Peer, method: int, request: bytes) -> bytes: ...
+    def run_graph(self, peer: Peer, step_id: int, handle: int, values: Sequence[Any], traced: bool) -> None: ...
+    def deliver(self, step_id: int, edge: int, value: Any) -> None: ...
+    def abort(self, step_id: int, error: errors.OpError) -> None: ...
+    def submit(self, function: Callable[..., None], *arguments: Any) -> None: ...
+    def peer_lost(self, peer: Peer) -> None: ...
+
+
+class Peer:
+    """Another task, as long as the connection to it lasts.
+
+    Attributes:
+        task: its canonical name.
+        incarnation: of its process.
+    """
+
+    def __init__(self, connection: Connection, task: str, incarnation: int, address: str, service: TaskService) -> None:
+        self.task = task
+        self.incarnation = incarnation
+        self.address = address
+        self.lost: errors.OpError | None = None
+        self._connection = connection
+        self._service = service
+        self._ids = itertools.count(1)
+        self._lock = threading.Lock()
+        self._calls: dict[int, _Call] = {}
+        self._steps: dict[int, tuple[MemberDone, StepTrace | None]] = {}
+        self._thread = threading.Thread(target=self._read, name=f"read {task}", daemon=True)
+
+    def start(self) -> None:
+        """Begins to read; call it once the peer is known to those who may be asked for it."""
+        self._thread.start()
+
+    # Asking
+
+    def call(self, method: Method, request: Message, response: type[_Response], timeout: float) -> _Response:
+        """A call with an answer, within `timeout` seconds."""
+        waiting = _Call()
+        request_id = next(self._ids)
+        with self._lock:
+            self._check()
+            self._calls[request_id] = waiting
+        try:
+            self._send(encode(Kind.CALL, request_id, method, request.SerializeToString()))
+            if not waiting.ended.wait(timeout):
+                raise errors.DeadlineExceededError(
+                    None, None, f"{self.task} ({self.address}) did not answer {method.name} within {timeout:g} s"
+                )
+        finally:
+            with self._lock:
+                self._calls.pop(request_id, None)
+        if waiting.error is not None:
+            raise waiting.error
+        return response.FromString(waiting.meta)
+
+    def notify(self, method: Method, request: Message) -> None:
+        """A call whose answer does not matter; a lost connection does not, either."""
+        try:
+            self._send(encode(Kind.CALL, 0, method, request.SerializeToString()))
+        except errors.UnavailableError as e:
+            log.debug("%s not told to %s: %s", method.name, self.task, e.message)
+
+    def run_graph(
+        self, step_id: int, handle: int, values: Sequence[Any], done: MemberDone, trace: StepTrace | None
+    ) -> None:
+        """Runs a registered graph on the peer; `done` is called once."""
+        with self._lock:
+            if self.lost is None:
+                self._steps[step_id] = (done, trace)
+        if self.lost is not None:
+            self._finish(step_id, self.lost, (), done)
+            return
+        try:
+            self._send(encode(Kind.RUN_GRAPH, step_id, handle, b"", values, TRACE if trace else 0))
+        except errors.UnavailableError as e:
+            self._finish(step_id, e, (), done)
+
+    def _finish(self, step_id: int, error: errors.OpError, values: Sequence[Any], done: MemberDone) -> None:
+        self._steps.pop(step_id, None)
+        done(error, values)
+
+    def push(self, step_id: int, edge: int, value: Any) -> None:
+        """Sends a tensor."""
+        self._send(encode(Kind.PUSH, step_id, edge, b"", (value,)))
+
+    def abort(self, step_id: int, error: errors.OpError) -> None:
+        """Ends a step on the peer; its answer is not waited for any more."""
+        self._steps.pop(step_id, None)
+        code, text = pack_error(error)
+        try:
+            self._send(encode(Kind.ABORT, step_id, code, text))
+        except errors.UnavailableError as e:
+            log.debug("step %d not ended on %s: %s", step_id, self.task, e.message)
+
+    # Answering
+
+    def step_done(self, step_id: int, error: errors.OpError | None, values: Sequence[Any], stats: StepStats | None) -> None:
+        """Answers a RUN_GRAPH."""
+        try:
+            if stats is not None:
+                self._send(encode(Kind.TRACED, step_id, 0, stats.SerializeToString()))
+            if error is not None:
+                code, text = pack_error(error)
+                self._send(encode(Kind.ERROR, step_id, code, text))
+            else:
+                self._send(encode(Kind.RESULT, step_id, 0, b"", values))
+        except errors.UnavailableError as e:
+            log.debug("step %d not answered: %s", step_id, e.message)
+
+    # The connection
+
+    def _check(self) -> None:
+        if self.lost is not None:
+            raise self.lost
+
+    def _send(self, buffers: list[Any]) -> None:
+        try:
+            self._connection.send(buffers)
+        except OSError as e:
+            raise self.lost or self._lost_error(e) from None
+
+    def _lost_error(self, cause: BaseException) -> errors.OpError:
+        return errors.UnavailableError(
+            None, None, f"Lost the connection to {self.task} ({self.address}): {cause or type(cause).__name__}"
+        )
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _read(self) -> None:
+        np.seterr(all="ignore")  # this thread runs kernels
+        read = self._connection.reader.read
+        try:
+            while True:
+                frame = read()
+                kind = frame.kind
+                if kind == Kind.PUSH:
+                    self._service.deliver(frame.a, frame.b, frame.tensors[0])
+                elif kind == Kind.RESULT:
+                    found = self._steps.pop(frame.a, None)
+                    if found is not None:
+                        found[0](None, frame.tensors)
+                elif kind == Kind.RUN_GRAPH:
+                    self._service.run_graph(self, frame.a, frame.b, frame.tensors, bool(frame.flags & TRACE))
+                else:
+                    self._handle(frame)
+                del frame  # its tensors live on where they are used, not here
+        except (EOFError, OSError, ValueError) as e:
+            self._end(e)
+        except Exception as e:
+            log.exception("the connection to %s is given up", self.task)
+            self._end(e)
+
+    def _handle(self, frame: Frame) -> None:
+        match frame.kind:
+            case Kind.CALL:
+                self._service.submit(self._answer, frame)
+            case Kind.REPLY:
+                call = self._calls.get(frame.a)
+                if call is not None:
+                    call.meta = frame.meta
+                    call.ended.set()
+            case Kind.ERROR:
+                found = self._steps.pop(frame.a, None)
+                call = self._calls.get(frame.a)
+                if found is not None:
+                    found[0](unpack_error(frame), ())
+                elif call is not None:
+                    call.error = unpack_error(frame)
+                    call.ended.set()
+            case Kind.TRACED:
+                running = self._steps.get(frame.a)
+                if running is not None and running[1] is not None:
+                    running[1].merge(StepStats.FromString(frame.meta))
+            case Kind.ABORT:
+                self._service.abort(frame.a, unpack_error(frame))
+            case _:
+                raise ValueError(f"a frame of kind {frame.kind} from a task")
+
+    def _answer(self, frame: Frame) -> None:
+        try:
+            try:
+                reply = encode(Kind.REPLY, frame.a, 0, self._service.call(self, frame.b, frame.meta))
+            except errors.OpError as e:
+                code, text = pack_error(e)
+                reply = encode(Kind.ERROR, frame.a, code, text)
+            except Exception as e:
+                log.exception("call %d of %s failed", frame.b, self.task)
+                reply = encode(Kind.ERROR, frame.a, errors.INTERNAL, f"{type(e).__name__}: {e}".encode())
+            if frame.a:
+                self._send(reply)
+        except errors.UnavailableError as e:
+            log.debug("call not answered: %s", e.message)
+
+    def _end(self, cause: BaseException) -> None:
+        """The connection is over: everything that waits for the peer gets to know."""
+        error = self._lost_error(cause)
+        with self._lock:
+            self.lost = error
+            calls = list(self._calls.values())
+        self._connection.close()
+        for call in calls:
+            call.error = error
+            call.ended.set()
+        while self._steps:
+            try:
+                _, (done, _) = self._steps.popitem()
+            except KeyError:
+                break  # another thread took the last one
+            done(error, ())
+        self._service.peer_lost(self)
+
+
+class _Call:
+    __slots__ = ("ended", "error", "meta")
+
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+        self.error: errors.OpError | None = None
+        self.meta = b""

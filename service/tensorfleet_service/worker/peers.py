@@ -1,0 +1,156 @@
+"""Peers: the connections of a task to the other tasks of its cluster, made when they are first needed."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import threading
+import time
+
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet import errors
+
+from tensorfleet.stream import MAGIC, Connection, Kind, encode, open_socket, unpack_error
+from tensorfleet_service.worker.peer import Peer, TaskService
+
+if TYPE_CHECKING:
+    from tensorfleet_service.rpc.discovery import Discovery
+
+log = logging.getLogger(__name__)
+
+HELLO_SECONDS = 10.0
+RETRY_SECONDS = 0.2
+
+
+class Peers:
+    """The other tasks of the cluster, by canonical name.
+
+    Args:
+        task, incarnation: of this task.
+        addresses: from a task's canonical name to its gRPC address.
+        discover: asks an address where its stream endpoint is.
+    """
+
+    def __init__(
+        self, task: str, incarnation: int, addresses: dict[str, str], discover: Discovery
+    ) -> None:
+        self.task = task
+        self.incarnation = incarnation
+        self.addresses = addresses
+        self._discover = discover
+        self._service: TaskService | None = None
+        self._lock = threading.Lock()
+        self._peers: dict[str, Peer] = {}
+        self._connecting: dict[str, threading.Lock] = {}
+        self._stopped = threading.Event()
+
+    def serve(self, service: TaskService) -> None:
+        """Sets who answers the peers."""
+        self._service = service
+
+    def existing(self, task: str) -> Peer | None:
+        """The peer if it is connected."""
+        peer = self._peers.get(task)
+        return peer if peer is not None and peer.lost is None else None
+
+    def push(self, task: str, step_id: int, edge: int, value: Any) -> None:
+        """Sends a tensor; the connection was made when the graph was registered."""
+        peer = self.existing(task) or self.get(task, HELLO_SECONDS)
+        peer.push(step_id, edge, value)
+
+    def get(self, task: str, timeout: float) -> Peer:
+        """The peer, connected if need be.
+
+        Raises:
+            UnavailableError: it does not answer within `timeout` seconds; with its address and the last error.
+            InvalidArgumentError: the cluster has no such task.
+        """
+        found = self.existing(task)
+        if found is not None:
+            return found
+        address = self.addresses.get(task)
+        if address is None:
+            raise errors.InvalidArgumentError(
+                None, None, f"The cluster has no task {task}; it has {', '.join(sorted(self.addresses))}"
+            )
+        with self._lock:
+            lock = self._connecting.setdefault(task, threading.Lock())
+        with lock:
+            found = self.existing(task)
+            return found if found is not None else self._connect(task, address, timeout)
+
+    def _connect(self, task: str, address: str, timeout: float) -> Peer:
+        end = time.monotonic() + timeout
+        while True:
+            left = end - time.monotonic()
+            try:
+                return self._try(task, address, max(left, 0.1))
+            except errors.UnavailableError as e:
+                left = end - time.monotonic()
+                if left <= 0 or self._stopped.wait(min(RETRY_SECONDS, left)):
+                    raise errors.UnavailableError(
+                        None, None, f"{task} at {address} does not answer; last error: {e.message}"
+                    ) from None
+
+    def _try(self, task: str, address: str, timeout: float) -> Peer:
+        endpoint = self._discover(address, min(timeout, HELLO_SECONDS))
+        if endpoint.task != task:
+            raise errors.InvalidArgumentError(
+                None, None, f"{address} is said to be {task}, but it is {endpoint.task}: check the ClusterSpec"
+            )
+        sock = open_socket(endpoint.stream_address, min(timeout, HELLO_SECONDS))
+        try:
+            connection, hello = greet(sock, {"task": self.task, "incarnation": self.incarnation}, task)
+        except OSError as e:
+            sock.close()
+            raise errors.UnavailableError(None, None, f"{type(e).__name__}: {e}") from None
+        return self._add(connection, task, hello["incarnation"], address)
+
+    def accept(self, connection: Connection, hello: dict[str, Any]) -> None:
+        """A task has connected to this one."""
+        task = str(hello["task"])
+        self._add(connection, task, int(hello["incarnation"]), self.addresses.get(task, "unknown address"))
+
+    def _add(self, connection: Connection, task: str, incarnation: int, address: str) -> Peer:
+        assert self._service is not None
+        peer = Peer(connection, task, incarnation, address, self._service)
+        with self._lock:
+            known = self._peers.get(task)
+            if known is None or known.lost is not None or known.incarnation != incarnation:
+                self._peers[task] = peer
+        if known is not None and known.lost is None and known.incarnation != incarnation:
+            known.close()  # the task has restarted, and this connection leads to nobody
+        peer.start()
+        return peer
+
+    def close(self) -> None:
+        self._stopped.set()
+        for peer in list(self._peers.values()):
+            peer.close()
+
+
+def greet(sock: socket.socket, hello: dict[str, Any], expected: str) -> tuple[Connection, dict[str, Any]]:
+    """Says HELLO on a fresh socket and reads the answer, within a deadline.
+
+    Raises:
+        OSError: the connection broke, or the other side does not speak this protocol.
+        OpError: the other side refuses.
+    """
+    connection = Connection(sock, expected)
+    sock.settimeout(HELLO_SECONDS)
+    try:
+        sock.sendall(b"".join(encode(Kind.HELLO, 0, 0, MAGIC + json.dumps(hello).encode())))
+        frame = connection.reader.read()
+    except EOFError:
+        raise ConnectionError(f"{expected} closed the connection") from None
+    if frame.kind == Kind.ERROR:
+        raise unpack_error(frame)
+    if frame.kind != Kind.HELLO or not frame.meta.startswith(MAGIC):
+        raise ConnectionError(f"{expected} does not speak {MAGIC.decode()}")
+    sock.settimeout(None)
+    answer: dict[str, Any] = json.loads(frame.meta[len(MAGIC) :])
+    return connection, answer
+
+

@@ -1,0 +1,306 @@
+"""From a partition to a function: one Python statement per node, a local variable per live tensor.
+
+The generated code of `y = (x + 300) + (x - 66)`, with x fed and the last part on another task, is
+
+    def run(t, a):
+        v0 = a[0]
+        t.send(0, v0)
+        v0 = v0 + c1
+        v1 = yield 1
+        v0 = v0 + v1
+        return (v0,)
+
+`t` is the step on this task, `a` the fed values, `c1` and kernels are globals of the code. A variable is overwritten
+or deleted at its last use, so a tensor lives no longer than it must. A partition that receives nothing becomes a
+plain function; one that receives becomes a generator, which yields an edge's number where the tensor has to come
+from another device: the step resumes it with the value, from whichever thread brings it.
+
+Line n of the code is made of one node, so an exception is traced to its node at no cost to the code itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import CodeType, ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorfleet import dtypes, errors
+from tensorfleet_service.kernels import registry
+from tensorfleet_service.kernels.registry import Expression, KernelNode
+
+if TYPE_CHECKING:
+    from tensorfleet_service.graph import Node
+    from tensorfleet_service.worker.resources import Resources
+
+Trace = Callable[["Node", int, int, Any], None]
+
+
+class Plan:
+    """A compiled partition.
+
+    Attributes:
+        device: the device that it runs on.
+        function: the generated function of (step, fed values), or generator function where `waits`.
+        waits: whether it receives tensors from other devices.
+        args: which of the step's fed values it takes, in order.
+        rets: which of the step's fetches it returns, in order.
+        seconds: how long a run computes without waiting, as last measured; infinite before the first.
+    """
+
+    __slots__ = ("_code", "_lines", "_traced", "args", "device", "function", "nodes", "rets", "seconds", "waits")
+
+    def __init__(self, device: str, nodes: list[Node], resources: Resources, xp: ModuleType, send: SendTable) -> None:
+        writer = _Writer(device, nodes, resources, xp, send)
+        self.device = device
+        self.nodes = nodes
+        self.args = writer.args
+        self.rets = writer.rets
+        self.waits = writer.waits
+        self.function, self._code, self._lines = writer.compile(traced=False)
+        self._traced: Any = None
+        self.seconds = float("inf")
+        # A second compilation, with clocks, is made only when somebody asks for a trace.
+        self._traced = lambda: writer.compile(traced=True)
+
+    def traced(self) -> tuple[Callable[..., Any], Callable[[BaseException], errors.OpError]]:
+        """The function that also calls `t.trace(node, start_ns, end_ns, value)`, and its `explain`."""
+        if callable(self._traced):
+            function, code, lines = self._traced()
+            self._traced = (function, lambda e: _explain(e, code, lines))
+        return self._traced  # type: ignore[no-any-return]
+
+    def explain(self, error: BaseException) -> errors.OpError:
+        """The error to report for an exception that left the function, with the node's name in it."""
+        return _explain(error, self._code, self._lines)
+
+
+SendTable = dict[int, str]
+"""From an edge to the task that its tensor goes to, "" for this task."""
+
+_Line = tuple["Node | None", list[str], "Expression | None"]
+
+
+class _Writer:
+    """Writes the code of one partition."""
+
+    def __init__(
+        self, device: str, nodes: list[Node], resources: Resources, xp: ModuleType, send: SendTable
+    ) -> None:
+        self.device = device
+        self.nodes = nodes
+        self.send = send
+        self.globals: dict[str, Any] = {"xp": xp, "S": _as_string, "clock": time.time_ns}
+        self.args: list[int] = []
+        self.rets: list[int] = []
+        self.waits = any(n.op == "_Recv" for n in nodes)
+        self.kernels: dict[int, Any] = {}
+        self.last_use: dict[tuple[int, int], int] = {}
+        for position, node in enumerate(nodes):
+            for source, index in node.inputs:
+                self.last_use[id(source), index] = position
+            if node.op == "_Arg":
+                self.args.append(int(node.attrs["index"]))
+            elif node.op == "_Retval":
+                self.rets.append(int(node.attrs["index"]))
+            elif node.op not in ("_Send", "_Recv", "Const", "NoOp"):
+                self.kernels[position] = registry.make_kernel(
+                    KernelNode(
+                        name=node.name,
+                        op=node.op,
+                        attrs=node.attrs,
+                        input_types=node.input_types,
+                        output_types=node.output_types,
+                        device=device,
+                        xp=xp,
+                        resources=resources,
+                    )
+                )
+
+    def compile(self, traced: bool) -> tuple[Callable[..., Any], CodeType, list[_Line]]:
+        body: list[str] = []
+        lines: list[_Line] = [(None, [], None), (None, [], None)]  # line numbers start at 1; line 1 is the def
+        slots: dict[tuple[int, int], str] = {}
+        free: list[str] = []
+        used = 0
+        names = dict(self.globals)
+        arg = 0
+        rets: list[str] = []
+
+        def slot() -> str:
+            nonlocal used
+            if free:
+                return free.pop()
+            used += 1
+            return f"v{used - 1}"
+
+        def add(statement: str, node: Node, inputs: list[str], expression: Expression | None = None) -> None:
+            body.append(statement)
+            lines.append((node, inputs, expression))
+
+        for position, node in enumerate(self.nodes):
+            if node.op == "NoOp":
+                continue
+            if node.op == "Const":
+                name = f"c{position}"
+                names[name] = constant_value(node)
+                slots[id(node), 0] = name
+                continue
+            inputs = [
+                slots[id(source), index] + (".read()" if _dereferences(node, i) else "")
+                for i, (source, index) in enumerate(node.inputs)
+            ]
+            ending = dict.fromkeys(
+                slots[id(source), index]
+                for source, index in node.inputs
+                if self.last_use[id(source), index] == position and slots[id(source), index][0] == "v"
+            )
+            if node.op == "_Retval":
+                # A slot that is returned is not given to others; a reference is read when its node's turn comes.
+                if inputs[0].endswith(")"):
+                    kept = slot()
+                    add(f" {kept} = {inputs[0]}", node, inputs)
+                    rets.append(kept)
+                else:
+                    rets.append(inputs[0])
+                continue
+            if node.op == "_Send":
+                edge = int(node.attrs["_edge"])
+                task = self.send[edge]
+                call = f"t.push({task!r}, {edge}, {inputs[0]})" if task else f"t.deliver({edge}, {inputs[0]})"
+                free_now = [s for s in ending if s not in rets]
+                add(f" {call}{_delete(free_now)}", node, inputs)
+                free += free_now
+                continue
+            if node.op == "_Arg":
+                text, expression = f"a[{arg}]", None
+                arg += 1
+            elif node.op == "_Recv":
+                text, expression = f"yield {int(node.attrs['_edge'])}", None
+            else:
+                text, expression = self._call(position, inputs, names)
+            # The inputs that end here hand their slots on to the outputs.
+            released = [s for s in ending if s not in rets]
+            outputs = []
+            for index in range(len(node.output_types)):
+                name = released.pop() if released else slot()
+                outputs.append(name)
+                slots[id(node), index] = name
+            statement = self._assign(node, outputs, text)
+            unused = [
+                name for index, name in enumerate(outputs) if (id(node), index) not in self.last_use
+            ]
+            dead = released + unused
+            if traced and node.op != "_Recv":
+                names[f"n{position}"] = node
+                value = outputs[0] if outputs else "None"
+                statement = f" q = clock(); {statement.strip()}; t.trace(n{position}, q, clock(), {value})"
+            add(statement + _delete(dead), node, inputs, expression)
+            free += dead
+        returns = ", ".join(rets)
+        body.append(f" return ({returns}{',' if rets else ''})")
+        source = "def run(t, a):\n" + "\n".join(body) + "\n"
+        if self.waits and "yield" not in source:
+            raise AssertionError("a partition that receives has a _Recv")
+        code = compile(source, f"<partition of {self.device}>", "exec")
+        exec(code, names)
+        function = names["run"]
+        return function, function.__code__, lines
+
+    def _call(self, position: int, inputs: list[str], names: dict[str, Any]) -> tuple[str, Expression | None]:
+        kernel = self.kernels[position]
+        if isinstance(kernel, Expression):
+            for key, value in kernel.names.items():
+                if names.setdefault(key, value) is not value:
+                    # The same name for another thing elsewhere: it becomes a function with its own names.
+                    arguments = ", ".join(f"x{i}" for i in range(len(inputs)))
+                    template = kernel.template.format(*(f"x{i}" for i in range(len(inputs))))
+                    names[f"k{position}"] = eval(f"lambda {arguments}: {template}", dict(kernel.names))
+                    return f"k{position}({', '.join(inputs)})", kernel
+            return kernel.template.format(*inputs), kernel
+        name = getattr(kernel, "__name__", "")
+        if isinstance(kernel, np.ufunc) and names.setdefault(f"u_{name}", kernel) is kernel:
+            return f"u_{name}({', '.join(inputs)})", None
+        names[f"k{position}"] = kernel
+        return f"k{position}({', '.join(inputs)})", None
+
+    def _assign(self, node: Node, outputs: list[str], text: str) -> str:
+        if not outputs:
+            return f" {text}"
+        if len(outputs) == 1:
+            if node.output_types[0] is dtypes.string:
+                text = f"S({text})"
+            return f" {outputs[0]} = {text}"
+        strings = [o for o, t in zip(outputs, node.output_types, strict=True) if t is dtypes.string]
+        wrap = "".join(f"; {o} = S({o})" for o in strings)
+        return f" {', '.join(outputs)}, = {text}{wrap}"
+
+
+def constant_value(node: Node) -> Any:
+    """The value of a Const node in the runtime's form: a NumPy scalar for rank 0, but an array for strings."""
+    value = node.attrs["value"]
+    if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype != object:
+        return value[()]
+    return value
+
+
+def _dereferences(node: Node, index: int) -> bool:
+    source, output = node.inputs[index]
+    return source.output_types[output].is_ref and not (
+        index < len(node.input_types) and node.input_types[index].is_ref
+    )
+
+
+def _delete(names: list[str]) -> str:
+    return f"; del {', '.join(names)}" if names else ""
+
+
+def _as_string(value: Any) -> Any:
+    """A string value as an object array, also at rank 0, where NumPy hands out the bytes object itself."""
+    if type(value) is np.ndarray:
+        return value
+    array = np.empty((), object)
+    array[()] = value
+    return array
+
+
+def _explain(error: BaseException, code: CodeType, lines: list[_Line]) -> errors.OpError:
+    """The OpError for an exception out of generated code, ending with the node as TensorFlow's clients expect."""
+    traceback: TracebackType | None = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code is not code:
+        traceback = traceback.tb_next
+    if traceback is None or not 0 < traceback.tb_lineno < len(lines) or lines[traceback.tb_lineno][0] is None:
+        if isinstance(error, errors.OpError):
+            return error
+        return errors.InternalError(None, None, f"{type(error).__name__}: {error}")
+    node, inputs, expression = lines[traceback.tb_lineno]
+    assert node is not None
+    found: errors.OpError | None = error if isinstance(error, errors.OpError) else None
+    if found is None and expression is not None and expression.explain is not None:
+        values = [_input_value(text, traceback) for text in inputs]
+        found = expression.explain(error, *values)
+    if found is None:
+        found = _from_exception(error)
+    message = found.message
+    if "[[{{node " not in message:
+        message = f"{message}\n\t [[{{{{node {node.name}}}}}]]"
+    return errors.from_code(found.error_code, message)
+
+
+def _input_value(text: str, traceback: TracebackType) -> Any:
+    name = text.removesuffix(".read()")
+    frame = traceback.tb_frame
+    value = frame.f_locals.get(name, frame.f_globals.get(name))
+    return value.read() if name != text else value
+
+
+def _from_exception(error: BaseException) -> errors.OpError:
+    """The canonical error for an exception that a kernel let through."""
+    text = f"{error}" or type(error).__name__
+    if isinstance(error, MemoryError):
+        return errors.ResourceExhaustedError(None, None, f"Out of memory: {text}")
+    if isinstance(error, (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError)):
+        return errors.InvalidArgumentError(None, None, text)
+    return errors.InternalError(None, None, f"{type(error).__name__}: {text}")

@@ -1,0 +1,98 @@
+"""Threads for computing: as many as are busy at once, kept for a while when idle."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+IDLE_SECONDS = 30.0
+
+log = logging.getLogger(__name__)
+
+
+class Pool:
+    """Runs functions on threads, the last idle one first; a function never waits for a thread.
+
+    Steps may depend on each other (a step that fills a queue, another that drains it), so the number of threads is
+    not bounded: it is that of partitions that compute at the same time.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._idle: deque[_Thread] = deque()
+        self._closed = False
+        self._made = 0
+
+    def submit(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Runs `function(*arguments)` on a thread of the pool; what it raises is logged."""
+        with self._lock:
+            if self._closed:
+                return
+            thread = self._idle.pop() if self._idle else None
+            if thread is None:
+                self._made += 1
+                thread = _Thread(self, f"{self._name} {self._made}")
+        thread.give(function, arguments)
+
+    def close(self) -> None:
+        """Ends the idle threads; the busy ones end with their work."""
+        with self._lock:
+            self._closed = True
+            idle = list(self._idle)
+            self._idle.clear()
+        for thread in idle:
+            thread.give(None, ())
+
+    def _wait(self, thread: _Thread) -> bool:
+        """Puts a thread among the idle ones; False if it shall end."""
+        with self._lock:
+            if self._closed:
+                return False
+            self._idle.append(thread)
+            return True
+
+    def _retire(self, thread: _Thread) -> bool:
+        """Takes a thread that was idle for long out; False if work has been given to it meanwhile."""
+        with self._lock:
+            if thread in self._idle:
+                self._idle.remove(thread)
+                return True
+            return False
+
+
+class _Thread:
+    def __init__(self, pool: Pool, name: str) -> None:
+        self._pool = pool
+        self._work: tuple[Callable[..., None] | None, tuple[Any, ...]] = (None, ())
+        self._given = threading.Semaphore(0)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def give(self, function: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
+        self._work = (function, arguments)
+        self._given.release()
+
+    def _run(self) -> None:
+        np.seterr(all="ignore")  # kernels give TensorFlow's NaN and infinity without a word
+        while True:
+            if not self._given.acquire(timeout=IDLE_SECONDS):
+                if self._pool._retire(self):
+                    return
+                continue
+            function, arguments = self._work
+            self._work = (None, ())
+            if function is None:
+                return
+            try:
+                function(*arguments)
+            except Exception:
+                log.exception("unexpected error on a thread of the pool")
+            del function, arguments
+            if not self._pool._wait(self):
+                return

@@ -1,0 +1,217 @@
+"""A step on one task: its partitions as they run, and the tensors that arrive for them.
+
+A partition that waits for a tensor is a suspended generator, not a blocked thread. Whoever delivers the tensor (the
+thread that reads the connection to the producer, or the thread that runs another partition of this task) resumes
+it, at once if the rest is known to be short, else on a thread of the pool. So no thread waits inside a step, and a
+step cannot deadlock on threads.
+
+Invariants: a generator is resumed only by the thread that took it out of `_waiting`, or by the one that runs it
+already; `_waiting` and `_arrived` are changed under the lock; after `fail`, both stay empty.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet import errors
+
+if TYPE_CHECKING:
+    from tensorfleet_service.graph import Node
+    from tensorfleet_service.observe.trace import StepTrace
+    from tensorfleet_service.worker.plan import Plan
+    from tensorfleet_service.worker.pool import Pool
+
+PENDING = object()
+INLINE_SECONDS = 0.0005  # a plan known to take less than this runs on the thread that made it runnable
+
+Done = Callable[["errors.OpError | None", "list[Any]"], None]
+Push = Callable[[str, int, int, Any], None]
+
+
+class Step:
+    """One step on one task.
+
+    Made when the task is asked to run its part, or when a tensor arrives before that.
+    """
+
+    __slots__ = ("_arrived", "_done", "_lock", "_push", "_remaining", "_results", "_trace", "_waiting", "error", "id", "pool")
+
+    def __init__(self, step_id: int, pool: Pool, push: Push) -> None:
+        self.id = step_id
+        self.pool = pool
+        self.error: errors.OpError | None = None
+        self._push = push
+        self._lock = threading.Lock()
+        self._arrived: dict[int, Any] = {}
+        self._waiting: dict[int, _Run] = {}
+        self._remaining = 0
+        self._results: list[Any] = []
+        self._done: Done | None = None
+        self._trace: StepTrace | None = None
+
+    @property
+    def started(self) -> bool:
+        """Whether the task has been asked to run its part."""
+        return self._done is not None
+
+    def start(
+        self,
+        plans: Sequence[Plan],
+        args: Sequence[Sequence[Any]],
+        done: Done,
+        trace: StepTrace | None = None,
+        may_block: bool = True,
+    ) -> None:
+        """Runs the plans with their fed values; then calls `done` once, on some thread.
+
+        `done` gets None and the fetches of each plan one after the other, or the error that ended the step.
+        `may_block` says that the calling thread has nothing else to do, so that a long plan may run on it.
+        """
+        with self._lock:
+            error = self.error
+            self._done = done
+            self._remaining = len(plans)
+            self._results = [()] * len(plans)
+            self._trace = trace
+        if error is not None:
+            done(error, [])
+            return
+        runs = [_Run(self, plan, i, a) for i, (plan, a) in enumerate(zip(plans, args, strict=True))]
+        short = [r for r in runs if r.plan.seconds < INLINE_SECONDS]
+        long = [r for r in runs if r.plan.seconds >= INLINE_SECONDS]
+        last = [long.pop()] if may_block and long else []
+        for run in long:
+            self.pool.submit(run.begin)
+        for run in short + last:
+            run.begin()
+
+    # What generated code calls
+
+    def push(self, task: str, edge: int, value: Any) -> None:
+        """Sends a tensor to another task."""
+        self._push(task, self.id, edge, value)
+
+    def deliver(self, edge: int, value: Any) -> None:
+        """Hands a tensor to the partition of this task that receives it, now or later."""
+        with self._lock:
+            if self.error is not None:
+                return
+            run = self._waiting.pop(edge, None)
+            if run is None:
+                self._arrived[edge] = value
+                return
+        if run.plan.seconds < INLINE_SECONDS:
+            run.resume(value)
+        else:
+            self.pool.submit(run.resume, value)
+
+    def trace(self, node: Node, start: int, end: int, value: Any) -> None:
+        """Records when a node ran, in nanoseconds since the epoch, and what it made."""
+        assert self._trace is not None
+        self._trace.record(node, start, end, value)
+
+    # Ends
+
+    def fail(self, error: errors.OpError) -> None:
+        """Ends the step with `error`, unless it has ended; waiting partitions are closed and drop their tensors."""
+        with self._lock:
+            if self.error is not None:
+                return
+            self.error = error
+            waiting = list(self._waiting.values())
+            self._waiting.clear()
+            self._arrived.clear()
+            done = self._done if self._remaining else None
+            self._remaining = 0
+        for run in waiting:
+            run.close()
+        if done is not None:
+            done(error, [])
+
+    def _take(self, edge: int, run: _Run) -> Any:
+        """The tensor of an edge, or PENDING after noting who waits for it. Raises the step's error if it failed."""
+        with self._lock:
+            if self.error is not None:
+                raise self.error
+            value = self._arrived.pop(edge, PENDING)
+            if value is PENDING:
+                self._waiting[edge] = run
+            return value
+
+    def _finish(self, index: int, results: Sequence[Any]) -> None:
+        with self._lock:
+            if self.error is not None:
+                return
+            self._results[index] = results
+            self._remaining -= 1
+            if self._remaining:
+                return
+            done = self._done
+            flat = [value for part in self._results for value in part]
+            self._results = []
+        assert done is not None
+        done(None, flat)
+
+
+class _Run:
+    """One partition in one step."""
+
+    __slots__ = ("args", "explain", "generator", "index", "plan", "spent", "step")
+
+    def __init__(self, step: Step, plan: Plan, index: int, args: Sequence[Any]) -> None:
+        self.step = step
+        self.plan = plan
+        self.index = index
+        self.args = args
+        self.generator: Generator[int, Any, Sequence[Any]] | None = None
+        self.explain = plan.explain
+        self.spent = 0.0
+
+    def begin(self) -> None:
+        plan, step = self.plan, self.step
+        function = plan.function
+        if step._trace is not None:
+            function, self.explain = plan.traced()
+        if plan.waits:
+            self.generator = function(step, self.args)
+            self.resume(None)
+            return
+        started = time.perf_counter()
+        try:
+            results = function(step, self.args)
+        except BaseException as e:
+            self._fail(e)
+            return
+        plan.seconds = time.perf_counter() - started
+        step._finish(self.index, results)
+
+    def resume(self, value: Any) -> None:
+        """Goes on with the value that the generator waits for, until it waits again or ends."""
+        generator = self.generator
+        assert generator is not None
+        started = time.perf_counter()
+        try:
+            while True:
+                value = self.step._take(generator.send(value), self)
+                if value is PENDING:
+                    # Another thread may have resumed the generator by now: nothing of it is touched any more.
+                    return
+        except StopIteration as e:
+            self.plan.seconds = time.perf_counter() - started
+            self.step._finish(self.index, e.value)
+        except BaseException as e:
+            self._fail(e)
+
+    def close(self) -> None:
+        assert self.generator is not None
+        self.generator.close()
+
+    def _fail(self, error: BaseException) -> None:
+        # The step's own error comes back here when a partition meets it: it has its text already.
+        found = error if error is self.step.error else self.explain(error)
+        self.step.fail(found)  # type: ignore[arg-type]
+        if not isinstance(error, Exception):
+            raise error

@@ -1,0 +1,217 @@
+"""Worker: the graphs registered on one task, and the steps that run on it.
+
+Everything here is free of transports: the master of the same task calls it, the stream service and the gRPC service
+call it for masters elsewhere. What it needs of other tasks is one function, `push`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet import errors
+from tensorfleet_service.worker.layout import Layout, by_device, layout, task_of
+from tensorfleet_service.worker.plan import Plan
+from tensorfleet_service.worker.pool import Pool
+from tensorfleet_service.worker.resources import Resources
+from tensorfleet_service.worker.step import Done, Push, Step
+
+if TYPE_CHECKING:
+    from tensorfleet_service.devices.device import Device
+    from tensorfleet_service.graph import Node
+    from tensorfleet_service.observe.trace import StepTrace
+
+REMEMBERED_STEPS = 10_000  # ended steps whose late tensors are dropped
+MAX_EARLY_STEPS = 10_000  # steps of which tensors have arrived, but no request yet
+
+
+class TaskGraph:
+    """What one task runs of a step: a plan per device; fed values and fetches travel in the order of `layout`."""
+
+    __slots__ = ("_arg_positions", "layout", "plans", "session")
+
+    def __init__(self, plans: list[Plan], session: str, layout: Layout) -> None:
+        self.plans = plans
+        self.session = session
+        self.layout = layout
+        place = {index: i for i, index in enumerate(layout.args)}
+        self._arg_positions = [[place[index] for index in plan.args] for plan in plans]
+
+    def split_args(self, values: Sequence[Any]) -> list[list[Any]]:
+        """The fed values of each plan, from those of the task."""
+        return [[values[i] for i in positions] for positions in self._arg_positions]
+
+
+class Worker:
+    """The graphs, steps and resources of one task."""
+
+    def __init__(self, task: str, devices: Sequence[Device], incarnation: int) -> None:
+        self.task = task
+        self.incarnation = incarnation
+        self.devices = {device.name: device for device in devices}
+        self.resources = Resources()
+        self.pool = Pool("compute")
+        self.steps_total = 0
+        self._push: Push = self._no_push
+        self._lock = threading.Lock()
+        self._graphs: dict[int, TaskGraph] = {}
+        self._handles = itertools.count(1)
+        self._steps: dict[int, Step] = {}
+        self._ended: OrderedDict[int, None] = OrderedDict()
+        self._isolated: dict[str, Resources] = {}
+
+    def connect(self, push: Push) -> None:
+        """Sets the function that sends a tensor: (task, step, edge, value)."""
+        self._push = push
+
+    def _no_push(self, task: str, step: int, edge: int, value: Any) -> None:
+        raise errors.InternalError(None, None, f"{self.task} is not connected to {task}")
+
+    # Sessions and graphs
+
+    def create_session(self, handle: str, isolate: bool) -> None:
+        """Prepares for a master's session; an isolated one gets resources of its own."""
+        with self._lock:
+            if isolate:
+                self._isolated[handle] = Resources()
+
+    def delete_session(self, handle: str) -> None:
+        """Drops a session's graphs, and its resources if it was isolated."""
+        with self._lock:
+            self._isolated.pop(handle, None)
+            for graph_handle in [h for h, g in self._graphs.items() if g.session == handle]:
+                del self._graphs[graph_handle]
+
+    def register_graph(self, session: str, nodes: Sequence[Node]) -> tuple[int, TaskGraph]:
+        """Compiles what this task runs of a signature: the nodes of all its devices, each in the order to run.
+
+        Args:
+            session: the session's handle.
+            nodes: every node's `assigned` names a device of this task.
+
+        Raises:
+            OpError: a kernel does not exist or refuses its node.
+        """
+        resources = self._isolated.get(session, self.resources)
+        plans = []
+        for name, own in by_device(nodes).items():
+            device = self.devices.get(name)
+            if device is None:
+                raise errors.InvalidArgumentError(
+                    None, None, f"{self.task} has no device {name}; it has {', '.join(self.devices)}"
+                )
+            sends = {}
+            for node in own:
+                if node.op == "_Send":
+                    task = task_of(node.attrs["recv_device"].decode())
+                    sends[int(node.attrs["_edge"])] = "" if task == self.task else task
+            plans.append(Plan(name, own, resources, device.xp, sends))
+        graph = TaskGraph(plans, session, layout(nodes))
+        handle = next(self._handles)
+        with self._lock:
+            self._graphs[handle] = graph
+        return handle, graph
+
+    def deregister_graph(self, handle: int) -> None:
+        with self._lock:
+            self._graphs.pop(handle, None)
+
+    def graph(self, handle: int) -> TaskGraph:
+        """A registered graph.
+
+        Raises:
+            AbortedError: there is none; most likely the task has restarted.
+        """
+        graph = self._graphs.get(handle)
+        if graph is None:
+            raise errors.AbortedError(
+                None,
+                None,
+                f"Graph handle {handle} is not found. Possibly this worker (\"{self.task}\") just restarted.",
+            )
+        return graph
+
+    # Steps
+
+    def run(
+        self,
+        graph: TaskGraph,
+        step_id: int,
+        values: Sequence[Any],
+        done: Done,
+        trace: StepTrace | None = None,
+        may_block: bool = True,
+    ) -> None:
+        """Runs this task's part of a step; see `Step.start`."""
+        self.steps_total += 1
+        step = self._step(step_id)
+        if step is None:
+            done(errors.AbortedError(None, None, f"Step {step_id} has ended already"), [])
+            return
+
+        def end(error: errors.OpError | None, results: list[Any]) -> None:
+            self._forget(step_id)
+            done(error, results)
+
+        step.start(graph.plans, graph.split_args(values), end, trace, may_block)
+
+    def deliver(self, step_id: int, edge: int, value: Any) -> None:
+        """A tensor from another task: for a step that runs, or one that is going to."""
+        step = self._steps.get(step_id) or self._step(step_id)
+        if step is not None:
+            step.deliver(edge, value)
+
+    def abort(self, step_id: int, error: errors.OpError) -> None:
+        """Ends a step on this task, now or when it comes."""
+        with self._lock:
+            step = self._steps.pop(step_id, None)
+            self._remember(step_id)
+        if step is not None:
+            step.fail(error)
+
+    def abort_all(self, error: errors.OpError) -> None:
+        """Ends every step on this task."""
+        for step_id in list(self._steps):
+            self.abort(step_id, error)
+
+    @property
+    def steps(self) -> int:
+        """How many steps are known at this moment."""
+        return len(self._steps)
+
+    def _step(self, step_id: int) -> Step | None:
+        with self._lock:
+            step = self._steps.get(step_id)
+            if step is None:
+                if step_id in self._ended:
+                    return None
+                step = self._steps[step_id] = Step(step_id, self.pool, self._push)
+                if len(self._steps) > MAX_EARLY_STEPS:
+                    self._drop_oldest_early()
+            return step
+
+    def _drop_oldest_early(self) -> None:
+        """Forgets the oldest step that nobody has asked to run: its master must be gone."""
+        for step_id, step in self._steps.items():
+            if not step.started:
+                del self._steps[step_id]
+                self._remember(step_id)
+                return
+
+    def _forget(self, step_id: int) -> None:
+        with self._lock:
+            self._steps.pop(step_id, None)
+            self._remember(step_id)
+
+    def _remember(self, step_id: int) -> None:
+        self._ended[step_id] = None
+        if len(self._ended) > REMEMBERED_STEPS:
+            self._ended.popitem(last=False)
+
+    def close(self) -> None:
+        """Ends all steps and the threads of the pool."""
+        self.abort_all(errors.CancelledError(None, None, f"{self.task} is shutting down"))
+        self.pool.close()

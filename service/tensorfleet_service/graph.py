@@ -107,6 +107,7 @@ class Graph:
         """
         functions = self._new_functions(graph_def.library.function)
         made: dict[str, Node] = {}
+        inputs: list[tuple[Node, Sequence[str]]] = []
         for node_def in graph_def.node:
             name = node_def.name
             if not _NODE_NAME.fullmatch(name):
@@ -118,8 +119,9 @@ class Graph:
                     f"Op type '{node_def.op}' is for the runtime alone and may not be in a client's graph"
                 )
                 raise InvalidArgumentError(None, None, message + _at(name))
-            made[name] = _make_node(node_def)
-        if _link(graph_def.node, made, self.nodes):
+            node = made[name] = _make_node(node_def)
+            inputs.append((node, node_def.input))
+        if _link(inputs, made, self.nodes):
             _check_cycles(made)
         self.nodes.update(made)
         self.functions.update(functions)
@@ -152,12 +154,14 @@ def from_graph_def(graph_def: graph_pb2.GraphDef) -> list[Node]:
     Raises as `Graph.extend` does, but takes internal ops and names.
     """
     made: dict[str, Node] = {}
+    inputs: list[tuple[Node, Sequence[str]]] = []
     for node_def in graph_def.node:
         node = _make_node(node_def)
         node.assigned = node.device
         if made.setdefault(node.name, node) is not node:
             raise InvalidArgumentError(None, None, f"Node '{node.name}' is not unique{_at(node.name)}")
-    _link(graph_def.node, made, {})
+        inputs.append((node, node_def.input))
+    _link(inputs, made, {})
     return list(made.values())
 
 
@@ -305,34 +309,38 @@ def _signature(opdef: OpDef) -> str:
 # --------------------------------------------------------------------------------------------------- edges
 
 
-def _link(node_defs: Iterable[node_def_pb2.NodeDef], made: dict[str, Node], old: dict[str, Node]) -> bool:
+def _link(inputs: Iterable[tuple[Node, Sequence[str]]], made: dict[str, Node], old: dict[str, Node]) -> bool:
     """Joins new nodes to their inputs, checking types. Returns whether some node comes before its input."""
-    linked = set(old)
+    unlinked = set(made.values())
     any_forward = False
-    for node_def in node_defs:
-        node = made[node_def.name]
+    for node, texts in inputs:
         controls: dict[Node, None] = {}
-        for text in node_def.input:
-            if text[:1] == "^":
+        for text in texts:
+            # Nearly all inputs are a plain name.
+            source = made.get(text) or old.get(text)
+            index = 0
+            if source is None and text[:1] == "^":
                 source = made.get(text[1:]) or old.get(text[1:])
-                if source is None:
-                    raise _input_error(node, f"Node '{node.name}': Unknown input node '{text}'")
-                controls[source] = None
+                if source is not None:
+                    controls[source] = None
             else:
-                source_name, colon, index_text = text.partition(":")
-                if not source_name or (colon and not (index_text.isascii() and index_text.isdigit())):
-                    raise _input_error(node, f"Illegal op input name '{text}'")
-                source = made.get(source_name) or old.get(source_name)
                 if source is None:
-                    raise _input_error(node, f"Node '{node.name}': Unknown input node '{text}'")
+                    name, _, index_text = text.partition(":")
+                    if not name or (text != name and not (index_text.isascii() and index_text.isdigit())):
+                        raise _input_error(node, f"Illegal op input name '{text}'")
+                    source = made.get(name) or old.get(name)
+                    index = int(index_text or 0)
                 if controls:
                     raise _input_error(node, "All control inputs must follow all data inputs")
-                node.inputs.append((source, int(index_text) if colon else 0))
-            if source.name not in linked and not is_back_edge(source, node):
+                if source is not None:
+                    node.inputs.append((source, index))
+            if source is None:
+                raise _input_error(node, f"Node '{node.name}': Unknown input node '{text}'")
+            if source in unlinked and not is_back_edge(source, node):
                 any_forward = True
         node.controls += controls
         _check_inputs(node)
-        linked.add(node.name)
+        unlinked.discard(node)
     return any_forward
 
 
@@ -344,13 +352,14 @@ def _check_inputs(node: Node) -> None:
             f"NodeDef expected inputs '{expected}' do not match {len(node.inputs)} inputs specified; "
             f"{_signature(node.opdef)}; NodeDef: {{{{node {node.name}}}}}",
         )
-    for i, ((source, index), expected_type) in enumerate(zip(node.inputs, node.input_types, strict=True)):
+    for i, (source, index) in enumerate(node.inputs):
         if index >= len(source.output_types):
             raise _input_error(
                 node,
                 f"Node '{node.name}': Connecting to invalid output {index} of source node {source.name} "
                 f"which has {len(source.output_types)} outputs.",
             )
+        expected_type = node.input_types[i]
         passed = source.output_types[index]
         if passed is not expected_type and passed.base is not expected_type:
             raise _input_error(

@@ -1,0 +1,162 @@
+"""Which nodes must be on one device, and where their requests together put them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tensorfleet import dtypes
+from tensorfleet.device import ParsedDevice, parse
+from tensorfleet.errors import InvalidArgumentError
+from tensorfleet_service.graph import Node
+
+_CLASS_PREFIX = b"loc:@"
+_ANYWHERE = ParsedDevice()
+_PARTS = ("job", "replica", "task", "type", "index")
+_PART_NAMES = {"job": "jobs", "replica": "replicas", "task": "tasks", "type": "types", "index": "ids"}
+
+
+class Group:
+    """Nodes that must be on one device.
+
+    Attributes:
+        members: the nodes, in the order in which they joined.
+        wanted: the parts of a device name that the requests of the nodes fix together.
+        fixed: what of it comes from nodes that hold state, or are placed already: no user of theirs can move
+            them.
+        reasons: why each node but the first is in the group.
+    """
+
+    __slots__ = ("fixed", "members", "reasons", "wanted")
+
+    def __init__(self, node: Node) -> None:
+        self.members = [node]
+        self.reasons: dict[Node, str] = {}
+        self.wanted = parse(node.assigned) if node.assigned else requested(node)
+        self.fixed = self.wanted if node.assigned or _holds_state(node) else _ANYWHERE
+
+
+def requested(node: Node) -> ParsedDevice:
+    """The device that a node asks for. Raises InvalidArgumentError if that is no device name."""
+    try:
+        return parse(node.device)
+    except ValueError as error:
+        message = (
+            f"Malformed device specification '{node.device}' in node: {{{{node {node.name}}}}} = {node.op}: "
+            f"{error}\n\t [[{{{{node {node.name}}}}}]]"
+        )
+        raise InvalidArgumentError(None, None, message) from None
+
+
+def colocate(nodes: Sequence[Node], allow_soft_placement: bool = False) -> dict[Node, Group]:
+    """The group of each node that is in one: by reference and resource edges, and by `_class` attributes.
+
+    Where an edge joins requests that contradict each other, the holder of the state wins. A name in a
+    `_class` attribute need not be that of a node in `nodes`: those that name it belong together all the same.
+
+    Raises:
+        InvalidArgumentError: `_class` joins requests that contradict each other, or an op uses state that was
+            put on different devices. With soft placement, a type or number of a device is no contradiction.
+    """
+    groups = _Groups(allow_soft_placement)
+    by_name: dict[bytes, Node] = {}
+    named = [node for node in nodes if "_class" in node.attrs]
+    if named:
+        by_name = {node.name.encode(): node for node in nodes}
+    for node in nodes:
+        for i, dtype in enumerate(node.input_types):
+            if dtype.is_ref or dtype is dtypes.resource:
+                groups.join_edge(
+                    node.inputs[i][0], node, "reference edge" if dtype.is_ref else "resource edge"
+                )
+    for node in named:
+        for name in node.attrs["_class"]:
+            if name.startswith(_CLASS_PREFIX):
+                groups.join_class(by_name.setdefault(name[len(_CLASS_PREFIX) :], node), node)
+    return groups.of
+
+
+class _Groups:
+    def __init__(self, soft: bool) -> None:
+        self.of: dict[Node, Group] = {}
+        self._soft = soft
+
+    def join_edge(self, source: Node, node: Node, reason: str) -> None:
+        first, second = self._pair(source, node)
+        if first is second:
+            return
+        fixed = self._merge(first.fixed, second.fixed)
+        if isinstance(fixed, str):
+            message = (
+                "Cannot place the graph because a reference or resource edge connects colocation groups with "
+                f"incompatible resource devices: {first.fixed} vs {second.fixed}. The edge src node is "
+                f"name='{source.name}' (op='{source.op}'), and the dst node is name='{node.name}' "
+                f"(op='{node.op}').\n\t [[{{{{node {node.name}}}}}]]"
+            )
+            raise InvalidArgumentError(None, None, message)
+        wanted = self._merge(first.wanted, second.wanted)
+        if isinstance(wanted, str):
+            wanted = second.wanted.merge(first.wanted).merge(fixed)
+        self._join(first, second, wanted, fixed, node, f"with {source.name} ({reason})")
+
+    def join_class(self, target: Node, node: Node) -> None:
+        first, second = self._pair(target, node)
+        if first is second:
+            return
+        wanted = self._merge(second.wanted, first.wanted)
+        if isinstance(wanted, str):
+            message = (
+                f"Cannot colocate nodes {{{{colocation_node {node.name}}}}} and "
+                f"{{{{colocation_node {target.name}}}}}: {wanted}\n\t [[{{{{node {node.name}}}}}]]"
+            )
+            raise InvalidArgumentError(None, None, message)
+        fixed = self._merge(first.fixed, second.fixed)
+        assert not isinstance(fixed, str), "a group's fixed parts are among its wanted ones"
+        self._join(first, second, wanted, fixed, node, f"with {target.name} (_class)")
+
+    def _pair(self, first: Node, second: Node) -> tuple[Group, Group]:
+        for node in (first, second):
+            if node not in self.of:
+                self.of[node] = Group(node)
+        return self.of[first], self.of[second]
+
+    def _join(
+        self,
+        first: Group,
+        second: Group,
+        wanted: ParsedDevice,
+        fixed: ParsedDevice,
+        node: Node,
+        reason: str,
+    ) -> None:
+        # The smaller group moves, so that a node moves only a logarithmic number of times.
+        big, small = (first, second) if len(first.members) >= len(second.members) else (second, first)
+        big.members += small.members
+        big.reasons |= small.reasons
+        big.reasons.setdefault(node, reason)
+        big.wanted, big.fixed = wanted, fixed
+        for member in small.members:
+            self.of[member] = big
+
+    def _merge(self, first: ParsedDevice, second: ParsedDevice) -> ParsedDevice | str:
+        """What both names fix together, or how they contradict each other."""
+        if first is second or second is _ANYWHERE:
+            return first
+        for part in _PARTS:
+            own, other = getattr(first, part), getattr(second, part)
+            if own is not None and other is not None and own != other:
+                if not self._soft or part in ("job", "replica", "task"):
+                    name = _PART_NAMES[part]
+                    return f"Cannot merge devices with incompatible {name}: '{first}' and '{second}'"
+                kind = None if part == "type" else first.type
+                merged = first.merge(second)
+                return ParsedDevice(merged.job, merged.replica, merged.task, kind, None)
+        return first.merge(second)
+
+
+def _holds_state(node: Node) -> bool:
+    """Whether a node makes a reference or a resource, and not from another one."""
+    return any(map(_is_state, node.output_types)) and not any(map(_is_state, node.input_types))
+
+
+def _is_state(dtype: dtypes.DType) -> bool:
+    return dtype.is_ref or dtype is dtypes.resource

@@ -1,0 +1,263 @@
+"""Stage 3: the same results with less to do: constants folded, equal nodes merged, Identity dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes
+from tensorfleet.op_def import OpDef, lookup
+from tensorfleet_service.graph import Node, is_back_edge
+
+Evaluate = Callable[[Node, list[Any]], Any]
+
+_CONTROL_FLOW = frozenset(
+    prefix + op for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration") for prefix in ("", "Ref")
+) | {"LoopCond", "ControlTrigger"}
+_PASS_THROUGH = frozenset(("Identity", "StopGradient", "PreventGradient", "Snapshot"))
+# Without state by their definitions, but what they give depends on more than their inputs, or they are for
+# people to find; or their outputs can be larger than `_bound` foresees.
+_KEPT = frozenset(
+    (
+        "Placeholder",
+        "PlaceholderV2",
+        "ReadFile",
+        "MatchingFiles",
+        "Range",
+        "Diag",
+        "MatrixDiag",
+        "MatrixDiagV2",
+        "MatrixDiagV3",
+        "Qr",
+        "Svd",
+    )
+)
+_HANDLES = frozenset((dtypes.resource, dtypes.variant))
+_MAX_ELEMENTS = 2_500_000
+_MAX_BYTES = 10_000_000
+_SMALL_BYTES = 65_536
+_HASHED_BYTES = 1_024
+
+
+def optimize(nodes: Sequence[Node], evaluate: Evaluate | None, level: int) -> list[Node]:
+    """An equivalent graph of placed nodes that does less, as new nodes in an order in which they can run.
+
+    * A node without state whose inputs are all constants becomes a Const of the same name on the same device,
+      if its value has at most 10 MB.
+    * A constant of at most 64 KB is copied to the devices that use it, and not sent there at each step.
+    * Of nodes of one device without state that have equal inputs and attributes, one is left.
+    * Identity and its like go, where they neither read a reference, nor move a value to another device, nor
+      take part in control edges.
+
+    Args:
+        nodes: in an order in which they can run; stay as they are.
+        evaluate: computes one node from its input values: the output value, or a tuple of several. If it
+            raises, the node stays, and the step will report what is wrong. None: no constants are folded.
+        level: `OptimizerOptions.opt_level`; below 0 nothing is changed.
+    """
+    if level < 0:
+        return list(nodes)
+    work = _Rewrite(nodes, evaluate)
+    for node in nodes:
+        work.add(node)
+    work.close_loops()
+    return work.alive(nodes)
+
+
+class _Rewrite:
+    def __init__(self, nodes: Sequence[Node], evaluate: Evaluate | None) -> None:
+        self.order: list[Node] = []
+        self._evaluate = evaluate
+        # What stands for each output of the old nodes, where it is not the same output of the new node.
+        self._outputs: dict[tuple[Node, int], tuple[Node, int]] = {}
+        self._copies: dict[Node, Node] = {}
+        self._equal: dict[Any, Node] = {}
+        self._constants: dict[tuple[Node, str], Node] = {}
+        self._loops: list[tuple[Node, int, tuple[Node, int]]] = []
+        self._waited_for = {control for node in nodes for control in node.controls}
+
+    def add(self, node: Node) -> None:
+        copied = node.copy()
+        for edge in node.inputs:
+            if is_back_edge(edge[0], node):
+                self._loops.append((copied, len(copied.inputs), edge))
+                copied.inputs.append(edge)
+            else:
+                copied.inputs.append(self._current(edge))
+        copied.controls += dict.fromkeys(
+            control
+            for control in (self._copies[control] for control in node.controls)
+            if control.op != "Const" or control.controls
+        )
+        is_pure = _is_pure(node)
+        if self._pass_through(node, copied) or (is_pure and self._fold(node, copied)):
+            return
+        copied.inputs = [self._near(edge, copied.assigned) for edge in copied.inputs]
+        if is_pure:
+            known = self._equal.setdefault(_key(copied), copied)
+            if known is not copied:
+                self._copies[node] = known
+                return
+        self._copies[node] = copied
+        self.order.append(copied)
+
+    def _current(self, edge: tuple[Node, int]) -> tuple[Node, int]:
+        found = self._outputs.get(edge) if self._outputs else None
+        return found or (self._copies[edge[0]], edge[1])
+
+    def _pass_through(self, node: Node, copied: Node) -> bool:
+        if node.op not in _PASS_THROUGH or node in self._waited_for or copied.controls:
+            return False
+        source, index = copied.inputs[0]
+        if source.assigned != copied.assigned or source.output_types[index].is_ref:
+            return False
+        self._outputs[(node, 0)] = (source, index)
+        self._copies[node] = source
+        return True
+
+    def _fold(self, node: Node, copied: Node) -> bool:
+        """Puts constants in place of the node, if all its inputs are constants."""
+        if self._evaluate is None or not node.inputs or not node.output_types:
+            return False
+        constants = [source for source, _ in copied.inputs]
+        if any(source.op != "Const" for source in constants):
+            return False
+        values = [source.attrs["value"] for source in constants]
+        if _bound(values) > _MAX_ELEMENTS:
+            return False
+        try:
+            result = self._evaluate(copied, values)
+        except Exception:
+            return False  # the step itself runs into the error, and reports it with the node's name
+        results = result if isinstance(result, tuple) else (result,)
+        arrays = [_as_array(value, dtype) for value, dtype in zip(results, node.output_types, strict=True)]
+        if any(array is None for array in arrays):
+            return False
+        size = max(array.nbytes for array in arrays if array is not None)
+        one_device = all(source.assigned == copied.assigned for source in constants)
+        if size > (_MAX_BYTES if one_device else _SMALL_BYTES):
+            return False
+        # In a branch or a loop, what makes the inputs wait makes the result wait.
+        controls = dict.fromkeys([c for source in (*constants, copied) for c in source.controls])
+        for index, (array, dtype) in enumerate(zip(arrays, node.output_types, strict=True)):
+            name = node.name if len(arrays) == 1 else f"_folded_{index}_{node.name}"
+            constant = Node(name, _opdef("Const"), {"dtype": dtype, "value": array}, node.device)
+            constant.assigned, constant.why = node.assigned, node.why
+            constant.controls += controls
+            self.order.append(constant)
+            self._outputs[(node, index)] = (constant, 0)
+            if index == 0:
+                self._copies[node] = constant
+        return True
+
+    def _near(self, edge: tuple[Node, int], device: str) -> tuple[Node, int]:
+        """A small constant of another device as a constant of this one."""
+        source = edge[0]
+        if source.op != "Const" or source.assigned == device or source.controls:
+            return edge
+        if np.asarray(source.attrs["value"]).nbytes > _SMALL_BYTES:
+            return edge
+        near = self._constants.get((source, device))
+        if near is None:
+            near = source.copy()
+            near.name = f"_copy_{len(self._constants)}_{source.name}"
+            near.assigned, near.why = device, f"copied from {source.assigned}"
+            self._constants[(source, device)] = near
+            self.order.append(near)
+        return near, 0
+
+    def close_loops(self) -> None:
+        for merge, position, edge in self._loops:
+            merge.inputs[position] = self._current(edge)
+
+    def alive(self, nodes: Iterable[Node]) -> list[Node]:
+        """The new nodes that are needed: by the old nodes that nobody used, and by those with effects."""
+        used = {source for node in nodes for source, _ in node.inputs} | self._waited_for
+        stack = [self._copies[node] for node in nodes if node not in used or node.opdef.is_stateful]
+        # Of a node that became several constants, all outputs that are used are found by their users.
+        alive: set[Node] = set()
+        while stack:
+            node = stack.pop()
+            if node not in alive:
+                alive.add(node)
+                stack += [source for source, _ in node.inputs]
+                stack += node.controls
+        return [node for node in self.order if node in alive]
+
+
+_pure_ops: dict[str, bool] = {}
+
+
+def _is_pure(node: Node) -> bool:
+    """Whether a node's outputs depend on nothing but its inputs and attributes, and it does nothing else."""
+    pure = _pure_ops.get(node.op)
+    if pure is None:
+        opdef = node.opdef
+        pure = _pure_ops[node.op] = not (
+            opdef.is_stateful
+            or node.op in _CONTROL_FLOW
+            or node.op in _KEPT
+            or any(arg.is_ref for arg in (*opdef.inputs, *opdef.outputs))
+            or any("func" in attr.kind for attr in opdef.attrs.values())
+        )
+    return pure and not any(
+        dtype is dtypes.resource or dtype is dtypes.variant
+        for dtype in (*node.input_types, *node.output_types)
+    )
+
+
+def _key(node: Node) -> Any:
+    """Equal for nodes that compute the same."""
+    return (
+        node.op,
+        node.assigned,
+        tuple(node.inputs),
+        frozenset(node.controls),
+        tuple([(name, _attr_key(node.attrs[name])) for name in node.opdef.attrs]),
+    )
+
+
+def _attr_key(value: Any) -> Any:
+    kind = type(value)
+    if kind is dtypes.DType:
+        return id(value)
+    if kind is float:
+        return repr(value)  # 0.0 is not -0.0, and a NaN is itself
+    if kind is list:
+        return tuple(map(_attr_key, value))
+    if isinstance(value, (np.ndarray, np.generic)):
+        if value.nbytes > _HASHED_BYTES:
+            return id(value)
+        array = np.asarray(value)
+        data = tuple(array.ravel().tolist()) if array.dtype.hasobject else array.tobytes()
+        return array.dtype, array.shape, data
+    return value
+
+
+def _as_array(value: Any, dtype: dtypes.DType) -> np.ndarray[Any, Any] | None:
+    """A kernel's result as the value of a Const; None if it is not an array of the declared type."""
+    if isinstance(value, bytes):
+        value = np.array(value, object)
+    if not isinstance(value, (np.ndarray, np.generic)) or value.dtype != dtype.np:
+        return None
+    return np.array(value)
+
+
+def _bound(values: Sequence[Any]) -> float:
+    """At most so many elements come out of an op on these values, also where values are sizes or counts."""
+    bound = 1.0
+    for value in values:
+        array = np.asarray(value)
+        bound *= max(1, array.size)
+        if array.dtype.kind in "iu" and array.size:
+            sizes = np.maximum(np.abs(array.astype(np.float64)), 1.0)
+            bound *= float(sizes.prod() if array.size <= 64 else sizes.max())
+    return bound
+
+
+def _opdef(op: str) -> OpDef:
+    opdef = lookup(op)
+    assert opdef is not None, f"Op type {op} is not defined"
+    return opdef

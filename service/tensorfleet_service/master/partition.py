@@ -1,0 +1,226 @@
+"""Stage 4: from placed nodes to one list of nodes for each device, joined by `_Send` and `_Recv`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes
+from tensorfleet.errors import InvalidArgumentError, UnimplementedError
+from tensorfleet.op_def import OpDef, lookup
+from tensorfleet_service.graph import Node, is_back_edge, type_name
+
+_ENTERS = frozenset(("Enter", "RefEnter"))
+_EXITS = frozenset(("Exit", "RefExit"))
+_CONTROL = -1  # the output index that stands for "has run"
+_NOT_SENT = frozenset((dtypes.resource, dtypes.variant))
+
+
+@dataclass(slots=True)
+class Partition:
+    """The part of a graph that one device runs, in the order in which it runs."""
+
+    device: str
+    nodes: list[Node]
+
+
+def partition(nodes: Sequence[Node], incarnations: Mapping[str, int]) -> list[Partition]:
+    """Cuts placed nodes by device; partitions come in the order in which their devices first appear.
+
+    Each partition keeps the order of `nodes`. There is one `_Send` for each pair of a tensor and a device
+    that needs it, directly after the node that makes the tensor, and its `_Recv` directly before its first
+    use. Both have TensorFlow's attributes, and `_edge`, a number of their own from 0 on. A control edge
+    between devices sends an empty float32 tensor. `_Arg` nodes are copied to where they are used. References
+    are read before they are sent.
+
+    Args:
+        nodes: in an order in which they can run; stay as they are.
+        incarnations: by task ("/job:worker/replica:0/task:1"), for all tasks that send.
+
+    Raises:
+        InvalidArgumentError: a resource, or a reference that is to be assigned, that is not on the device of
+            its user.
+        UnimplementedError: a while loop that is spread over devices.
+    """
+    frames = _frames(nodes)
+    consumers: dict[Node, dict[tuple[int, str], None]] = {}
+    for node in nodes:
+        device = node.assigned
+        for i, (source, index) in enumerate(node.inputs):
+            if source.assigned != device and source.op != "_Arg":
+                _check_edge(source, index, node, i, frames)
+                consumers.setdefault(source, {})[(index, device)] = None
+        for control in node.controls:
+            if control.assigned != device and control.op != "_Arg":
+                _check_frame(control, node, frames)
+                consumers.setdefault(control, {})[(_CONTROL, device)] = None
+    cut = _Cut(incarnations)
+    for node in nodes:
+        if node.op != "_Arg":
+            cut.add(node)
+            for index, device in consumers.get(node, ()):
+                cut.send(node, index, device)
+    for node in nodes:
+        for i, (source, index) in enumerate(node.inputs):
+            if is_back_edge(source, node):
+                cut.copies[node].inputs[i] = (cut.copies[source], index)
+    return [Partition(device, part) for device, part in cut.parts.items()]
+
+
+def tasks_of(partitions: Iterable[Partition]) -> dict[str, list[Partition]]:
+    """The partitions of each task ("/job:worker/replica:0/task:1"), in their order."""
+    tasks: dict[str, list[Partition]] = {}
+    for part in partitions:
+        tasks.setdefault(task_of(part.device), []).append(part)
+    return tasks
+
+
+def task_of(device: str) -> str:
+    """The task of a full device name: the name without its device part."""
+    return device.partition("/device:")[0]
+
+
+class _Cut:
+    """The partitions as they grow."""
+
+    def __init__(self, incarnations: Mapping[str, int]) -> None:
+        self.parts: dict[str, list[Node]] = {}
+        self.copies: dict[Node, Node] = {}
+        self._args: dict[tuple[Node, str], Node] = {}
+        self._clones: dict[Node, int] = {}
+        self._recvs: dict[tuple[Node, int, str], Node] = {}
+        self._edges: dict[tuple[Node, int, str], dict[str, Any]] = {}
+        self._incarnations = incarnations
+        self._signed: dict[str, int] = {}
+
+    def add(self, node: Node) -> None:
+        """Puts a copy of the node into its partition, after what it receives."""
+        copied = self.copies[node] = node.copy()
+        device = node.assigned
+        part = self.parts.setdefault(device, [])
+        for source, index in node.inputs:
+            if source.assigned == device and source.op != "_Arg":
+                # The source of a back edge has no copy yet: it is put in its place in the end.
+                copied.inputs.append((self.copies.get(source, source), index))
+            elif source.op == "_Arg":
+                copied.inputs.append((self._arg(source, device, part), 0))
+            else:
+                copied.inputs.append((self._recv(source, index, device, part), 0))
+        for control in node.controls:
+            if control.op == "_Arg":
+                copied.controls.append(self._arg(control, device, part))
+            elif control.assigned == device:
+                copied.controls.append(self.copies[control])
+            else:
+                copied.controls.append(self._recv(control, _CONTROL, device, part))
+        part.append(copied)
+
+    def _arg(self, node: Node, device: str, part: list[Node]) -> Node:
+        copied = self._args.get((node, device))
+        if copied is None:
+            copied = self._args[(node, device)] = node.copy()
+            copied.assigned = device
+            count = self._clones[node] = self._clones.get(node, 0) + 1
+            if count > 1:  # the devices of one task share its names
+                copied.name = f"{node.name}_copy_{count}"
+            part.append(copied)
+        return copied
+
+    def send(self, node: Node, index: int, device: str) -> None:
+        """Sends an output of a node, or, for _CONTROL, an empty tensor, from its device to another."""
+        edge = len(self._edges)
+        part = self.parts[node.assigned]
+        source = self.copies[node]
+        if index == _CONTROL:
+            dtype = dtypes.float32
+            attrs: dict[str, Any] = {"dtype": dtype, "value": np.empty(0, np.float32)}
+            token = Node(f"_done_{edge}_{node.name}", _opdef("Const"), attrs)
+            token.controls.append(source)
+            token.assigned = node.assigned
+            part.append(token)
+            source, index_there = token, 0
+        else:
+            dtype, index_there = node.output_types[index].base, index
+        shared = {
+            "tensor_name": f"edge_{edge}_{node.name}".encode(),
+            "send_device": node.assigned.encode(),
+            "send_device_incarnation": self._incarnation(node.assigned),
+            "recv_device": device.encode(),
+            "client_terminated": False,
+            "_edge": edge,
+        }
+        self._edges[(node, index, device)] = {"tensor_type": dtype, **shared}
+        send = Node(f"_send_{edge}_{node.name}", _opdef("_Send"), {"T": dtype, **shared})
+        send.inputs.append((source, index_there))
+        send.assigned = node.assigned
+        part.append(send)
+
+    def _recv(self, source: Node, index: int, device: str, part: list[Node]) -> Node:
+        key = (source, index, device)
+        recv = self._recvs.get(key)
+        if recv is None:
+            attrs = self._edges[key]
+            recv = self._recvs[key] = Node(f"_recv_{attrs['_edge']}_{source.name}", _opdef("_Recv"), attrs)
+            recv.assigned = device
+            part.append(recv)
+        return recv
+
+    def _incarnation(self, device: str) -> int:
+        """An incarnation is a number of 64 bits without sign, an attribute one with sign."""
+        signed = self._signed.get(device)
+        if signed is None:
+            number = self._incarnations[task_of(device)]
+            signed = self._signed[device] = number - 2**64 if number >= 2**63 else number
+        return signed
+
+
+def _check_edge(source: Node, index: int, node: Node, i: int, frames: dict[Node, str]) -> None:
+    dtype = source.output_types[index]
+    if dtype.base in _NOT_SENT or node.input_types[i].is_ref:
+        message = (
+            f"A {type_name(dtype)} cannot be sent from one device to another: {source.name}:{index} is on "
+            f"{source.assigned}, but {node.name}, which uses it, is on {node.assigned}. "
+            f"Put both on one device.\n\t [[{{{{node {node.name}}}}}]]"
+        )
+        raise InvalidArgumentError(None, None, message)
+    _check_frame(source, node, frames)
+
+
+def _check_frame(source: Node, node: Node, frames: dict[Node, str]) -> None:
+    frame = frames.get(source)
+    if frame:
+        message = (
+            f"The while loop '{frame}' is spread over devices: {source.name} is on {source.assigned}, "
+            f"but {node.name} is on {node.assigned}. Put the whole loop on one device."
+            f"\n\t [[{{{{node {node.name}}}}}]]"
+        )
+        raise UnimplementedError(None, None, message)
+
+
+def _frames(nodes: Sequence[Node]) -> dict[Node, str]:
+    """The innermost while loop of each node's outputs; nodes outside of all loops are absent."""
+    frames: dict[Node, str] = {}
+    if not any(node.op in _ENTERS for node in nodes):
+        return frames
+    parents: dict[str, str] = {}
+    for node in nodes:
+        sources = [source for source, _ in node.inputs if not is_back_edge(source, node)]
+        frame = max((frames.get(s, "") for s in (*sources, *node.controls)), key=len, default="")
+        if node.op in _ENTERS:
+            # Two loops of one name in two outer loops are two frames.
+            outer, frame = frame, f"{frame}/{node.attrs['frame_name'].decode(errors='replace')}"
+            parents[frame] = outer
+        elif node.op in _EXITS:
+            frame = parents.get(frame, "")
+        if frame:
+            frames[node] = frame
+    return frames
+
+
+def _opdef(op: str) -> OpDef:
+    opdef = lookup(op)
+    assert opdef is not None, f"Op type {op} is not defined"
+    return opdef

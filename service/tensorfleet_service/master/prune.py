@@ -1,0 +1,193 @@
+"""Stage 1: from the session's graph to the nodes that one kind of step runs, in the order of running."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tensorfleet.errors import InvalidArgumentError, NotFoundError
+from tensorfleet.op_def import OpDef, lookup
+from tensorfleet_service.graph import Graph, Node, is_back_edge, type_name
+
+_PLACEHOLDERS = frozenset(("Placeholder", "PlaceholderV2"))
+
+
+def prune(graph: Graph, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> list[Node]:
+    """The nodes that the fetches and targets need, as copies, in one topological order.
+
+    The order is depth-first from the fetches and then the targets, as they are given, so a value is made
+    shortly before it is used. The edge from NextIteration back to Merge is the only one that leads backwards.
+    A fed tensor, of whatever op, comes from an `_Arg` node with its position among the feeds; each fetch ends
+    in a `_Retval` node with its position. The other outputs of a node with a fed output are computed.
+
+    Args:
+        graph: stays as it is.
+        feeds, fetches: tensor names, "name:index" or "name" for index 0.
+        targets: names of nodes to run.
+
+    Raises:
+        NotFoundError: a feed, fetch or target that is not in the graph.
+        InvalidArgumentError: an output that a node does not have, a tensor that is fed twice, or fed and
+            fetched, or fed where a reference is needed; nothing to run.
+    """
+    if not fetches and not targets:
+        raise InvalidArgumentError(None, None, "Must specify at least one target to fetch or execute.")
+    walk = _Walk(_find_feeds(graph, feeds))
+    found_fetches = [_find_fetch(graph, name, walk.fed) for name in fetches]
+    found_targets = _find_targets(graph, targets)
+    for position, (node, index) in enumerate(found_fetches):
+        walk.visit(node)
+        walk.add_retval(node, index, position)
+    for node in found_targets:
+        walk.visit(node)
+    walk.finish()
+    return walk.order
+
+
+def _find(graph: Graph, tensor: str) -> tuple[Node | None, int]:
+    name, _, index = tensor.partition(":")
+    if tensor != name and not (index.isascii() and index.isdigit()):
+        return None, 0
+    return graph.nodes.get(name), int(index or 0)
+
+
+def _find_feeds(graph: Graph, feeds: Sequence[str]) -> dict[tuple[Node, int], int]:
+    fed: dict[tuple[Node, int], int] = {}
+    for position, tensor in enumerate(feeds):
+        node, index = _find(graph, tensor)
+        if node is None:
+            raise NotFoundError(None, None, f"FeedInputs: unable to find feed output {tensor}")
+        count = len(node.output_types)
+        if index >= count:
+            message = f"FeedInputs: {tensor} should have output index < {count}"
+            raise InvalidArgumentError(None, None, message)
+        if fed.setdefault((node, index), position) != position:
+            raise InvalidArgumentError(None, None, f'Endpoint "{tensor}" fed more than once.')
+    return fed
+
+
+def _find_fetch(graph: Graph, tensor: str, fed: dict[tuple[Node, int], int]) -> tuple[Node, int]:
+    node, index = _find(graph, tensor)
+    if node is None:
+        raise NotFoundError(None, None, f"FetchOutputs node {tensor}: not found")
+    if not node.output_types:
+        message = (
+            f"Tried to fetch data for '{tensor}', which produces no output.  To run to a node but not fetch "
+            f"any data, pass '{tensor}' as an argument to the 'target_node_names' argument of the "
+            "Session::Run API."
+        )
+        raise InvalidArgumentError(None, None, message)
+    if index >= len(node.output_types):
+        message = f"FetchOutputs {tensor}: output index too large, must be < {len(node.output_types)}"
+        raise InvalidArgumentError(None, None, message)
+    if (node, index) in fed:
+        raise InvalidArgumentError(None, None, f"{tensor} is both fed and fetched.")
+    return node, index
+
+
+def _find_targets(graph: Graph, targets: Sequence[str]) -> list[Node]:
+    found = [_find(graph, target)[0] for target in targets]
+    missing = [target for target, node in zip(targets, found, strict=True) if node is None]
+    if missing:
+        message = f"PruneForTargets: Some target nodes not found: {' '.join(missing)}"
+        raise NotFoundError(None, None, message)
+    return [node for node in found if node is not None]
+
+
+class _Walk:
+    """The depth-first walk from the roots to the sources."""
+
+    def __init__(self, fed: dict[tuple[Node, int], int]) -> None:
+        self.order: list[Node] = []
+        self.fed = fed
+        self._fed_nodes = {node for node, _ in fed}
+        self._args: dict[int, Node] = {}
+        self._copies: dict[Node, Node] = {}
+        self._done: set[Node] = set()
+        self._loops: list[tuple[Node, int, Node, int]] = []  # inputs of Merge nodes that close loops
+
+    def visit(self, root: Node) -> None:
+        """Puts `root` and all that it needs into the order, without the sources of edges that close loops."""
+        copies, done, fed_nodes = self._copies, self._done, self._fed_nodes
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            if node in done:
+                continue
+            if node in copies:  # all that it needs came since it was first seen
+                self._add(node)
+                done.add(node)
+                continue
+            copies[node] = node.copy()
+            stack.append(node)
+            for control in reversed(node.controls):
+                if control not in copies and self._fed_placeholder(control) is None:
+                    stack.append(control)
+            for edge in reversed(node.inputs):
+                source = edge[0]
+                if source in copies or (source in fed_nodes and edge in self.fed):
+                    continue
+                if not is_back_edge(source, node):
+                    stack.append(source)
+
+    def _fed_placeholder(self, node: Node) -> int | None:
+        """The position of the feed that stands for a placeholder, which then need not run."""
+        if node in self._fed_nodes and node.op in _PLACEHOLDERS:
+            return self.fed[(node, 0)]
+        return None
+
+    def _add(self, node: Node) -> None:
+        copied = self._copies[node]
+        inputs, copies, fed_nodes = copied.inputs, self._copies, self._fed_nodes
+        for edge in node.inputs:
+            source, index = edge
+            if source in fed_nodes and edge in self.fed:
+                expected = node.input_types[len(inputs)]
+                argument = self._arg(source, index)
+                if expected.is_ref:
+                    message = (
+                        f"Input {len(inputs)} of node {node.name} was passed "
+                        f"{type_name(argument.output_types[0])} from {argument.name}:0 incompatible with "
+                        f"expected {type_name(expected)}.\n\t [[{{{{node {node.name}}}}}]]"
+                    )
+                    raise InvalidArgumentError(None, None, message)
+                inputs.append((argument, 0))
+            elif is_back_edge(source, node):
+                self._loops.append((copied, len(inputs), source, index))
+                inputs.append(edge)  # its copy is put in its place when the walk is over
+            else:
+                inputs.append((copies[source], index))
+        for control in node.controls:
+            if self._fed_placeholder(control) is not None:
+                copied.controls.append(self._arg(control, 0))
+            else:
+                copied.controls.append(copies[control])
+        self.order.append(copied)
+
+    def _arg(self, node: Node, index: int) -> Node:
+        position = self.fed[(node, index)]
+        argument = self._args.get(position)
+        if argument is None:
+            attrs = {"T": node.output_types[index].base, "index": position}
+            argument = Node(f"_arg_{node.name}_{index}_{position}", _opdef("_Arg"), attrs)
+            self._args[position] = argument
+            self.order.append(argument)
+        return argument
+
+    def add_retval(self, node: Node, index: int, position: int) -> None:
+        """Ends the order in the fetch of an output of a visited node."""
+        attrs = {"T": node.output_types[index].base, "index": position}
+        retval = Node(f"_retval_{node.name}_{index}_{position}", _opdef("_Retval"), attrs)
+        retval.inputs.append((self._copies[node], index))
+        self.order.append(retval)
+
+    def finish(self) -> None:
+        """Visits what closes loops, which may lead to more loops, and joins it to the Merge nodes."""
+        for merge, position, source, index in self._loops:  # grows on the way
+            self.visit(source)
+            merge.inputs[position] = (self._copies[source], index)
+
+
+def _opdef(op: str) -> OpDef:
+    opdef = lookup(op)
+    assert opdef is not None, f"tensorfleet.ops.internal does not define {op}"
+    return opdef

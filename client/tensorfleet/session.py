@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
-from tensorfleet import errors, transport
+from tensorfleet import collector, errors, transport
 from tensorfleet.default_session import DefaultSession, eval_using_default_session, get_default_session
 from tensorfleet.feeds import converter, feed_tensor
 from tensorfleet.graph import Graph, get_default_graph
@@ -279,7 +279,8 @@ class BaseSession:
         with self._lock:
             self._check_open()
             if self._transport is None:
-                graph_def = self._graph.as_graph_def()
+                with collector.paused():
+                    graph_def = self._graph.as_graph_def()
                 master = transport.connect(self._target, self._config)
                 try:
                     master.create(graph_def, self._config)

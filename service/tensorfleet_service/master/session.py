@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import errors
+from tensorfleet import collector, errors
 from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.graph import Graph
@@ -102,7 +102,8 @@ class MasterSession:
                     None,
                     f"Expected graph version {current_version} but the current version is {self.graph.version}.",
                 )
-            self.graph.extend(graph_def)
+            with collector.paused():
+                self.graph.extend(graph_def)
             return self.graph.version
 
     def prepare(self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> Prepared:
@@ -118,7 +119,8 @@ class MasterSession:
                 self.check_open()
                 found = self._prepared.get(key)
                 if found is None:
-                    found = self._prepared[key] = self._prepare(*key)
+                    with collector.paused():
+                        found = self._prepared[key] = self._prepare(*key)
                     if len(self._prepared) > MAX_SIGNATURES:
                         self._drop(self._prepared.pop(next(iter(self._prepared))))
         return found

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import errors
+from tensorfleet import collector, errors
 from tensorfleet.proto import worker_pb2
 from tensorfleet.stream import Method
 from tensorfleet_service.graph import from_graph_def
@@ -76,14 +76,16 @@ class Tasks:
         return worker_pb2.GetStatusResponse(device_attributes=devices).SerializeToString()
 
     def _register(self, request: worker_pb2.RegisterGraphRequest) -> bytes:
-        nodes = from_graph_def(request.graph_def)
-        for node in nodes:
-            node.assigned = node.device
+        with collector.paused():
+            nodes = from_graph_def(request.graph_def)
+            for node in nodes:
+                node.assigned = node.device
         # The tasks that this one is going to send to are connected now, not in the middle of the first step.
         for task in sorted({task_of(n.attrs["recv_device"].decode()) for n in nodes if n.op == "_Send"}):
             if task != self._worker.task:
                 self._peers.get(task, PEER_SECONDS)
-        handle, _ = self._worker.register_graph(request.session_handle, nodes)
+        with collector.paused():
+            handle, _ = self._worker.register_graph(request.session_handle, nodes)
         return worker_pb2.RegisterGraphResponse(graph_handle=str(handle)).SerializeToString()
 
     def run_graph(self, peer: Peer, step_id: int, handle: int, values: Sequence[Any], traced: bool) -> None:

@@ -1,0 +1,54 @@
+"""Every op definition of ours is TensorFlow's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from tensorflow.core.framework import op_def_pb2 as tensorflow_op_def_pb2
+from tensorflow.python.framework import op_def_registry
+
+from tensorfleet import op_def, op_def_proto
+
+
+def _attr(attr: Any) -> tuple[Any, ...]:
+    """An attribute's definition, in a form that compares: allowed values as a set."""
+    allowed = attr.allowed_values.list
+    return (
+        attr.name,
+        attr.type,
+        attr.default_value.SerializeToString(deterministic=True) if attr.HasField("default_value") else None,
+        (frozenset(allowed.type), frozenset(allowed.s)),
+        attr.minimum if attr.has_minimum else None,
+    )
+
+
+def _arg(arg: Any) -> tuple[Any, ...]:
+    return arg.name, arg.type, arg.type_attr, arg.number_attr, arg.type_list_attr, arg.is_ref
+
+
+def _comparable(definition: Any) -> dict[str, Any]:
+    return {
+        "inputs": [_arg(arg) for arg in definition.input_arg],
+        "outputs": [_arg(arg) for arg in definition.output_arg],
+        "attrs": [_attr(attr) for attr in definition.attr],
+        "is_stateful": definition.is_stateful,
+        "is_commutative": definition.is_commutative,
+        "is_aggregate": definition.is_aggregate,
+        "allows_uninitialized_input": definition.allows_uninitialized_input,
+    }
+
+
+@pytest.mark.parametrize("name", op_def.registered())
+def test_definition_is_tensorflows(name: str) -> None:
+    """Arguments in order with their types, attributes with defaults and allowed values, and the flags."""
+    definition = op_def.lookup(name)
+    assert definition is not None
+    theirs = op_def_registry.get(name)
+    assert theirs is not None, f"TensorFlow has no op type {name}"
+    # Our message in TensorFlow's class, so that both serialize alike.
+    ours = tensorflow_op_def_pb2.OpDef.FromString(op_def_proto.to_proto(definition).SerializeToString())
+    assert _comparable(ours) == _comparable(theirs)

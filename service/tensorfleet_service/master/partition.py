@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import dtypes
+from tensorfleet.dtypes import DType
 from tensorfleet.errors import InvalidArgumentError, UnimplementedError
 from tensorfleet.op_def import OpDef, lookup
 from tensorfleet_service.graph import Node, is_back_edge, type_name
@@ -92,7 +93,9 @@ class _Cut:
         self._args: dict[tuple[Node, str], Node] = {}
         self._clones: dict[Node, int] = {}
         self._recvs: dict[tuple[Node, int, str], Node] = {}
-        self._edges: dict[tuple[Node, int, str], dict[str, Any]] = {}
+        self._tokens: dict[Node, Node] = {}
+        self._patterns: dict[tuple[str, DType], Node] = {}
+        self._encoded: dict[str, bytes] = {}
         self._incarnations = incarnations
         self._signed: dict[str, int] = {}
 
@@ -131,42 +134,57 @@ class _Cut:
 
     def send(self, node: Node, index: int, device: str) -> None:
         """Sends an output of a node, or, for _CONTROL, an empty tensor, from its device to another."""
-        edge = len(self._edges)
-        part = self.parts[node.assigned]
+        edge = len(self._recvs)
         source = self.copies[node]
+        part = self.parts[node.assigned]
+        key = (node, index, device)
         if index == _CONTROL:
-            dtype = dtypes.float32
-            attrs: dict[str, Any] = {"dtype": dtype, "value": np.empty(0, np.float32)}
-            token = Node(f"_done_{edge}_{node.name}", _opdef("Const"), attrs)
-            token.controls.append(source)
-            token.assigned = node.assigned
-            part.append(token)
-            source, index_there = token, 0
-        else:
-            dtype, index_there = node.output_types[index].base, index
-        shared = {
+            source, index = self._token(node, part), 0
+        dtype = source.output_types[index].base
+        attrs = {
             "tensor_name": f"edge_{edge}_{node.name}".encode(),
-            "send_device": node.assigned.encode(),
+            "send_device": self._bytes(node.assigned),
             "send_device_incarnation": self._incarnation(node.assigned),
-            "recv_device": device.encode(),
+            "recv_device": self._bytes(device),
             "client_terminated": False,
             "_edge": edge,
         }
-        self._edges[(node, index, device)] = {"tensor_type": dtype, **shared}
-        send = Node(f"_send_{edge}_{node.name}", _opdef("_Send"), {"T": dtype, **shared})
-        send.inputs.append((source, index_there))
+        send = self._new("_Send", dtype, f"_send_{edge}_{node.name}", {"T": dtype, **attrs})
+        send.inputs.append((source, index))
         send.assigned = node.assigned
         part.append(send)
+        attrs["tensor_type"] = dtype
+        self._recvs[key] = self._new("_Recv", dtype, f"_recv_{edge}_{node.name}", attrs)
+
+    def _token(self, node: Node, part: list[Node]) -> Node:
+        """An empty tensor that is there when the node has run."""
+        token = self._tokens.get(node)
+        if token is None:
+            attrs = {"dtype": dtypes.float32, "value": np.empty(0, np.float32)}
+            token = self._tokens[node] = self._new("Const", dtypes.float32, f"_done_{node.name}", attrs)
+            token.controls.append(self.copies[node])
+            token.assigned = node.assigned
+            part.append(token)
+        return token
 
     def _recv(self, source: Node, index: int, device: str, part: list[Node]) -> Node:
-        key = (source, index, device)
-        recv = self._recvs.get(key)
-        if recv is None:
-            attrs = self._edges[key]
-            recv = self._recvs[key] = Node(f"_recv_{attrs['_edge']}_{source.name}", _opdef("_Recv"), attrs)
+        recv = self._recvs[(source, index, device)]
+        if not recv.assigned:
             recv.assigned = device
             part.append(recv)
         return recv
+
+    def _new(self, op: str, dtype: DType, name: str, attrs: dict[str, Any]) -> Node:
+        """A node of an op with one type: there can be as many of them as of all other nodes."""
+        pattern = self._patterns.get((op, dtype))
+        if pattern is None:
+            pattern = self._patterns[(op, dtype)] = Node(name, _opdef(op), attrs)
+        node = pattern.copy()
+        node.name, node.attrs = name, attrs
+        return node
+
+    def _bytes(self, device: str) -> bytes:
+        return self._encoded.setdefault(device, device.encode())
 
     def _incarnation(self, device: str) -> int:
         """An incarnation is a number of 64 bits without sign, an attribute one with sign."""

@@ -1,1 +1,145 @@
 """TensorFlow 1.x's public names, served by a TensorFleet cluster."""
+
+# ruff: noqa: F401, F403
+
+from __future__ import annotations
+
+import sys as _sys
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
+from tensorfleet import app, compat, dtypes, errors, graph_util, logging, test
+from tensorfleet import namespaces as _namespaces
+from tensorfleet.behavior import *
+from tensorfleet.cluster import ClusterSpec as _ClusterSpec
+from tensorfleet.device import DeviceSpec
+from tensorfleet.dtypes import (
+    QUANTIZED_DTYPES,
+    DType,
+    as_dtype,
+    bfloat16,
+    bool,
+    complex64,
+    complex128,
+    double,
+    float16,
+    float32,
+    float64,
+    half,
+    int8,
+    int16,
+    int32,
+    int64,
+    qint8,
+    qint16,
+    qint32,
+    quint8,
+    quint16,
+    resource,
+    string,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    variant,
+)
+from tensorfleet.errors import OpError
+from tensorfleet.framework import *
+from tensorfleet.import_graph import import_graph_def
+from tensorfleet.operation import Operation
+from tensorfleet.ops import operators as _operators
+from tensorfleet.ops.activation import *
+from tensorfleet.ops.add_n import *
+from tensorfleet.ops.arithmetic import *
+from tensorfleet.ops.casting import *
+from tensorfleet.ops.comparison import *
+from tensorfleet.ops.complex_numbers import *
+from tensorfleet.ops.constants import *
+from tensorfleet.ops.control import *
+from tensorfleet.ops.convert import convert_to_tensor, register_tensor_conversion_function
+from tensorfleet.ops.elementwise import *
+from tensorfleet.ops.extrema import *
+from tensorfleet.ops.identity import *
+from tensorfleet.ops.indexing import *
+from tensorfleet.ops.joining import *
+from tensorfleet.ops.matmul import *
+from tensorfleet.ops.padding import *
+from tensorfleet.ops.partition import *
+from tensorfleet.ops.rearranging import *
+from tensorfleet.ops.reduction import *
+from tensorfleet.ops.scan import *
+from tensorfleet.ops.segment import *
+from tensorfleet.ops.selection import *
+from tensorfleet.ops.shaping import *
+from tensorfleet.ops.slicing import *
+from tensorfleet.ops.special import *
+from tensorfleet.ops.state import *
+from tensorfleet.ops.strings import *
+from tensorfleet.ops.variable_collections import *
+from tensorfleet.ops.variables import *
+from tensorfleet.proto.attr_value_pb2 import AttrValue, NameAttrList
+from tensorfleet.proto.config_pb2 import (
+    ConfigProto,
+    GPUOptions,
+    GraphOptions,
+    OptimizerOptions,
+    RunMetadata,
+    RunOptions,
+)
+from tensorfleet.proto.graph_pb2 import GraphDef
+from tensorfleet.proto.node_def_pb2 import NodeDef
+from tensorfleet.server import Server as _Server
+from tensorfleet.session import InteractiveSession, Session, get_default_session
+from tensorfleet.shapes import Dimension, TensorShape, dimension_at_index, dimension_value
+from tensorfleet.tensor import Tensor, is_tensor
+from tensorfleet.tensor_util import make_ndarray, make_tensor_proto
+
+if TYPE_CHECKING:
+    from tensorfleet.proto.event_pb2 import Event, LogMessage, SessionLog
+    from tensorfleet.proto.histogram_pb2 import HistogramProto
+    from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef, TensorInfo
+    from tensorfleet.proto.summary_pb2 import Summary, SummaryMetadata
+
+__version__ = "0.1.0"
+VERSION = __version__
+
+# The namespaces, from what the modules above declare.
+bitwise = _namespaces.make("bitwise")
+debugging = _namespaces.make("debugging")
+initializers = _namespaces.make("initializers")
+io = _namespaces.make("io")
+linalg = _namespaces.make("linalg")
+manip = _namespaces.make("manip")
+math = _namespaces.make("math")
+nn = _namespaces.make("nn")
+strings = _namespaces.make("strings")
+train = _namespaces.make("train", ClusterSpec=_ClusterSpec, Server=_Server)
+_namespaces.make("dtypes")
+_sys.modules["tensorfleet.compat.v1"] = compat.v1 = _sys.modules[__name__]  # type: ignore[attr-defined]
+
+_LAZY = {
+    "Event": "event_pb2",
+    "HistogramProto": "histogram_pb2",
+    "LogMessage": "event_pb2",
+    "MetaGraphDef": "meta_graph_pb2",
+    "SessionLog": "event_pb2",
+    "Summary": "summary_pb2",
+    "SummaryMetadata": "summary_pb2",
+    "TensorInfo": "meta_graph_pb2",
+}
+"""Messages that few programs need, by the module that declares them: they are imported at their first use."""
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "flags":
+        return _import_module("tensorfleet.flags")
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    message = getattr(_import_module(f"tensorfleet.proto.{_LAZY[name]}"), name)
+    globals()[name] = message
+    return message
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, "flags"})

@@ -14,14 +14,23 @@ _FAMILIES: tuple[str, ...] = (
     "elementwise",
     "extrema",
     "identity",
+    "indexing",
     "joining",
+    "linalg",
     "matmul",
+    "matrix_parts",
+    "padding",
+    "partition",
+    "rearranging",
     "reduction",
     "resource_variables",
     "scan",
+    "segment",
+    "selection",
     "shaping",
     "slicing",
     "state",
+    "strings",
 )
 
 for _family in _FAMILIES:

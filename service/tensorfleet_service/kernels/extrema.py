@@ -16,6 +16,10 @@ def _arg_extreme(node: KernelNode) -> Kernel:
     search = xp.argmax if node.op == "ArgMax" else xp.argmin
 
     def arg_extreme(x: Any, dimension: Any) -> Any:
+        if dimension.ndim:
+            raise invalid(
+                f"dim must be a scalar, but received tensor of shape: {format_shape(dimension.shape)}"
+            )
         rank = x.ndim
         axis = int(dimension)
         if not -rank <= axis < rank:

@@ -18,7 +18,7 @@ def _matmul_error(error: Exception, a: Any, b: Any) -> errors.OpError | None:
             f"In[0] and In[1] has different ndims: {format_shape(a.shape)} vs. {format_shape(b.shape)}"
         )
     if a.ndim != 2:
-        return invalid(f"In[0] ndims must be >= 2: {a.ndim}")
+        return invalid(f"In[0] and In[1] ndims must be == 2: {a.ndim}")
     if isinstance(error, ValueError):
         return invalid(
             f"Matrix size-incompatible: In[0]: {format_shape(a.shape)}, In[1]: {format_shape(b.shape)}"
@@ -64,11 +64,8 @@ def _batch_matmul(node: KernelNode) -> Kernel:
         if x.ndim < 2 or y.ndim < 2:
             i, matrix = (0, x) if x.ndim < 2 else (1, y)
             raise invalid(f"In[{i}] ndims must be >= 2: {matrix.ndim}")
-        if not broadcasts and x.shape[:-2] != y.shape[:-2]:
-            raise invalid(
-                f"In[0] and In[1] must have compatible batch dimensions: {format_shape(x.shape)} vs. "
-                f"{format_shape(y.shape)}"
-            )
+        if not broadcasts:
+            _check_equal_batches(x, y)
         a = x.astype(computed, copy=False)
         b = y.astype(computed, copy=False)
         try:
@@ -80,8 +77,25 @@ def _batch_matmul(node: KernelNode) -> Kernel:
     return batch_matmul
 
 
+def _check_equal_batches(x: Any, y: Any) -> None:
+    if x.ndim != y.ndim:
+        raise invalid(
+            f"In[0] and In[1] has different ndims: {format_shape(x.shape)} vs. {format_shape(y.shape)}"
+        )
+    for i, (a, b) in enumerate(zip(x.shape[:-2], y.shape[:-2], strict=True)):
+        if a != b:
+            raise invalid(
+                f"In[0].dim({i}) and In[1].dim({i}) must be the same: {format_shape(x.shape)} vs "
+                f"{format_shape(y.shape)}"
+            )
+
+
 def _batch_error(x: Any, y: Any, adjoint_x: bool, adjoint_y: bool) -> errors.OpError:
-    shapes = f"In[0]: {format_shape(x.shape)}, In[1]: {format_shape(y.shape)}"
     if x.shape[-2 if adjoint_x else -1] != y.shape[-1 if adjoint_y else -2]:
-        return invalid(f"Matrix size-incompatible: {shapes}")
-    return invalid(f"In[0] and In[1] must have compatible batch dimensions: {shapes}")
+        return invalid(
+            f"Matrix size-incompatible: In[0]: {format_shape(x.shape)}, In[1]: {format_shape(y.shape)}"
+        )
+    return invalid(
+        f"In[0] and In[1] must have compatible batch dimensions: {format_shape(x.shape)} vs. "
+        f"{format_shape(y.shape)}"
+    )

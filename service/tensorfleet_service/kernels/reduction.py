@@ -105,6 +105,7 @@ def _mean(node: KernelNode) -> Kernel:
     target = dtype.np
     assert target is not None
     wide = np.dtype(np.float32) if dtype in SMALL_FLOATS else target
+    total_type = np.dtype(np.uint64 if dtype.is_unsigned else np.int64)
     sum_of = _reducer(xp, "add", "sum")
 
     def mean(x: Any, axis: Any, keep: bool) -> Any:
@@ -112,9 +113,11 @@ def _mean(node: KernelNode) -> Kernel:
         return (total / wide.type(x.size // max(total.size, 1))).astype(target, copy=False)
 
     def integer_mean(x: Any, axis: Any, keep: bool) -> Any:
-        total = sum_of(x, axis, target, keep)
-        count = target.type(x.size // max(total.size, 1))
-        return total if not count else (total - xp.fmod(total, count)) // count
+        total = sum_of(x, axis, total_type, keep)
+        count = total_type.type(x.size // max(total.size, 1))
+        if not count:
+            return total.astype(target)
+        return ((total - xp.fmod(total, count)) // count).astype(target)
 
     def euclidean_norm(x: Any, axis: Any, keep: bool) -> Any:
         x = x.astype(wide, copy=False)

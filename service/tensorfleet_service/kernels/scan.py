@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.math_common import SMALL_FLOATS, invalid
+from tensorfleet_service.kernels.math_common import SMALL_FLOATS, format_shape, invalid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 
@@ -20,12 +20,12 @@ def _scan(node: KernelNode) -> Kernel:
     exclusive, reverse = node.attrs["exclusive"], node.attrs["reverse"]
 
     def scan(x: Any, axis: Any) -> Any:
+        if axis.ndim:
+            raise invalid(f"ScanOp: axis must be a scalar, not {format_shape(axis.shape)}")
         rank = x.ndim
         i = int(axis)
-        if not -rank <= i < rank and (rank or i not in (0, -1)):
+        if not -rank <= i < rank:
             raise invalid(f"ScanOp: Expected scan axis in the range [{-rank}, {rank}), but got {i}")
-        if not rank:
-            return xp.full((), neutral, target) if exclusive else x
         values = xp.flip(x, i) if reverse else x
         result = accumulate(values, axis=i, dtype=wide).astype(target, copy=False)
         if exclusive:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
 from tensorfleet_service.worker.layout import Layout, layout
+from tensorfleet_service.worker.step import INLINE_SECONDS
 
 if TYPE_CHECKING:
     from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
@@ -54,6 +55,10 @@ class Member(ABC):
     ) -> None:
         """Runs the task's part of a step; `done` is called once, on any thread."""
 
+    def is_short(self, handle: int) -> bool:
+        """Whether a graph is known to run for less than a wake-up matters."""
+        return False
+
     @abstractmethod
     def abort(self, step_id: int, error: errors.OpError) -> None:
         """Ends a step on the task, without waiting."""
@@ -80,6 +85,9 @@ class LocalMember(Member):
 
     def graph(self, handle: int) -> TaskGraph:
         return self._graphs[handle]
+
+    def is_short(self, handle: int) -> bool:
+        return all(plan.seconds < INLINE_SECONDS for plan in self._graphs[handle].plans)
 
     def deregister(self, handle: int) -> None:
         self._graphs.pop(handle, None)

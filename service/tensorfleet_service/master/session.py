@@ -6,6 +6,7 @@ from the look-up straight to the tasks.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import random
 import threading
@@ -36,7 +37,8 @@ log = logging.getLogger(__name__)
 
 MAX_SIGNATURES = 10_000
 
-_step_ids = random.SystemRandom()
+# Step numbers differ between masters by where they start, and from requests on a connection by their highest bit.
+_step_ids = itertools.count(random.SystemRandom().getrandbits(61) | 1 << 62)
 
 
 class Prepared:
@@ -170,7 +172,7 @@ class MasterSession:
         """Starts a step; `done` is called once, possibly before this returns."""
         self.check_open()
         self.steps += 1
-        step_id = _step_ids.getrandbits(62) | 1 << 62
+        step_id = next(_step_ids)
         running = self._running
 
         def end(error: errors.OpError | None, values: list[Any]) -> None:

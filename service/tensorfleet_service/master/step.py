@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
+from tensorfleet.stream import held
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.members import Registered
@@ -34,6 +35,14 @@ class MasterStep:
 
     def start(self, feeds: Sequence[Any], trace: StepTrace | None = None, may_block: bool = True) -> None:
         """Asks every task to run its part; the master's own is the last, so that the others run beside it."""
+        if self._parts[-1].member.is_short(self._parts[-1].handle):
+            # The first tensors of the master's own part go out in one write with the request to run.
+            with held():
+                self._start(feeds, trace, may_block)
+        else:
+            self._start(feeds, trace, may_block)
+
+    def _start(self, feeds: Sequence[Any], trace: StepTrace | None, may_block: bool) -> None:
         for part in self._parts:
             if self._done is None:
                 return  # a part that failed at once has ended the step

@@ -18,7 +18,7 @@ from google.protobuf.message import Message
 
 from tensorfleet import errors
 from tensorfleet.proto.step_stats_pb2 import StepStats
-from tensorfleet.stream import TRACE, Connection, Frame, Kind, Method, encode, pack_error, unpack_error
+from tensorfleet.stream import TRACE, Connection, Frame, Kind, Method, encode, held, pack_error, unpack_error
 
 if TYPE_CHECKING:
     from tensorfleet_service.observe.trace import StepTrace
@@ -169,13 +169,18 @@ class Peer:
                 frame = read()
                 kind = frame.kind
                 if kind == Kind.PUSH:
-                    self._service.deliver(frame.a, frame.b, frame.tensors[0])
+                    # What runs on this thread is short: what it sends may go out together.
+                    with held():
+                        self._service.deliver(frame.a, frame.b, frame.tensors[0])
                 elif kind == Kind.RESULT:
                     found = self._steps.pop(frame.a, None)
                     if found is not None:
                         found[0](None, frame.tensors)
                 elif kind == Kind.RUN_GRAPH:
-                    self._service.run_graph(self, frame.a, frame.b, frame.tensors, bool(frame.flags & TRACE))
+                    with held():
+                        self._service.run_graph(
+                            self, frame.a, frame.b, frame.tensors, bool(frame.flags & TRACE)
+                        )
                 else:
                     self._handle(frame)
                 del frame  # its tensors live on where they are used, not here

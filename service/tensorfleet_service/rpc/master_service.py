@@ -216,7 +216,9 @@ class _Waiter:
         self._ended = threading.Event()
         self._error: errors.OpError | None = None
         self._values: Sequence[Any] = ()
-        self._remaining = context.time_remaining()
+        remaining = context.time_remaining()
+        # TensorFlow's client sends "no deadline" as one centuries away, which no wait can express.
+        self._remaining = remaining if remaining is None or remaining < threading.TIMEOUT_MAX else None
         context.add_callback(self._client_gone)
 
     def done(self, error: errors.OpError | None, values: Sequence[Any]) -> None:

@@ -269,7 +269,8 @@ class _Importer:
             return
         raise ValueError(
             f"Value for attr '{key}' of {type_name(value)} is not in the list of allowed values: "
-            f"{', '.join(map(type_name, allowed))}\n\t; NodeDef: {{{{node {node.name}}}}}; {summary(definition)}"
+            f"{', '.join(map(type_name, allowed))}\n\t; NodeDef: {{{{node {node.name}}}}}; "
+            f"{summary(definition)}"
         )
 
     def _inputs(self, node: NodeDef, data: Iterable[str]) -> tuple[Tensor, ...]:

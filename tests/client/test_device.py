@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorfleet import device
 from tensorfleet.device import DeviceSpec, ParsedDevice, parse
+
+# `tensorfleet.device` the attribute is `tf.device`.
+device = importlib.import_module("tensorfleet.device")
 
 numbers = st.none() | st.integers(0, 9)
 names = st.none() | st.sampled_from(["worker", "ps"])

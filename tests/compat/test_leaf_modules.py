@@ -5,6 +5,7 @@ Each comparison runs one piece of code on both libraries and compares results, o
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import operator
 from collections.abc import Callable
@@ -18,7 +19,10 @@ pytest.importorskip("tensorflow")
 
 import tensorflow.compat.v1 as tf
 
-from tensorfleet import device, dtypes, errors, shapes, tensor_util
+from tensorfleet import dtypes, errors, shapes, tensor_util
+
+# `tensorfleet.device` the attribute is `tf.device`.
+device = importlib.import_module("tensorfleet.device")
 
 tf.disable_v2_behavior()
 

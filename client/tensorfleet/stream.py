@@ -38,6 +38,12 @@ MAX_SEND_BUFFERS = 64
 
 _DIMS = [struct.Struct(f"<{rank}Q") for rank in range(33)]
 _EMPTY: Sequence[Value] = ()
+# The descriptor and the size of a single number, by its NumPy type.
+_SCALARS = {
+    dtype.np.type: (DESCRIPTOR.pack(dtype.enum, 0, dtype.np.itemsize), dtype.np.itemsize)
+    for dtype in map(dtypes.from_numpy, map(np.dtype, ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "?")))
+    if dtype.np is not None
+}
 
 
 class Kind(IntEnum):
@@ -99,6 +105,12 @@ def encode(
     """The buffers of a frame, in order. They alias the tensors: nobody may change those until they are sent."""
     if not tensors:
         return [HEADER.pack(kind, flags, 0, len(meta), a, b, 0) + meta]
+    if len(tensors) == 1:
+        found = _SCALARS.get(type(tensors[0]))
+        if found is not None:
+            descriptor, size = found
+            head_size = len(meta) + DESCRIPTOR.size
+            return [HEADER.pack(kind, flags, 1, head_size, a, b, size) + meta + descriptor + tensors[0].tobytes()]
     head = bytearray(meta)
     total = 0
     payloads: list[Any] = []

@@ -47,7 +47,7 @@ class Plan:
         waits: whether it receives tensors from other devices.
         args: which of the step's fed values it takes, in order.
         rets: which of the step's fetches it returns, in order.
-        seconds: how long a run computes without waiting, as last measured; infinite before the first.
+        seconds: how long a run computes without waiting, as measured so far; infinite before the first.
     """
 
     __slots__ = ("_code", "_lines", "_traced", "args", "device", "function", "nodes", "rets", "seconds", "waits")
@@ -64,6 +64,11 @@ class Plan:
         self.seconds = float("inf")
         # A second compilation, with clocks, is made only when somebody asks for a trace.
         self._traced = lambda: writer.compile(traced=True)
+
+    def took(self, seconds: float) -> None:
+        """Notes how long a run took. One that was interrupted by other work of the machine counts little."""
+        known = self.seconds
+        self.seconds = seconds if seconds < known else known + (seconds - known) * 0.1
 
     def traced(self) -> tuple[Callable[..., Any], Callable[[BaseException], errors.OpError]]:
         """The function that also calls `t.trace(node, start_ns, end_ns, value)`, and its `explain`."""

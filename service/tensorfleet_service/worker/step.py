@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PENDING = object()
 INLINE_SECONDS = 0.0005  # a plan known to take less than this runs on the thread that made it runnable
 
-Done = Callable[["errors.OpError | None", "list[Any]"], None]
+Done = Callable[["errors.OpError | None", "Sequence[Any]"], None]
 Push = Callable[[str, int, int, Any], None]
 
 
@@ -78,6 +78,9 @@ class Step:
             self._trace = trace
         if error is not None:
             done(error, [])
+            return
+        if len(plans) == 1 and (may_block or plans[0].seconds < INLINE_SECONDS):
+            _Run(self, plans[0], 0, args[0]).begin()
             return
         runs = [_Run(self, plan, i, a) for i, (plan, a) in enumerate(zip(plans, args, strict=True))]
         short = [r for r in runs if r.plan.seconds < INLINE_SECONDS]
@@ -156,6 +159,20 @@ class Step:
         done(None, flat)
 
 
+class Sender:
+    """What generated code sees of a step in which its task receives nothing: where to send."""
+
+    __slots__ = ("_push", "id")
+
+    def __init__(self, step_id: int, push: Push) -> None:
+        self.id = step_id
+        self._push = push
+
+    def push(self, task: str, edge: int, value: Any) -> None:
+        """Sends a tensor to another task."""
+        self._push(task, self.id, edge, value)
+
+
 class _Run:
     """One partition in one step."""
 
@@ -185,7 +202,7 @@ class _Run:
         except BaseException as e:
             self._fail(e)
             return
-        plan.seconds = time.perf_counter() - started
+        plan.took(time.perf_counter() - started)
         step._finish(self.index, results)
 
     def resume(self, value: Any) -> None:
@@ -200,7 +217,7 @@ class _Run:
                     # Another thread may have resumed the generator by now: nothing of it is touched any more.
                     return
         except StopIteration as e:
-            self.plan.seconds = time.perf_counter() - started
+            self.plan.took(time.perf_counter() - started)
             self.step._finish(self.index, e.value)
         except BaseException as e:
             self._fail(e)

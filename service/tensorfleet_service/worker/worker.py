@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from tensorfleet_service.worker.layout import Layout, by_device, layout, task_of
 from tensorfleet_service.worker.plan import Plan
 from tensorfleet_service.worker.pool import Pool
 from tensorfleet_service.worker.resources import Resources
-from tensorfleet_service.worker.step import Done, Push, Step
+from tensorfleet_service.worker.step import INLINE_SECONDS, Done, Push, Sender, Step
 
 if TYPE_CHECKING:
     from tensorfleet_service.devices.device import Device
@@ -31,7 +32,7 @@ MAX_EARLY_STEPS = 10_000  # steps of which tensors have arrived, but no request 
 class TaskGraph:
     """What one task runs of a step: a plan per device; fed values and fetches travel in the order of `layout`."""
 
-    __slots__ = ("_arg_positions", "layout", "plans", "session")
+    __slots__ = ("_arg_positions", "layout", "plans", "session", "simple")
 
     def __init__(self, plans: list[Plan], session: str, layout: Layout) -> None:
         self.plans = plans
@@ -39,6 +40,10 @@ class TaskGraph:
         self.layout = layout
         place = {index: i for i, index in enumerate(layout.args)}
         self._arg_positions = [[place[index] for index in plan.args] for plan in plans]
+        # The plan that is all of it, receives nothing, and takes the fed values as they come.
+        self.simple: Plan | None = None
+        if len(plans) == 1 and not plans[0].waits and plans[0].args == list(layout.args):
+            self.simple = plans[0]
 
     def split_args(self, values: Sequence[Any]) -> list[list[Any]]:
         """The fed values of each plan, from those of the task."""
@@ -147,6 +152,10 @@ class Worker:
     ) -> None:
         """Runs this task's part of a step; see `Step.start`."""
         self.steps_total += 1
+        plan = graph.simple
+        if plan is not None and trace is None and (may_block or plan.seconds < INLINE_SECONDS):
+            self._run_simple(plan, step_id, values, done)
+            return
         step = self._step(step_id)
         if step is None:
             done(errors.AbortedError(None, None, f"Step {step_id} has ended already"), [])
@@ -157,6 +166,17 @@ class Worker:
             done(error, results)
 
         step.start(graph.plans, graph.split_args(values), end, trace, may_block)
+
+    def _run_simple(self, plan: Plan, step_id: int, values: Sequence[Any], done: Done) -> None:
+        """Runs a plan to which nothing can be delivered: nobody needs to find its step."""
+        started = time.perf_counter()
+        try:
+            results = plan.function(Sender(step_id, self._push), values)
+        except Exception as e:
+            done(plan.explain(e), [])
+            return
+        plan.took(time.perf_counter() - started)
+        done(None, results)
 
     def deliver(self, step_id: int, edge: int, value: Any) -> None:
         """A tensor from another task: for a step that runs, or one that is going to."""

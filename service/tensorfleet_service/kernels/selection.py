@@ -1,0 +1,156 @@
+"""Choosing elements: Where, Select, TopK, InTopK."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
+
+
+@kernel("Where")
+def where(node: KernelNode) -> Kernel:
+    xp = node.xp
+    return lambda x: xp.argwhere(x).astype(np.int64, copy=False)
+
+
+@array_kernel("Select")
+def select(node: KernelNode) -> Kernel:
+    xp = node.xp
+
+    def run(condition: Any, then: Any, other: Any) -> Any:
+        shape = then.shape
+        if other.shape != shape:
+            raise invalid(
+                f"'then' must have the same size as 'else', but received: {shape_text(shape)} vs. "
+                f"{shape_text(other.shape)}"
+            )
+        if condition.ndim == 0:
+            return then if condition else other
+        if condition.shape != shape:
+            if condition.ndim != 1 or not shape or condition.shape[0] != shape[0]:
+                raise invalid(
+                    f"Inputs to operation {node.name} of type {node.op} must have the same size and shape.  Input "
+                    f"0: {shape_text(condition.shape)} != input 1: {shape_text(shape)}"
+                )
+            condition = condition.reshape((-1,) + (1,) * (len(shape) - 1))
+        return xp.where(condition, then, other)
+
+    return run
+
+
+@array_kernel("SelectV2")
+def select_v2(node: KernelNode) -> Kernel:
+    xp = node.xp
+
+    def run(condition: Any, then: Any, other: Any) -> Any:
+        try:
+            return xp.where(condition, then, other)
+        except ValueError:
+            raise invalid(
+                f"condition {shape_text(condition.shape)}, then {shape_text(then.shape)}, and else "
+                f"{shape_text(other.shape)} must be broadcastable"
+            ) from None
+
+    return run
+
+
+# From here on it is quicker to find the threshold first than to sort the whole row.
+_SORT_ALL = 256
+
+
+@kernel("TopK")
+def top_k(node: KernelNode) -> Kernel:
+    k, best = node.attrs["k"], _top(node)
+    return lambda x: best(x, k)
+
+
+@kernel("TopKV2")
+def top_k_v2(node: KernelNode) -> Kernel:
+    best = _top(node)
+
+    def run(x: Any, k: Any) -> Any:
+        if k.ndim:
+            raise invalid(f"k must be scalar, got shape {shape_text(k.shape)}")
+        return best(x, int(k))
+
+    return run
+
+
+def _top(node: KernelNode) -> Kernel:
+    xp, dtype = node.xp, node.output_types[1].np
+
+    def best(x: Any, k: int) -> tuple[Any, Any]:
+        if k < 0:
+            raise invalid(f"Need k >= 0, got {k}")
+        if x.ndim == 0:
+            raise invalid("input must be >= 1-D, got shape []")
+        size = x.shape[-1]
+        if size < k:
+            raise invalid(f"input must have at least k columns. Had {size}, needed {k}")
+        places = None
+        if size >= _SORT_ALL and 0 < k <= size // 4:
+            places = _candidates(xp, x, k)
+        if places is None:
+            order = _descending(xp, x)[..., :k]
+        else:
+            order = xp.take_along_axis(places, _descending(xp, xp.take_along_axis(x, places, -1)), -1)
+        return xp.take_along_axis(x, order, -1), order.astype(dtype)
+
+    return best
+
+
+def _descending(xp: Any, x: Any) -> Any:
+    """The order of each row from the greatest element on; of equal ones the first comes first."""
+    # Backwards twice, because sorting in ascending order keeps the order of equal elements.
+    ascending = xp.argsort(x[..., ::-1], axis=-1, kind="stable")
+    return x.shape[-1] - 1 - ascending[..., ::-1]
+
+
+def _candidates(xp: Any, x: Any, k: int) -> Any:
+    """The places of the k greatest elements of each row, in ascending order; None where NaNs are among them."""
+    size = x.shape[-1]
+    least = xp.partition(x, size - k, axis=-1)[..., size - k : size - k + 1]
+    above, equal = x > least, x == least
+    missing = k - above.sum(-1, keepdims=True)
+    chosen = above | (equal & (equal.cumsum(-1) <= missing))
+    if not (chosen.sum(-1) == k).all():
+        return None
+    return xp.nonzero(chosen)[-1].reshape(*x.shape[:-1], k)
+
+
+@kernel("InTopK")
+def in_top_k(node: KernelNode) -> Kernel:
+    k, test = node.attrs["k"], _in_top(node)
+    return lambda predictions, targets: test(predictions, targets, k)
+
+
+@kernel("InTopKV2")
+def in_top_k_v2(node: KernelNode) -> Kernel:
+    test = _in_top(node)
+    return lambda predictions, targets, k: test(predictions, targets, int(k))
+
+
+def _in_top(node: KernelNode) -> Kernel:
+    xp = node.xp
+
+    def test(predictions: Any, targets: Any, k: int) -> Any:
+        if predictions.ndim != 2:
+            raise invalid("predictions must be 2-dimensional")
+        if targets.ndim != 1:
+            raise invalid("targets must be 1-dimensional")
+        if predictions.shape[0] != targets.shape[0]:
+            raise invalid(
+                f"First dimension of predictions {predictions.shape[0]} must match length of targets "
+                f"{targets.shape[0]}"
+            )
+        known = (targets >= 0) & (targets < predictions.shape[1])
+        if not predictions.size:
+            return xp.zeros(targets.shape, np.bool_)
+        own = xp.take_along_axis(predictions, xp.where(known, targets, 0)[:, None], 1)
+        better = (predictions > own).sum(1)
+        return known & xp.isfinite(predictions).all(1) & (better < k)
+
+    return test

@@ -49,6 +49,7 @@ from tensorfleet.framework import *
 from tensorfleet.import_graph import import_graph_def
 from tensorfleet.operation import Operation
 from tensorfleet.ops import operators as _operators
+from tensorfleet.ops import resource_ops as _resource_ops
 from tensorfleet.ops.activation import *
 from tensorfleet.ops.add_n import *
 from tensorfleet.ops.arithmetic import *
@@ -62,10 +63,15 @@ from tensorfleet.ops.elementwise import *
 from tensorfleet.ops.extrema import *
 from tensorfleet.ops.identity import *
 from tensorfleet.ops.indexing import *
+from tensorfleet.ops.initializers import *
 from tensorfleet.ops.joining import *
+from tensorfleet.ops.linalg import *
+from tensorfleet.ops.linalg_names import *
 from tensorfleet.ops.matmul import *
+from tensorfleet.ops.matrix_parts import *
 from tensorfleet.ops.padding import *
 from tensorfleet.ops.partition import *
+from tensorfleet.ops.random import *
 from tensorfleet.ops.rearranging import *
 from tensorfleet.ops.reduction import *
 from tensorfleet.ops.scan import *
@@ -77,6 +83,7 @@ from tensorfleet.ops.special import *
 from tensorfleet.ops.state import *
 from tensorfleet.ops.strings import *
 from tensorfleet.ops.variable_collections import *
+from tensorfleet.ops.variable_scope import *
 from tensorfleet.ops.variables import *
 from tensorfleet.proto.attr_value_pb2 import AttrValue, NameAttrList
 from tensorfleet.proto.config_pb2 import (
@@ -113,6 +120,7 @@ linalg = _namespaces.make("linalg")
 manip = _namespaces.make("manip")
 math = _namespaces.make("math")
 nn = _namespaces.make("nn")
+random = _namespaces.make("random")
 strings = _namespaces.make("strings")
 train = _namespaces.make("train", ClusterSpec=_ClusterSpec, Server=_Server)
 _namespaces.make("dtypes")

@@ -1,0 +1,134 @@
+"""`tensorfleet up`: a cluster of processes on this machine, until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tensorfleet_service.local_cluster import LocalCluster
+
+
+def parser() -> argparse.ArgumentParser:
+    """The flags of `tensorfleet up`."""
+    p = argparse.ArgumentParser(
+        prog="tensorfleet up",
+        description="Start a cluster on this machine, one process a task; Ctrl-C drains and ends it.",
+        allow_abbrev=False,
+    )
+    p.add_argument("--ps", type=_count, default=1, metavar="N", help="tasks of job ps (default: 1)")
+    p.add_argument("--workers", type=_count, default=2, metavar="N", help="tasks of job worker (default: 2)")
+    p.add_argument(
+        "--job",
+        type=_job,
+        action="append",
+        metavar="NAME=N",
+        help="these jobs in place of ps and worker; may be repeated",
+    )
+    p.add_argument("--host", default="127.0.0.1", help="address to bind (default: 127.0.0.1)")
+    p.add_argument(
+        "--base-port",
+        type=_port,
+        metavar="PORT",
+        help="the first task's port, the others follow (default: free ones)",
+    )
+    p.add_argument(
+        "--drain-seconds", type=float, default=5.0, metavar="S", help="for running steps at the end"
+    )
+    return p
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs a cluster until a signal comes or one of its tasks ends.
+
+    Returns 0 after a signal, else the exit code of that task; 1 if the cluster did not come up.
+    """
+    from tensorfleet_service.local_cluster import Cancelled, ClusterError, LocalCluster, describe
+
+    p = parser()
+    flags = p.parse_args(argv)
+    jobs = dict(flags.job) if flags.job else {"ps": flags.ps, "worker": flags.workers}
+    if not sum(jobs.values()):
+        p.error("a cluster takes at least one task")
+    lock = threading.Lock()
+
+    def log(task: str, line: str) -> None:
+        with lock:
+            print(f"[{_short(task)}] {line}", flush=True)
+
+    try:
+        cluster = LocalCluster(jobs, flags.host, flags.base_port, log=log, drain_seconds=flags.drain_seconds)
+        _stop_on_signals(cluster)
+        with cluster:
+            with lock:
+                print(_announcement(cluster), flush=True)
+            ended = cluster.wait()
+    except Cancelled:
+        return 0
+    except ClusterError as error:
+        print(f"tensorfleet up: {error}", file=sys.stderr)
+        return 1
+    if ended is None:
+        return 0
+    print(
+        f"tensorfleet up: {ended.task} ended with {describe(ended.code)}; the cluster was stopped",
+        file=sys.stderr,
+    )
+    return ended.code if ended.code >= 0 else 128 - ended.code
+
+
+def _announcement(cluster: LocalCluster) -> str:
+    spec = cluster.spec
+    lines = [f"ClusterSpec: {json.dumps(spec.as_dict())}"]
+    for job in spec.jobs:
+        for index in spec.task_indices(job):
+            lines.append(f"  /job:{job}/task:{index}  grpc://{spec.task_address(job, index)}")
+    return "\n".join(
+        [*lines, f"export TENSORFLEET_ADDRESS={cluster.target}", "Ready. Ctrl-C ends the cluster."]
+    )
+
+
+def _stop_on_signals(cluster: LocalCluster) -> None:
+    """The first signal lets the cluster drain, the second one kills its tasks."""
+    signals = 0
+
+    def handle(signum: int, frame: FrameType | None) -> None:
+        nonlocal signals
+        signals += 1
+        if signals == 1:
+            cluster.cancel()
+        else:
+            cluster.kill()
+
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signum, handle)
+
+
+def _short(task: str) -> str:
+    """`worker:1` of `/job:worker/task:1`."""
+    return task.removeprefix("/job:").replace("/task", "")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number, 0 or more")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port, 1 to 65535")
+    return int(text)
+
+
+def _job(text: str) -> tuple[str, int]:
+    name, _, count = text.partition("=")
+    if not name or not count.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=N")
+    return name, int(count)

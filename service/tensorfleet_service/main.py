@@ -1,0 +1,75 @@
+"""`tensorfleet serve`: one task of a cluster as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+
+from tensorfleet_service import settings as settings_module
+from tensorfleet_service.lifecycle import draining_signals, wait_and_drain
+from tensorfleet_service.observe import log
+from tensorfleet_service.settings import Settings, SettingsError
+
+WRONG_SETTINGS = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serves until a signal comes.
+
+    Returns the exit code: 0 after a drain, 1 if the task's address cannot be bound, 2 for wrong settings.
+    """
+    try:
+        settings = settings_module.load(
+            sys.argv[1:] if argv is None else argv, os.environ, socket.gethostname()
+        )
+    except SettingsError as error:
+        print(f"tensorfleet serve: {error}", file=sys.stderr)
+        return WRONG_SETTINGS
+    log.configure(settings.task, settings.log_format, settings.log_level)
+    over = threading.Event()
+    # A signal that comes while the server starts drains it, too.
+    with draining_signals(over):
+        return serve(settings, over)
+
+
+def serve(settings: Settings, over: threading.Event) -> int:
+    """Serves one task until `over` is set; returns the exit code."""
+    # Kernels take most of the time that it takes to start: wrong settings are told without them.
+    from tensorfleet import errors
+    from tensorfleet_service.server import TaskServer
+
+    try:
+        server = TaskServer(
+            settings.cluster,
+            settings.job_name,
+            settings.task_index,
+            settings.protocol,
+            bind_host=settings.bind_host,
+            stream_port=settings.stream_port,
+        )
+    except (errors.UnknownError, OSError) as error:
+        address = settings.cluster.task_address(settings.job_name, settings.task_index)
+        print(
+            f"tensorfleet serve: {settings.task} cannot listen at {address}: {error}\n"
+            "If another process uses the port, stop it, or give the task another address in the ClusterSpec.",
+            file=sys.stderr,
+        )
+        return 1
+    server.start()
+    if settings.stop_with_stdin:
+        threading.Thread(target=_wait_for_end_of_stdin, args=(over,), name="stdin", daemon=True).start()
+    wait_and_drain(server, settings.drain_seconds, over)
+    return 0
+
+
+def _wait_for_end_of_stdin(over: threading.Event) -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    over.set()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

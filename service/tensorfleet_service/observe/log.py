@@ -1,0 +1,60 @@
+"""The log of a task: lines of text for people, or JSON for a log collector; every line names the task."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from typing import TextIO
+
+FORMATS = ("text", "json")
+LEVELS = ("debug", "info", "warning", "error")
+
+
+class TextFormatter(logging.Formatter):
+    """`2026-01-31T12:00:00.123Z INFO /job:ps/task:0 server: message`, in UTC; then lines of a traceback."""
+
+    converter = staticmethod(time.gmtime)
+    default_time_format = "%Y-%m-%dT%H:%M:%S"
+    default_msec_format = "%s.%03dZ"
+
+    def __init__(self, task: str) -> None:
+        # The task is the user's text, and may hold a percent sign.
+        task = task.replace("%", "%%")
+        super().__init__(f"%(asctime)s %(levelname)s {task} %(module)s: %(message)s")
+
+
+class JsonFormatter(logging.Formatter):
+    """One object a line: time, level, task, logger, message, and exception where there is one."""
+
+    def __init__(self, task: str) -> None:
+        super().__init__()
+        self._task = task
+
+    def format(self, record: logging.LogRecord) -> str:
+        seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        fields = {
+            "time": f"{seconds}.{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "task": self._task,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        return json.dumps(fields, ensure_ascii=False)
+
+
+def configure(task: str, log_format: str, level: str, stream: TextIO | None = None) -> None:
+    """Sends this process's whole log to `stream` (standard error), as a task's own.
+
+    Args:
+        task: the short name, such as `/job:ps/task:0`.
+        log_format: one of FORMATS.
+        level: one of LEVELS, the least that is written.
+    """
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonFormatter(task) if log_format == "json" else TextFormatter(task))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())

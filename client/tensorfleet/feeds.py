@@ -172,6 +172,8 @@ def _bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if isinstance(item, str):
             item = item.encode()
         elif not isinstance(item, bytes):
-            raise errors.InternalError(None, None, f"Unsupported object type {type(item).__name__}")
+            kind = type(item)
+            name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+            raise errors.InternalError(None, None, f"Unsupported object type {name}")
         result[i] = bytes(item)
     return result.reshape(array.shape)

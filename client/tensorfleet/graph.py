@@ -422,10 +422,12 @@ class Graph:
         if ":" in obj:
             raise ValueError(f"Name {obj!r} appears to refer to a Tensor, not a {types_text}.")
         if not allow_operation:
-            found = "exists" if obj in self._operations else "does not exist"
+            found = "refers to an Operation"
+            if obj not in self._operations:
+                found = "looks like an (invalid) Operation name"
             raise ValueError(
-                f"The name {obj!r} refers to an Operation, not a {types_text}. Tensor names must be of the form "
-                f'"<op_name>:<output_index>"; the operation {found} in the graph.'
+                f"The name {obj!r} {found}, not a {types_text}. "
+                'Tensor names must be of the form "<op_name>:<output_index>".'
             )
         if obj not in self._operations:
             raise KeyError(f"The name {obj!r} refers to an Operation not in the graph.")

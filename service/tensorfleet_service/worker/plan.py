@@ -183,7 +183,7 @@ class _Writer:
                 text, expression = f"a[{arg}]", None
                 arg += 1
             elif node.op == "_Recv":
-                text, expression = f"yield {int(node.attrs['_edge'])}", None
+                text, expression = f"(yield {int(node.attrs['_edge'])})", None
             else:
                 text, expression = self._call(position, inputs, names)
             # The inputs that end here hand their slots on to the outputs.

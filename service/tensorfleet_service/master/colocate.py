@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tensorfleet import dtypes
 from tensorfleet.device import ParsedDevice, parse
@@ -32,7 +32,7 @@ class Group:
         self.members = [node]
         self.reasons: dict[Node, str] = {}
         self.wanted = parse(node.assigned) if node.assigned else requested(node)
-        self.fixed = self.wanted if node.assigned or _holds_state(node) else _ANYWHERE
+        self.fixed = self.wanted if node.assigned or holds_state(node) else _ANYWHERE
 
 
 def requested(node: Node) -> ParsedDevice:
@@ -153,9 +153,22 @@ class _Groups:
         return first.merge(second)
 
 
-def _holds_state(node: Node) -> bool:
+def holds_state(node: Node) -> bool:
     """Whether a node makes a reference or a resource, and not from another one."""
     return any(map(_is_state, node.output_types)) and not any(map(_is_state, node.input_types))
+
+
+def state_related(nodes: Collection[Node]) -> list[Node]:
+    """The nodes that share state, or are asked to be with another node, and those other nodes."""
+    named = {name for node in nodes if "_class" in node.attrs for name in node.attrs["_class"]}
+    return [
+        node
+        for node in nodes
+        if "_class" in node.attrs
+        or any(map(_is_state, node.input_types))
+        or any(map(_is_state, node.output_types))
+        or (named and _CLASS_PREFIX + node.name.encode() in named)
+    ]
 
 
 def _is_state(dtype: dtypes.DType) -> bool:

@@ -18,6 +18,7 @@ from tensorfleet import collector, errors
 from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.graph import Graph
+from tensorfleet_service.master.colocate import holds_state, state_related
 from tensorfleet_service.master.members import LocalMember, Member, Registered
 from tensorfleet_service.master.optimize import optimize
 from tensorfleet_service.master.partition import partition
@@ -129,12 +130,11 @@ class MasterSession:
 
     def _prepare(self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> Prepared:
         nodes = prune(self.graph, feeds, fetches, targets)
-        place(
-            nodes,
-            self._devices,
-            self._default_device,
-            allow_soft_placement=self.config.allow_soft_placement,
-        )
+        if any(not node.assigned and holds_state(node) for node in nodes):
+            # Where state is must not depend on which step comes first: all nodes that share it decide, now.
+            self._place(state_related(self.graph.nodes.values()))
+            nodes = prune(self.graph, feeds, fetches, targets)
+        self._place(nodes)
         if self.config.log_device_placement:
             log.info("placement of session %s:\n%s", self.handle, placement_report(nodes))
         options = self.config.graph_options
@@ -156,6 +156,10 @@ class MasterSession:
                 part.member.deregister(part.handle)
             raise
         return Prepared(len(feeds), len(fetches), registered, graphs)
+
+    def _place(self, nodes: list[Node]) -> None:
+        soft = self.config.allow_soft_placement
+        place(nodes, self._devices, self._default_device, allow_soft_placement=soft)
 
     def _drop(self, prepared: Prepared) -> None:
         for part in prepared.parts:

@@ -1,0 +1,504 @@
+"""The inputs on which `test_math_ops` compares TensorFlow's kernels with ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import tensorfleet_service.kernels  # noqa: F401 - registers the ops' kernels
+from tensorfleet import dtypes
+from tensorfleet.graph import lookup_op
+from tests.kernels import harness  # noqa: F401 - registers all ops
+
+FAMILIES = frozenset(
+    ["arithmetic", "reduction", "matmul", "scan", "extrema", "comparison", "complex_numbers", "elementwise", "special", "add_n", "activation", "segment", "linalg", "matrix_parts"]
+)
+F16, BF16, F32, F64 = np.float16, ml_dtypes.bfloat16, np.float32, np.float64
+FLOATS = (F16, BF16, F32, F64)
+COMPLEX = (np.complex64, np.complex128)
+INTS = (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
+
+
+@dataclass
+class Case:
+    op: str
+    inputs: tuple[Any, ...]
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        shown = ", ".join(
+            "[…]" if isinstance(x, list) else f"{x.dtype}{x.shape}" + (f"={x}" if x.size <= 4 else "")
+            for x in self.inputs
+        )
+        return f"{self.op}({shown}, {self.attrs})"
+
+
+CASES: dict[str, list[Case]] = {}
+SHAPE_CASES: dict[str, list[tuple[Case, Any]]] = {}
+
+# Tolerances in units of the dtype's precision, where they are not 4: sums in another order, other algorithms.
+LOOSE: dict[str, float] = {
+    **dict.fromkeys(("Sum", "Prod", "Mean", "EuclideanNorm", "Cumsum", "Cumprod", "L2Loss"), 64),
+    **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), 64),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "Sigmoid", "Softplus", "Selu", "Elu"), 16),
+    **dict.fromkeys(("MatrixInverse", "MatrixSolve", "Cholesky", "MatrixDeterminant"), 2000),
+    **dict.fromkeys(("LogMatrixDeterminant", "MatrixTriangularSolve", "Qr", "Svd", "SelfAdjointEigV2"), 2000),
+    **dict.fromkeys(
+        ("SegmentSum", "SegmentMean", "SegmentProd", "UnsortedSegmentSum", "UnsortedSegmentProd"), 16
+    ),
+    **dict.fromkeys(("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"), 16),
+    **dict.fromkeys(("SparseSegmentSumWithNumSegments", "SparseSegmentMeanWithNumSegments"), 16),
+    "SparseSegmentSqrtNWithNumSegments": 16,
+    **dict.fromkeys(("AddN", "AccumulateNV2"), 8),
+    **dict.fromkeys(("Tan", "Sinh", "Cosh", "Asin", "Acos", "Atanh", "Asinh", "Acosh", "Expm1", "Log1p"), 16),
+    **dict.fromkeys(("Erf", "Erfc", "Erfinv", "Ndtri", "Lgamma", "Digamma"), 32),
+    **dict.fromkeys(("Igamma", "Igammac"), 200),
+    **dict.fromkeys(
+        ("Pow", "Rsqrt", "Xlogy", "Xlog1py", "Tanh", "Exp", "Log", "Sin", "Cos", "Atan2", "Atan"), 8
+    ),
+}
+
+
+def _accepts(op: str, inputs: tuple[Any, ...]) -> bool:
+    """Whether the op is defined for these dtypes: tables of dtypes serve ops that do not know them all."""
+    definition = lookup_op(op)
+    for arg, value in zip(definition.inputs, inputs, strict=True):
+        attr = definition.attrs.get(arg.type_attr)
+        dtype = dtypes.from_numpy(value[0].dtype if isinstance(value, list) else value.dtype)
+        if attr is not None and attr.allowed is not None and dtype not in attr.allowed:
+            return False
+    return True
+
+
+def case(op: str, *inputs: Any, **attrs: Any) -> None:
+    arrays = tuple(x if isinstance(x, list) else np.asarray(x) for x in inputs)
+    if not _accepts(op, arrays):
+        return
+    CASES.setdefault(op, []).append(Case(op, arrays, attrs))
+
+
+def shapes(op: str, inputs: tuple[Any, ...], *dims: Any, **attrs: Any) -> None:
+    made = Case(op, tuple(x if isinstance(x, list) else np.asarray(x) for x in inputs), attrs)
+    SHAPE_CASES.setdefault(op, []).extend((made, d) for d in dims)
+
+
+def edges(dtype: Any) -> Any:
+    """The numbers at which functions and dtypes have their corners."""
+    if np.dtype(dtype).kind == "c":
+        return np.array([0, 1, -1, 1j, 2 - 3j, 0.5 + 0.25j], dtype)
+    if np.dtype(dtype).kind in "iu":
+        info = np.iinfo(dtype)
+        return np.array([info.min, info.max, 0, 1, 2, 7], dtype)
+    return np.array([0.0, -0.0, 1, -1, 0.5, -2.5, 3.5, np.inf, -np.inf, np.nan], dtype)
+
+
+def numbers(dtype: Any, shape: Any, seed: int = 0, low: float = -4, high: float = 4) -> Any:
+    rng = np.random.default_rng(seed)
+    if np.dtype(dtype).kind == "c":
+        return (rng.uniform(low, high, shape) + 1j * rng.uniform(low, high, shape)).astype(dtype)
+    if np.dtype(dtype).kind == "u":
+        low = max(low, 0)
+    if np.dtype(dtype).kind in "iu":
+        return rng.integers(int(low), int(high), shape, endpoint=True).astype(dtype)
+    return rng.uniform(low, high, shape).astype(dtype)
+
+
+def unary(ops: str, types: Any, low: float = -4, high: float = 4, corners: bool = True, **attrs: Any) -> None:
+    for op in ops.split():
+        for dtype in types:
+            for seed, shape in enumerate([(), (3,), (2, 3), (0,), (64,)]):
+                case(op, numbers(dtype, shape, seed, low, high), **attrs)
+            if corners:
+                case(op, edges(dtype), **attrs)
+        x = numbers(types[0], (2, 3))
+        shapes(op, (x,), [(2, 3)], [(None, 3)], [None], [()], **attrs)
+
+
+_PAIRS = [((), ()), ((3,), (3,)), ((2, 3), ()), ((2, 1), (1, 3)), ((0,), ()), ((64,), (64,)), ((2,), (3,))]
+_PAIR_DIMS = [
+    [(2, 3), (2, 3)],
+    [(2, 1), (3,)],
+    [(None, 3), (2, 1)],
+    [None, (2,)],
+    [(), (4,)],
+    [(2,), (3,)],
+    [(None,), (None,)],
+    [(None,), (1,)],
+    [(None,), (5,)],
+]
+
+
+def binary(
+    ops: str, types: Any, low: float = -4, high: float = 4, corners: bool = True, **attrs: Any
+) -> None:
+    for op in ops.split():
+        for dtype in types:
+            for seed, (a, b) in enumerate(_PAIRS):
+                case(op, numbers(dtype, a, seed, low, high), numbers(dtype, b, seed + 50, low, high), **attrs)
+            if corners:
+                x = edges(dtype)
+                case(op, x[:, None], x[None, :], **attrs)
+        x = numbers(np.int32 if np.int32 in types else types[0], (2,))
+        shapes(op, (x, x), *_PAIR_DIMS, **attrs)
+
+
+# Arithmetic
+binary("Add AddV2 Sub Mul Maximum Minimum", FLOATS + INTS)
+binary("Add AddV2 Sub Mul", COMPLEX)
+case("Add", np.array([b"a", b"bc"], object), np.array(b"-", object))
+binary("RealDiv Div DivNoNan", FLOATS)
+binary("RealDiv Div DivNoNan", COMPLEX, corners=False)
+binary("Div TruncateDiv FloorDiv FloorMod Mod TruncateMod", INTS, low=1, corners=False)
+for _op in ("Div", "TruncateDiv", "FloorDiv", "FloorMod", "Mod", "TruncateMod"):
+    for _type in (np.int8, np.int32, np.int64):
+        case(_op, np.array([-7, -6, 7, 6, 5, -128, 0], _type), np.array([2, -4, -2, 3, -5, -1, 9], _type))
+        case(_op, np.array([1, 2], _type), np.array([1, 0], _type))
+        case(_op, np.array([], _type), np.array(0, _type))
+binary("FloorDiv FloorMod TruncateMod Mod", FLOATS)
+binary("MulNoNan Xlogy Xlog1py Xdivy", FLOATS)
+binary("MulNoNan Xlogy Xlog1py Xdivy", COMPLEX, corners=False)
+binary("Pow", FLOATS, low=0.1, high=3)
+binary("Pow", COMPLEX, corners=False)
+binary("Pow", (np.int32, np.int64, np.int16, np.int8), low=0, high=3, corners=False)
+case("Pow", np.array([2, 1], np.int32), np.array([2, -1], np.int32))
+case("Pow", np.array([-2.0, 0, np.inf, np.nan, 1], F32), np.array([3.0, 0, 0, 0, np.nan], F32))
+binary("SquaredDifference", (*FLOATS, np.int32, np.int64, *COMPLEX))
+binary("NextAfter", (F32, F64))
+binary("Atan2", FLOATS)
+
+# Comparison
+binary("Equal NotEqual", (*FLOATS, *INTS, *COMPLEX, np.bool_))
+for _op in ("Equal", "NotEqual"):
+    case(_op, np.array([b"a", b"b"], object), np.array([b"a", b"c"], object))
+    case(_op, np.array(b"a", object), np.array(b"a", object))
+    case(_op, np.ones(2, F32), np.ones(3, F32), incompatible_shape_error=False)
+    case(_op, np.ones(2, F32), np.ones(2, F32), incompatible_shape_error=False)
+binary("Less LessEqual Greater GreaterEqual", FLOATS + INTS)
+for _type in (F32, F64, np.int32):
+    case("ApproximateEqual", np.array([1, 2, 3], _type), np.array([1, 2.001, 4], _type))
+case("ApproximateEqual", np.ones(3, F32), np.full(3, 1.05, F32), tolerance=0.1)
+case("ApproximateEqual", np.ones((3, 2), F32), np.ones(2, F32))
+_BOOLS = np.array([True, False])
+for _op in ("LogicalAnd", "LogicalOr"):
+    case(_op, _BOOLS[:, None], _BOOLS)
+    case(_op, _BOOLS[0], _BOOLS[1])
+    case(_op, _BOOLS, np.ones(3, bool))
+    shapes(_op, (_BOOLS, _BOOLS), *_PAIR_DIMS)
+case("LogicalNot", _BOOLS)
+case("LogicalNot", _BOOLS[0])
+binary("BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift", INTS)
+unary("Invert PopulationCount", INTS)
+
+# Elementwise
+unary("Neg Sign Reciprocal Inv Round Square", FLOATS + COMPLEX, low=0.5)
+unary("Neg Sign Round Abs", (np.int8, np.int16, np.int32, np.int64))
+unary("Square", INTS)
+unary("Abs Rsqrt Sqrt Exp Expm1 Log Log1p Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh", FLOATS, low=-1, high=1)
+unary("Asinh Atanh Sigmoid", FLOATS, low=-1, high=1)
+unary("Acosh", FLOATS, low=1, high=9)
+unary("Exp Sin Cos Sinh Cosh Tanh Sigmoid Atan Asinh", (F32, F64), low=-30, high=30)
+unary("Sqrt Exp Log Sin Cos Tan Sinh Cosh Tanh Sigmoid", COMPLEX, low=0.25, high=1, corners=False)
+unary("Asin Acos Atan Asinh Acosh Atanh Rsqrt Expm1 Log1p", COMPLEX, low=0.25, high=0.75, corners=False)
+unary("Ceil Floor Rint IsNan IsInf IsFinite", FLOATS)
+unary("Relu Relu6", FLOATS + INTS, low=-9, high=9)
+unary("Elu Selu LeakyRelu Softplus Softsign", FLOATS, low=-9, high=9)
+unary("LeakyRelu", (F32,), alpha=0.5)
+unary("Softplus", (F32, F64), low=-60, high=60)
+
+# Complex numbers
+for _type, _complex in ((F32, np.complex64), (F64, np.complex128)):
+    _z = np.concatenate([edges(_complex), numbers(_complex, 20)])
+    for _op in ("Real", "Imag", "Angle", "ComplexAbs"):
+        for _x in (_z, _z[0], _z[:0], _z.reshape(2, -1)):
+            case(_op, _x, Tout=_type)
+    for _x in (_z, _z[3], _z[:0]):
+        case("Conj", _x)
+    case("Complex", edges(_type)[:, None], edges(_type), Tout=_complex)
+    case("Complex", numbers(_type, ()), numbers(_type, ()), Tout=_complex)
+    case("Complex", numbers(_type, (2,)), numbers(_type, (3,)), Tout=_complex)
+
+# Reductions
+_AXES = [0, 1, -1, [0], [1, 0], [], [0, 1], [0, 0], [0, -2], 5, [-3]]
+for _op in ("Sum", "Prod", "Max", "Min", "Mean", "EuclideanNorm"):
+    for _type in (*FLOATS, *INTS, *(() if _op in ("Max", "Min") else COMPLEX)):
+        if _op == "EuclideanNorm" and np.dtype(_type).kind in "iu":
+            continue
+        for _axes in _AXES:
+            for _keep in (False, True):
+                case(_op, numbers(_type, (3, 4)), np.array(_axes, np.int32), keep_dims=_keep)
+        case(_op, numbers(_type, (2, 3, 4)), np.array([0, 2], np.int64))
+        case(_op, numbers(_type, ()), np.array([], np.int32))
+        case(_op, numbers(_type, (0, 3)), np.array(0, np.int32))
+        case(_op, numbers(_type, (0, 3)), np.array(1, np.int32))
+        case(_op, numbers(_type, (0, 3)), np.array([0, 1], np.int32), keep_dims=True)
+    case(_op, edges(F32), np.array(0, np.int32))
+for _op in ("All", "Any"):
+    for _axes in _AXES:
+        case(_op, numbers(np.int8, (3, 4), 0, 0, 1).astype(bool), np.array(_axes, np.int32))
+    case(_op, np.array(True), np.array([], np.int32))
+    case(_op, np.zeros((0, 2), bool), np.array(0, np.int32), keep_dims=True)
+case("Mean", np.array([-1, -2, -2], np.int32), np.array(0, np.int32))
+case("Mean", np.array([200, 200], np.uint8), np.array(0, np.int32))
+_m = numbers(F32, (2, 3))
+shapes(
+    "Sum", (_m, np.int32(0)), [(2, 3), ()], [None, ()], [(2, None), (None,)], [(2, 3), (1,)], [(2, 3), None]
+)
+shapes("Mean", (_m, np.int32(0)), [(2, 3), ()], [(2, 3), (2,)], [(2, 3), (2, 2)], keep_dims=True)
+
+for _op in ("ArgMax", "ArgMin"):
+    for _type in FLOATS + INTS:
+        for _axis in (0, 1, -1, 5):
+            case(_op, numbers(_type, (3, 4)), np.int32(_axis))
+        case(_op, numbers(_type, (7,)), np.int32(0), output_type=np.int32)
+    case(_op, np.array([False, True]), np.int32(0))
+    case(_op, numbers(F32, ()), np.int32(0))
+    case(_op, numbers(F32, (0, 2)), np.int32(0))
+    case(_op, numbers(F32, (2, 0)), np.int32(0))
+    case(_op, numbers(F32, (2, 2)), np.array([0, 1], np.int32))
+    case(_op, np.array([np.nan, 1, 3], F32), np.int32(0))
+    shapes(_op, (_m, np.int32(0)), [(2, 3), ()], [None, ()], [(2,), ()], [(None, 3), (2,)])
+for _op in ("Cumsum", "Cumprod"):
+    for _type in (*FLOATS, *INTS, *COMPLEX):
+        for _axis in (0, -1, 7):
+            for _exclusive in (False, True):
+                for _reverse in (False, True):
+                    case(_op, numbers(_type, (3, 4)), np.int32(_axis), exclusive=_exclusive, reverse=_reverse)
+        case(_op, numbers(_type, (0, 3)), np.int32(0), exclusive=True)
+    case(_op, numbers(F32, ()), np.int32(0))
+    case(_op, numbers(F32, (2, 2)), np.array([0, 1], np.int32))
+    shapes(_op, (_m, np.int32(0)), [(2, None), ()], [None, None])
+
+for _type in (*FLOATS, *INTS, *COMPLEX):
+    for _op in ("AddN", "AccumulateNV2"):
+        _attrs = {"shape": (2, 3)} if _op == "AccumulateNV2" else {}
+        for _n in (1, 2, 5):
+            case(_op, [numbers(_type, (2, 3), i) for i in range(_n)], **_attrs)
+    case("AddN", [numbers(_type, (), i) for i in range(4)])
+    case("AddN", [numbers(_type, (0, 2), i) for i in range(4)])
+case("AddN", [np.ones((3, 2), F32), np.ones((1, 2), F32), np.ones((3, 2), F32)])
+
+# Products of matrices
+for _type in (*FLOATS, np.int32, np.int64, *COMPLEX):
+    for _a, _b in (((2, 3), (3, 4)), ((2, 0), (0, 3)), ((0, 2), (2, 3)), ((2, 3), (2, 3)), ((1, 1), (1, 1))):
+        x, y = numbers(_type, _a), numbers(_type, _b, 1)
+        case("MatMul", x, y)
+        case("MatMul", x.T.copy(), y, transpose_a=True)
+        case("MatMul", x, y.T.copy(), transpose_b=True)
+    for _a, _b in (((5, 2, 3), (5, 3, 4)), ((5, 2, 0), (5, 0, 3)), ((5, 2, 3), (4, 3, 2)), ((2, 3), (3, 2))):
+        x, y = numbers(_type, _a), numbers(_type, _b, 1)
+        for _op in ("BatchMatMul", "BatchMatMulV2"):
+            case(_op, x, y)
+            case(_op, x.swapaxes(-1, -2).copy(), y.swapaxes(-1, -2).copy(), adj_x=True, adj_y=True)
+        case("BatchMatMulV3", x, y, Tout=_type)
+    case("BatchMatMulV2", numbers(_type, (5, 1, 2, 3)), numbers(_type, (6, 3, 2)))
+case("BatchMatMulV3", numbers(np.int8, (2, 2, 3)), numbers(np.int8, (2, 3, 2)), Tout=np.int32)
+_v = np.ones(2, F32)
+for _op in ("MatMul", "BatchMatMul", "BatchMatMulV2"):
+    case(_op, _v, _v)
+    case(_op, _v, np.ones((2, 2), F32))
+case("MatMul", np.ones((1, 2, 2), F32), np.ones((1, 2, 2), F32))
+case("BatchMatMul", np.ones((2, 1, 1), F32), np.ones((1, 1), F32))
+_e = np.ones((2, 2), F32)
+shapes(
+    "MatMul",
+    (_e, _e),
+    [(2, 3), (3, 4)],
+    [(None, 3), (None, 4)],
+    [None, (2, 2)],
+    [(2, 3), (2, 3)],
+    [(3,), None],
+)
+shapes("MatMul", (_e, _e), [(3, 2), (4, 3)], [(2, 3), (2, 3)], transpose_a=True, transpose_b=True)
+shapes(
+    "BatchMatMulV2",
+    (_e, _e),
+    [(5, 2, 3), (3, 4)],
+    [None, (2, 2)],
+    [(5, 2, 3), (4, 3, 2)],
+    [(5, 2, 3), (5, 2, 3)],
+)
+shapes("BatchMatMul", (_e, _e), [(5, 2, 3), (5, 3, 4)], [(5, 2, 3), (None, 3, 2)], [(5, 2, 3), (4, 3, 2)])
+
+# Networks
+for _type in FLOATS:
+    for _op in ("Softmax", "LogSoftmax"):
+        for _shape in ((3, 4), (5,), (2, 3, 4), (0, 3), (3, 0)):
+            case(_op, numbers(_type, _shape))
+        case(_op, numbers(_type, (2, 3)) * _type(20))
+    for _shape in ((3, 4), (), (0,)):
+        case("L2Loss", numbers(_type, _shape))
+for _op in ("Softmax", "LogSoftmax"):
+    case(_op, np.float32(1))
+    case(_op, np.array([[np.inf, 0], [-np.inf, -np.inf], [np.nan, 1]], F32))
+    shapes(_op, (_m,), [(2, 3)], [None], [()])
+for _type in (*FLOATS, np.int32, np.int64, *COMPLEX):
+    for _op in ("BiasAdd", "BiasAddV1"):
+        for _shape in ((2, 3), (4, 2, 3), (0, 3)):
+            case(_op, numbers(_type, _shape), numbers(_type, (3,)))
+    case("BiasAdd", numbers(_type, (2, 3, 4, 5)), numbers(_type, (3,)), data_format="NCHW")
+    case("BiasAdd", numbers(_type, (2, 3, 4)), numbers(_type, (3,)), data_format="NCHW")
+for _value, _bias in (((3, 2), (3,)), ((2,), (2,)), ((3, 2), (3, 2))):
+    case("BiasAdd", np.ones(_value, F32), np.ones(_bias, F32))
+shapes("BiasAdd", (_m, _v), [(2, 3), (3,)], [(2, None), (3,)], [None, (3,)], [(2, 3), (2,)], [(3,), (3,)])
+shapes("BiasAdd", (_m, _v), [(2, 3, 4, 5), (3,)], [(2, None, 4), (3,)], data_format="NCHW")
+
+# Segments
+_ids = np.array([1, 1, 3, 3, 3], np.int32)
+for _kind in ("Sum", "Mean", "Prod", "Min", "Max"):
+    _op = f"Segment{_kind}"
+    for _type in (*FLOATS, *INTS):
+        case(_op, numbers(_type, (5, 2)), _ids)
+        case(_op, numbers(_type, (5,)), _ids.astype(np.int64))
+        case(_op, numbers(_type, (0, 2)), _ids[:0])
+    for _bad in ([-1, 1, 1, 3, 3], [1, 0, 1, 1, 1], [1, 1], [[1, 1, 1, 1, 1]]):
+        case(_op, numbers(F32, (5, 2)), np.array(_bad, np.int32))
+    case(_op, np.float32(3), np.array([1], np.int32))
+    shapes(_op, (_m, _ids), [(5, 2), (5,)], [None, None], [(5, 2), (4,)], [(), (1,)], [(5, 2), (5, 1)])
+_ids = np.array([1, -1, 4, 0, 1], np.int32)
+for _kind in ("Sum", "Prod", "Min", "Max"):
+    _op = f"UnsortedSegment{_kind}"
+    for _type in (*FLOATS, *INTS):
+        case(_op, numbers(_type, (5, 2)), _ids, np.int32(5))
+        case(_op, numbers(_type, (5,)), np.arange(5, dtype=np.int64)[::-1].copy(), np.int64(7))
+        case(_op, numbers(_type, (2, 3, 2)), np.array([[0, 1, 2], [2, 1, 0]], np.int32), np.int32(3))
+        case(_op, numbers(_type, (0, 2)), _ids[:0], np.int32(2))
+    case(_op, numbers(F32, (5, 2)), _ids, np.int32(3))
+    case(_op, numbers(F32, (3, 2)), np.array([[1, 0], [0, 0], [7, 0]], np.int32), np.int32(5))
+    case(_op, numbers(F32, (5, 2)), _ids[:2], np.int32(5))
+    case(_op, numbers(F32, (5, 2)), _ids, np.int32(-1))
+    case(_op, numbers(F32, (5, 2)), _ids, np.array([1, 2], np.int32))
+    shapes(
+        _op,
+        (_m, _ids, np.int32(3)),
+        [(5, 2), (5,), ()],
+        [None, (5,), ()],
+        [(5, 2), (4,), ()],
+        [(5, 2), (5,), (1,)],
+    )
+_indices, _ids = np.array([0, 2, 1], np.int32), np.array([0, 0, 2], np.int32)
+for _kind in ("Sum", "Mean", "SqrtN"):
+    for _op, _more in (
+        (f"SparseSegment{_kind}", ()),
+        (f"SparseSegment{_kind}WithNumSegments", (np.int32(5),)),
+    ):
+        for _type in FLOATS:
+            case(_op, numbers(_type, (3, 2)), _indices, _ids, *_more)
+            case(_op, numbers(_type, (3, 2)), _indices[:0], _ids[:0], *_more)
+        for _i, _s in (
+            ([0, 7, 1], [0, 0, 2]),
+            ([0, -1, 1], [0, 0, 2]),
+            ([0, 1, 1], [1, 0, 2]),
+            ([0, 1], [1, 0, 2]),
+            ([[0, 1]], [1, 0]),
+            ([0, 1], [[1, 0]]),
+        ):
+            case(_op, numbers(F32, (3, 2)), np.array(_i, np.int32), np.array(_s, np.int32), *_more)
+    case(_op, numbers(F32, (3, 2)), _indices, _ids, np.int32(2))
+    case(_op, numbers(F32, (3, 2)), _indices, _ids, np.int32(-2))
+    case(_op, numbers(F32, (3, 2)), _indices, _ids, np.array([2], np.int32))
+
+# Linear algebra
+_LINEAR = (F16, F32, F64, *COMPLEX)
+
+
+def _well_conditioned(dtype: Any, *batch: int) -> Any:
+    return (numbers(dtype, (*batch, 3, 3)) + 9 * np.eye(3)).astype(dtype)
+
+
+for _type in _LINEAR:
+    for _x in (
+        _well_conditioned(_type),
+        _well_conditioned(_type, 2),
+        np.zeros((0, 0), _type),
+        np.zeros((0, 3, 3), _type),
+    ):
+        for _adjoint in (False, True):
+            case("MatrixInverse", _x, adjoint=_adjoint)
+            case("MatrixSolve", _x, _x[..., :1], adjoint=_adjoint)
+            for _lower in (False, True):
+                case("MatrixTriangularSolve", _x, _x[..., :2], lower=_lower, adjoint=_adjoint)
+        _definite = _x @ _x.conj().swapaxes(-1, -2)
+        case("Cholesky", _definite)
+        case("Qr", _x)
+        case("Qr", np.concatenate([_x, _x], -2), full_matrices=_x.ndim == 2)
+        case("Svd", _x)
+        case("Svd", np.concatenate([_x, _x], -2), full_matrices=_x.ndim == 2)
+        case("SelfAdjointEigV2", _definite)
+        case("MatrixDeterminant", _x)
+        case("LogMatrixDeterminant", _x)
+for _op in ("MatrixInverse", "MatrixDeterminant", "LogMatrixDeterminant", "Cholesky"):
+    case(_op, np.ones((3, 2), F32))
+    case(_op, np.ones(3, F32))
+case("Svd", np.full((3, 2), np.nan, F32))
+case("SelfAdjointEigV2", np.full((2, 2), np.nan, F32))
+case("SelfAdjointEigV2", np.array([[2, 100], [1, 3]], F32))
+case("SelfAdjointEigV2", np.ones((3, 2), F32))
+case("Svd", np.ones(2, F32))
+case("Qr", np.ones(2, F32))
+case("MatrixInverse", np.ones((2, 2), F32))
+case("MatrixInverse", np.full((2, 2), np.nan, F32))
+case("MatrixDeterminant", np.ones((2, 2), F32))
+case("LogMatrixDeterminant", np.ones((2, 2), F32))
+case("MatrixSolve", np.ones((2, 2), F32), np.ones((2, 2), F32))
+case("MatrixSolve", np.eye(2, dtype=F32), np.ones((3, 2), F32))
+case("MatrixSolve", np.ones((3, 2), F32), np.ones((3, 2), F32))
+case("MatrixSolve", np.eye(2, dtype=F32), np.ones(2, F32))
+case("MatrixSolve", np.ones((2, 2, 2), F32), np.ones((3, 2, 2), F32))
+case("MatrixTriangularSolve", np.ones((2, 2, 2), F32), np.ones((3, 2, 2), F32))
+case("MatrixTriangularSolve", np.ones((2, 2), F32), np.ones((3, 2), F32))
+case("MatrixTriangularSolve", np.ones((2, 1, 2, 2), F32), np.ones((3, 2, 2), F32))
+case("MatrixTriangularSolve", np.array([[0, 2], [2, 4]], F32), np.ones((2, 2), F32))
+_w = np.ones((2, 2), F32)
+for _op in ("MatrixInverse", "Cholesky", "MatrixDeterminant", "SelfAdjointEigV2", "LogMatrixDeterminant"):
+    shapes(_op, (_w,), [(2, 2)], [(None, 2)], [None], [(5, 2, 2)], [(2, 3)], [(2,)])
+shapes("MatrixSolve", (_w, _w), [(2, 2), (2, 3)], [(None, 2), (None, 3)], [None, (2, 3)], [(2, 2), (3, 3)])
+shapes(
+    "MatrixTriangularSolve", (_w, _w), [(2, 2), (2, 3)], [(5, 2, 2), (2, 3)], [None, (2, 3)], [(2, 2), (3, 3)]
+)
+for _full in (False, True):
+    shapes("Qr", (_w,), [(2, 3)], [(None, 2)], [None], [(5, 4, 2)], [(2,)], full_matrices=_full)
+    shapes("Svd", (_w,), [(2, 3)], [(None, 2)], [None], [(5, 4, 2)], [(2,)], full_matrices=_full)
+shapes("Svd", (_w,), [(2, 3)], [None], compute_uv=False)
+
+# Parts of matrices
+for _type in (F32, F64, np.int32, np.bool_, np.complex64, np.uint8):
+    _x = numbers(np.int8, (2, 3, 4), 3, 0, 9).astype(_type)
+    for _lower, _upper in ((0, 0), (1, -1), (-1, 0), (2, 1), (7, 0), (0, 7)):
+        case("MatrixBandPart", _x, np.int64(_lower), np.int64(_upper))
+    case("Diag", _x[0, 0])
+    case("Diag", _x[0])
+    case("DiagPart", np.array(_x[:, :2, :2]).reshape(2, 2, 2)[0])
+    case("DiagPart", numbers(np.int8, (2, 3, 2, 3), 3, 0, 9).astype(_type))
+    case("MatrixDiag", _x)
+    case("MatrixDiagPart", _x)
+    case("MatrixSetDiag", _x, _x[:, 0, :3])
+    for _k in (0, 1, -1, [-1, 1], [0, 2], [-2, -1]):
+        for _align in ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"):
+            _pad = np.ones((), _type)
+            case("MatrixDiagPartV3", _x, np.array(_k, np.int32), _pad, align=_align)
+            _low, _high = np.broadcast_to(_k, 2).tolist() if np.ndim(_k) == 0 else _k
+            _length = min(3 + min(_high, 0), 4 - max(_low, 0))
+            _d = numbers(
+                np.int8, (2, *(() if _low == _high else (_high - _low + 1,)), _length), 4, 0, 9
+            ).astype(_type)
+            case("MatrixSetDiagV3", _x, _d, np.array(_k, np.int32), align=_align)
+            for _r, _c in ((3, 4), (-1, -1), (-1, 4), (3, -1)):
+                case(
+                    "MatrixDiagV3", _d, np.array(_k, np.int32), np.int32(_r), np.int32(_c), _pad, align=_align
+                )
+case("MatrixBandPart", np.ones(3, F32), np.int64(0), np.int64(0))
+case("MatrixBandPart", np.ones((3, 3), F32), np.array([0, 1]), np.int64(0))
+case("Diag", np.float32(1))
+case("DiagPart", np.ones(2, F32))
+case("DiagPart", np.ones((3, 2), F32))
+case("MatrixDiag", np.float32(1))
+case("MatrixDiagPart", np.ones(2, F32))
+case("MatrixSetDiag", np.ones((3, 2), F32), np.ones(3, F32))
+shapes("MatrixBandPart", (_m, np.int64(0), np.int64(0)), [(2, 3), (), ()], [None, (), ()], [(2,), (), ()])
+shapes("Diag", (_m,), [(2, 3)], [None], [()])
+shapes("DiagPart", (_m,), [(2, None)], [(2, 3, None, 3)], [None], [(2, 3)], [(2,)])
+shapes("MatrixDiag", (_m,), [(2, 3)], [None], [()])
+shapes("MatrixDiagPart", (_m,), [(5, 2, 3)], [(None, 3)], [None], [(2,)])

@@ -46,7 +46,10 @@ from tensorfleet.dtypes import (
 )
 from tensorfleet.errors import OpError
 from tensorfleet.framework import *
+from tensorfleet.graph import MIN_CONSUMER_VERSION as GRAPH_DEF_VERSION_MIN_CONSUMER
+from tensorfleet.graph import PRODUCER_VERSION as GRAPH_DEF_VERSION
 from tensorfleet.import_graph import import_graph_def
+from tensorfleet.logging import get_logger
 from tensorfleet.operation import Operation
 from tensorfleet.ops import operators as _operators
 from tensorfleet.ops import resource_ops as _resource_ops
@@ -54,6 +57,7 @@ from tensorfleet.ops.activation import *
 from tensorfleet.ops.add_n import *
 from tensorfleet.ops.arithmetic import *
 from tensorfleet.ops.casting import *
+from tensorfleet.ops.checks import *
 from tensorfleet.ops.comparison import *
 from tensorfleet.ops.complex_numbers import *
 from tensorfleet.ops.constants import *
@@ -67,6 +71,7 @@ from tensorfleet.ops.initializers import *
 from tensorfleet.ops.joining import *
 from tensorfleet.ops.linalg import *
 from tensorfleet.ops.linalg_names import *
+from tensorfleet.ops.logging import *
 from tensorfleet.ops.matmul import *
 from tensorfleet.ops.matrix_parts import *
 from tensorfleet.ops.padding import *
@@ -75,6 +80,7 @@ from tensorfleet.ops.random import *
 from tensorfleet.ops.rearranging import *
 from tensorfleet.ops.reduction import *
 from tensorfleet.ops.scan import *
+from tensorfleet.ops.script import *
 from tensorfleet.ops.segment import *
 from tensorfleet.ops.selection import *
 from tensorfleet.ops.shaping import *
@@ -85,6 +91,8 @@ from tensorfleet.ops.strings import *
 from tensorfleet.ops.variable_collections import *
 from tensorfleet.ops.variable_scope import *
 from tensorfleet.ops.variables import *
+from tensorfleet.proto import cluster_pb2 as _cluster_pb2
+from tensorfleet.proto import tensorflow_server_pb2 as _server_pb2
 from tensorfleet.proto.attr_value_pb2 import AttrValue, NameAttrList
 from tensorfleet.proto.config_pb2 import (
     ConfigProto,
@@ -122,7 +130,14 @@ math = _namespaces.make("math")
 nn = _namespaces.make("nn")
 random = _namespaces.make("random")
 strings = _namespaces.make("strings")
-train = _namespaces.make("train", ClusterSpec=_ClusterSpec, Server=_Server)
+train = _namespaces.make(
+    "train",
+    ClusterDef=_cluster_pb2.ClusterDef,
+    ClusterSpec=_ClusterSpec,
+    JobDef=_cluster_pb2.JobDef,
+    Server=_Server,
+    ServerDef=_server_pb2.ServerDef,
+)
 _namespaces.make("dtypes")
 _sys.modules["tensorfleet.compat.v1"] = compat.v1 = _sys.modules[__name__]  # type: ignore[attr-defined]
 

@@ -20,6 +20,8 @@ __all__ = [
     "DEFINE_list",
     "DEFINE_string",
     "FLAGS",
+    "mark_flag_as_required",
+    "mark_flags_as_required",
 ]
 
 
@@ -27,7 +29,7 @@ class FlagValues:
     """The flags of the program (`tf.app.flags.FLAGS`): one attribute for each."""
 
     def __init__(self) -> None:
-        vars(self).update(_definitions=[], _values={}, _rest=None)
+        vars(self).update(_definitions=[], _required=[], _values={}, _rest=None)
 
     def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:
         """Reads the flags in `argv`, whose first item is the program's name; returns the other items.
@@ -38,6 +40,9 @@ class FlagValues:
         parsed, rest = parser.parse_known_args(list(argv[1:]))
         if not known_only and any(argument.startswith("--") for argument in rest):
             parser.error(f"Unknown command line flag {' '.join(rest)}")
+        for name in self._required:
+            if getattr(parsed, name) is None:
+                parser.error(f"Flag --{name} must have a value other than None.")
         self._values.update(vars(parsed))
         vars(self)["_rest"] = [argv[0], *rest]
         return [argv[0], *rest]
@@ -146,3 +151,14 @@ def DEFINE_list(name: str, default: Any, help: str | None = None) -> None:
 
 def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",")] if text else []
+
+
+def mark_flag_as_required(flag_name: str) -> None:
+    """Lets the program end with its usage where a flag is not given and has no default."""
+    FLAGS._required.append(flag_name)
+
+
+def mark_flags_as_required(flag_names: Sequence[str]) -> None:
+    """`mark_flag_as_required` for several flags."""
+    for name in flag_names:
+        mark_flag_as_required(name)

@@ -19,7 +19,7 @@ _lock = threading.Lock()
 _calls: Counter[tuple[str, int]] = Counter()
 
 
-def _get_logger() -> _logging.Logger:
+def get_logger() -> _logging.Logger:
     """The logger; it writes to standard error unless the program has set up logging by itself."""
     with _lock:
         if not _logger.hasHandlers():
@@ -31,35 +31,35 @@ def _get_logger() -> _logging.Logger:
 
 def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
     """Logs `msg % args` at a level."""
-    _get_logger().log(level, msg, *args, **kwargs)
+    get_logger().log(level, msg, *args, **kwargs)
 
 
 def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
-    _get_logger().debug(msg, *args, **kwargs)
+    get_logger().debug(msg, *args, **kwargs)
 
 
 def info(msg: Any, *args: Any, **kwargs: Any) -> None:
-    _get_logger().info(msg, *args, **kwargs)
+    get_logger().info(msg, *args, **kwargs)
 
 
 def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
-    _get_logger().warning(msg, *args, **kwargs)
+    get_logger().warning(msg, *args, **kwargs)
 
 
 warn = warning
 
 
 def error(msg: Any, *args: Any, **kwargs: Any) -> None:
-    _get_logger().error(msg, *args, **kwargs)
+    get_logger().error(msg, *args, **kwargs)
 
 
 def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
-    _get_logger().fatal(msg, *args, **kwargs)
+    get_logger().fatal(msg, *args, **kwargs)
 
 
 def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
     """Logs at a numeric level of `logging`."""
-    _get_logger().log(level, msg, *args, **kwargs)
+    get_logger().log(level, msg, *args, **kwargs)
 
 
 def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
@@ -99,5 +99,5 @@ def set_verbosity(v: int) -> None:
 
 def flush() -> None:
     """Writes out what is buffered."""
-    for handler in _get_logger().handlers:
+    for handler in get_logger().handlers:
         handler.flush()

@@ -174,13 +174,9 @@ class TensorRef:
         return isinstance(other, TensorRef) and other._tensor is self._tensor
 
 
-def is_tensor(value: Any) -> bool:
-    """Whether `value` is symbolic: a Tensor, a Variable, or another type that stands for tensors."""
-    return (
-        isinstance(value, Tensor)
-        or hasattr(value, "_as_graph_element")
-        or hasattr(value, "_is_composite_tensor")
-    )
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is symbolic: a Tensor, a Variable, or another type that stands for tensors."""
+    return isinstance(x, Tensor) or hasattr(x, "_as_graph_element") or hasattr(x, "_is_composite_tensor")
 
 
 def all_tensors(values: Sequence[Any]) -> bool:

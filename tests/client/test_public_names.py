@@ -157,6 +157,7 @@ tf.flags.DEFINE_boolean("sync", True, "")
 tf.flags.DEFINE_list("hosts", "a:1,b:1", "")
 tf.flags.DEFINE_float("rate", 0.5, "")
 tf.flags.DEFINE_enum("mode", None, ["x", "y"], "")
+tf.flags.mark_flag_as_required("rate")
 FLAGS = tf.app.flags.FLAGS
 def main(argv):
     print(FLAGS.job_name, FLAGS.task_index, FLAGS.sync, FLAGS.hosts, FLAGS.rate, FLAGS.mode, argv[1:])

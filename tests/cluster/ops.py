@@ -1,0 +1,133 @@
+"""Ops that only these tests have: one that waits inside a step, and what looks at it and lets it go.
+
+Imported by the tests, for the definitions, and by the servers' processes, for the kernels.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet.op_def import op
+from tensorfleet.ops.apply import apply_op
+from tensorfleet.tensor import Tensor
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+
+LIMIT_SECONDS = 20.0
+
+
+def _same(operation: Any) -> list[Any]:
+    return [operation.inputs[0].dims]
+
+
+def _scalar(operation: Any) -> list[Any]:
+    return [()]
+
+
+op("TestBlock(x: T) -> (y: T)", "T: type", "gate: string", shape=_same, stateful=True)
+op("TestFail(x: T) -> (y: T)", "T: type", "code: int", "message: string", shape=_same, stateful=True)
+op("TestEntered() -> (done: bool)", "gate: string", shape=_scalar, stateful=True)
+op("TestRelease() -> (done: bool)", "gate: string", shape=_scalar, stateful=True)
+op("TestStatus() -> (counts: int64)", shape=lambda operation: [(None,)], stateful=True)
+
+
+class _Gate:
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.released = threading.Event()
+
+
+_gates: defaultdict[str, _Gate] = defaultdict(_Gate)
+_worker: list[Any] = []
+
+
+def observe(worker: Any) -> None:
+    """Tells TestStatus which worker's counts to give."""
+    _worker[:] = [worker]
+
+
+def _wait(event: threading.Event) -> None:
+    if not event.wait(LIMIT_SECONDS):
+        raise errors.DeadlineExceededError(None, None, f"the gate did not open within {LIMIT_SECONDS:g} s")
+
+
+@kernel("TestBlock")
+def _block(node: KernelNode) -> Kernel:
+    gate = _gates[node.attrs["gate"].decode()]
+
+    def run(x: Any) -> Any:
+        gate.entered.set()
+        _wait(gate.released)
+        return x
+
+    return run
+
+
+@kernel("TestEntered")
+def _entered(node: KernelNode) -> Kernel:
+    gate = _gates[node.attrs["gate"].decode()]
+
+    def run() -> Any:
+        _wait(gate.entered)
+        return np.True_
+
+    return run
+
+
+@kernel("TestRelease")
+def _release(node: KernelNode) -> Kernel:
+    gate = _gates[node.attrs["gate"].decode()]
+
+    def run() -> Any:
+        gate.released.set()
+        return np.True_
+
+    return run
+
+
+@kernel("TestFail")
+def _fail(node: KernelNode) -> Kernel:
+    code, message = node.attrs["code"], node.attrs["message"].decode()
+
+    def run(x: Any) -> Any:
+        raise errors.from_code(code, message)
+
+    return run
+
+
+@kernel("TestStatus")
+def _status(node: KernelNode) -> Kernel:
+    def run() -> Any:
+        worker = _worker[0]
+        return np.array([worker.steps, worker.graphs, getattr(worker, "waiting", 0), threading.active_count()], np.int64)
+
+    return run
+
+
+def block(x: Tensor, gate: str) -> Tensor:
+    """`x`, once the gate of this name on the same task is released."""
+    return apply_op("TestBlock", x, gate=gate)  # type: ignore[no-any-return]
+
+
+def fail(x: Tensor, code: int, message: str, name: str) -> Tensor:
+    """Raises an error of this code and text."""
+    return apply_op("TestFail", x, code=code, message=message, name=name)  # type: ignore[no-any-return]
+
+
+def entered(gate: str) -> Tensor:
+    """Waits until a step is inside of `block`."""
+    return apply_op("TestEntered", gate=gate)  # type: ignore[no-any-return]
+
+
+def release(gate: str) -> Tensor:
+    """Lets all steps through the gate, now and later."""
+    return apply_op("TestRelease", gate=gate)  # type: ignore[no-any-return]
+
+
+def status() -> Tensor:
+    """Of the task it runs on: steps known, graphs registered, tensors kept for others, threads."""
+    return apply_op("TestStatus")  # type: ignore[no-any-return]

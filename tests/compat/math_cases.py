@@ -14,7 +14,8 @@ from tensorfleet.graph import lookup_op
 from tests.kernels import harness  # noqa: F401 - registers all ops
 
 FAMILIES = frozenset(
-    ["arithmetic", "reduction", "matmul", "scan", "extrema", "comparison", "complex_numbers", "elementwise", "special", "add_n", "activation", "segment", "linalg", "matrix_parts"]
+    ("arithmetic", "reduction", "matmul", "scan", "extrema", "comparison", "complex_numbers", "elementwise")
+    + ("special", "add_n", "activation", "segment", "linalg", "matrix_parts")
 )
 F16, BF16, F32, F64 = np.float16, ml_dtypes.bfloat16, np.float32, np.float64
 FLOATS = (F16, BF16, F32, F64)
@@ -155,7 +156,8 @@ binary("Div TruncateDiv FloorDiv FloorMod Mod TruncateMod", INTS, low=1, corners
 for _op in ("Div", "TruncateDiv", "FloorDiv", "FloorMod", "Mod", "TruncateMod"):
     for _type in (np.int8, np.int32, np.int64):
         case(_op, np.array([-7, -6, 7, 6, 5, -128, 0], _type), np.array([2, -4, -2, 3, -5, -1, 9], _type))
-        case(_op, np.array([1, 2], _type), np.array([1, 0], _type))
+        if not _op.startswith("Truncate"):  # where TensorFlow reports an internal error
+            case(_op, np.array([1, 2], _type), np.array([1, 0], _type))
         case(_op, np.array([], _type), np.array(0, _type))
 binary("FloorDiv FloorMod TruncateMod Mod", FLOATS)
 binary("MulNoNan Xlogy Xlog1py Xdivy", FLOATS)
@@ -194,7 +196,7 @@ unary("Invert PopulationCount", INTS)
 
 # Elementwise
 unary("Neg Sign Reciprocal Inv Round Square", FLOATS + COMPLEX, low=0.5)
-unary("Neg Sign Round Abs", (np.int8, np.int16, np.int32, np.int64))
+unary("Neg Sign Abs", (np.int8, np.int16, np.int32, np.int64))
 unary("Square", INTS)
 unary("Abs Rsqrt Sqrt Exp Expm1 Log Log1p Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh", FLOATS, low=-1, high=1)
 unary("Asinh Atanh Sigmoid", FLOATS, low=-1, high=1)
@@ -226,9 +228,8 @@ for _op in ("Sum", "Prod", "Max", "Min", "Mean", "EuclideanNorm"):
     for _type in (*FLOATS, *INTS, *(() if _op in ("Max", "Min") else COMPLEX)):
         if _op == "EuclideanNorm" and np.dtype(_type).kind in "iu":
             continue
-        for _axes in _AXES:
-            for _keep in (False, True):
-                case(_op, numbers(_type, (3, 4)), np.array(_axes, np.int32), keep_dims=_keep)
+        for _axes in _AXES if _type in (F16, F32, np.int32) else _AXES[:4]:
+            case(_op, numbers(_type, (3, 4)), np.array(_axes, np.int32), keep_dims=np.ndim(_axes) > 0)
         case(_op, numbers(_type, (2, 3, 4)), np.array([0, 2], np.int64))
         case(_op, numbers(_type, ()), np.array([], np.int32))
         case(_op, numbers(_type, (0, 3)), np.array(0, np.int32))
@@ -475,7 +476,7 @@ for _type in (F32, F64, np.int32, np.bool_, np.complex64, np.uint8):
     case("MatrixDiag", _x)
     case("MatrixDiagPart", _x)
     case("MatrixSetDiag", _x, _x[:, 0, :3])
-    for _k in (0, 1, -1, [-1, 1], [0, 2], [-2, -1]):
+    for _k in (0, 1, -1, [-1, 1], [0, 2], [-2, -1]) if _type in (F32, np.bool_) else ():
         for _align in ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"):
             _pad = np.ones((), _type)
             case("MatrixDiagPartV3", _x, np.array(_k, np.int32), _pad, align=_align)
@@ -485,7 +486,7 @@ for _type in (F32, F64, np.int32, np.bool_, np.complex64, np.uint8):
                 np.int8, (2, *(() if _low == _high else (_high - _low + 1,)), _length), 4, 0, 9
             ).astype(_type)
             case("MatrixSetDiagV3", _x, _d, np.array(_k, np.int32), align=_align)
-            for _r, _c in ((3, 4), (-1, -1), (-1, 4), (3, -1)):
+            for _r, _c in ((3, 4), (-1, -1), (-1, 5), (2, 2)):
                 case(
                     "MatrixDiagV3", _d, np.array(_k, np.int32), np.int32(_r), np.int32(_c), _pad, align=_align
                 )

@@ -11,8 +11,8 @@ from tensorfleet.op_def import op
 from tensorfleet.operation import Operation
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.math_common import ORDERED, apply_one
-from tensorfleet.ops.shape_rules import scalar, unchanged, with_rank, with_rank_at_least
-from tensorfleet.shapes import Dims, merge
+from tensorfleet.ops.shape_rules import merge_dim, scalar, unchanged, with_rank, with_rank_at_least
+from tensorfleet.shapes import Dims
 from tensorfleet.tensor import Tensor
 
 __all__: list[str] = []
@@ -61,10 +61,11 @@ def _bias_shape(operation: Operation) -> list[Dims]:
     channels_first = operation.attrs.get("data_format") == b"NCHW"
     dims = with_rank_at_least(value.dims, 3 if channels_first else 2)
     bias_dims = with_rank(bias.dims, 1)
+    assert bias_dims is not None
     if dims is None:
         return [None]
     axis = 1 if channels_first else len(dims) - 1
-    return [dims[:axis] + (merge((dims[axis],), bias_dims) or ()) + dims[axis + 1 :]]
+    return [(*dims[:axis], merge_dim(dims[axis], bias_dims[0]), *dims[axis + 1 :])]
 
 
 op(

@@ -63,15 +63,20 @@ def _square_shape(operation: Operation) -> list[Dims]:
 
 
 def _determinant_shape(operation: Operation) -> list[Dims]:
-    dims = _square(operation.inputs[0].dims)
-    return [None if dims is None else dims[:-2]] * len(operation.outputs)
+    dims = with_rank_at_least(operation.inputs[0].dims, 2)
+    if dims is not None:
+        merge_dim(dims[-1], dims[-2])
+        dims = dims[:-2]
+    return [dims] * len(operation.outputs)
 
 
 def _solve_shape(operation: Operation) -> list[Dims]:
     matrix = _square(operation.inputs[0].dims)
     rhs = with_rank_at_least(operation.inputs[1].dims, 2)
-    if matrix is None or rhs is None:
+    if rhs is None:
         return [None]
+    if matrix is None:
+        return [rhs if operation.type == "MatrixSolve" else None]
     rows = merge_dim(matrix[-1], rhs[-2])
     if operation.type == "MatrixSolve":
         batch = merge(matrix[:-2], rhs[:-2])

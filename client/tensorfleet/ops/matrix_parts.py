@@ -9,8 +9,8 @@ from tensorfleet.op_def import op
 from tensorfleet.operation import Operation
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.math_common import COMPLEX, FLOATS, apply_one
-from tensorfleet.ops.shape_rules import unchanged, with_rank_at_least
-from tensorfleet.shapes import Dims, merge
+from tensorfleet.ops.shape_rules import merge_dim, unchanged, with_rank_at_least
+from tensorfleet.shapes import Dims
 from tensorfleet.static_value import static_value
 from tensorfleet.tensor import Tensor
 
@@ -28,10 +28,6 @@ NAMESPACES = {"linalg": ["band_part", "set_diag", "tensor_diag", "tensor_diag_pa
 _ALIGN = 'align: {"LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT"} = "RIGHT_LEFT"'
 
 
-def _band_shape(operation: Operation) -> list[Dims]:
-    return [with_rank_at_least(operation.inputs[0].dims, 2)]
-
-
 def _diag_shape(operation: Operation) -> list[Dims]:
     dims = with_rank_at_least(operation.inputs[0].dims, 1)
     return [None if dims is None else dims + dims]
@@ -44,7 +40,7 @@ def _diag_part_shape(operation: Operation) -> list[Dims]:
     if len(dims) % 2 or not dims:
         raise ValueError(f"Input must have even and non-zero rank, input rank is {len(dims)}")
     half = len(dims) // 2
-    return [merge(dims[:half], dims[half:])]
+    return [tuple(merge_dim(a, b) for a, b in zip(dims[:half], dims[half:], strict=True))]
 
 
 def _matrix_diag_shape(operation: Operation) -> list[Dims]:
@@ -104,7 +100,7 @@ op(
     "MatrixBandPart(input: T, num_lower: Tindex, num_upper: Tindex) -> (band: T)",
     "T: type",
     "Tindex: {int32, int64} = int64",
-    shape=_band_shape,
+    shape=unchanged,
 )
 _NUMBERS = f"T: {{{FLOATS}, int32, int64, {COMPLEX}}}"
 op("Diag(diagonal: T) -> (output: T)", _NUMBERS, shape=_diag_shape)

@@ -50,15 +50,13 @@ def _reduction_shape(operation: Operation) -> list[Dims]:
     data, indices = operation.inputs
     keep = operation.attrs["keep_dims"]
     if indices.dims is not None and len(indices.dims) > 1:
-        raise ValueError("reduction_indices must be at most rank 1")
+        raise ValueError(f"Shape must be at most rank 1 but is rank {len(indices.dims)}")
     if data.dims is None:
         return [None]
     rank = len(data.dims)
     axes = static_value(indices)
     if axes is None:
-        if keep:
-            return [(None,) * rank]
-        return [(None,) * (rank - 1)] if indices.dims == () else [None]
+        return [(None,) * rank if keep else None]
     reduced = set()
     for axis in axes.ravel().tolist():
         if not -rank <= axis < rank:

@@ -9,7 +9,7 @@ from tensorfleet.op_def import op
 from tensorfleet.operation import Operation
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.math_common import ORDERED, apply_one
-from tensorfleet.ops.shape_rules import with_rank, with_rank_at_least
+from tensorfleet.ops.shape_rules import merge_dim, with_rank, with_rank_at_least
 from tensorfleet.shapes import Dims, merge
 from tensorfleet.static_value import static_value
 from tensorfleet.tensor import Tensor
@@ -37,11 +37,10 @@ NAMESPACES = {
 
 def _segment_shape(operation: Operation) -> list[Dims]:
     data, ids = (t.dims for t in operation.inputs)
-    ids = with_rank(ids, 1)
+    with_rank(ids, 1)
     data = with_rank_at_least(data, 1)
     if data is None:
         return [None]
-    merge(ids, data[:1])
     return [(None, *data[1:])]
 
 
@@ -49,7 +48,10 @@ def _unsorted_shape(operation: Operation) -> list[Dims]:
     data, ids, _ = (t.dims for t in operation.inputs)
     if data is None or ids is None:
         return [None]
-    merge(data[: len(ids)], ids)
+    if len(data) < len(ids):
+        raise ValueError(f"Shape must be at least rank {len(ids)} but is rank {len(data)}")
+    for a, b in zip(data, ids, strict=False):
+        merge_dim(a, b)
     return [(_known_count(operation.inputs[2]), *data[len(ids) :])]
 
 

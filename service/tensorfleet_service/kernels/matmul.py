@@ -61,11 +61,11 @@ def _batch_matmul(node: KernelNode) -> Kernel:
     product: Callable[[Any, Any], Any] = xp.matmul
 
     def batch_matmul(x: Any, y: Any) -> Any:
+        if not broadcasts:
+            _check_equal_batches(x, y)
         if x.ndim < 2 or y.ndim < 2:
             i, matrix = (0, x) if x.ndim < 2 else (1, y)
             raise invalid(f"In[{i}] ndims must be >= 2: {matrix.ndim}")
-        if not broadcasts:
-            _check_equal_batches(x, y)
         a = x.astype(computed, copy=False)
         b = y.astype(computed, copy=False)
         try:
@@ -82,6 +82,8 @@ def _check_equal_batches(x: Any, y: Any) -> None:
         raise invalid(
             f"In[0] and In[1] has different ndims: {format_shape(x.shape)} vs. {format_shape(y.shape)}"
         )
+    if x.ndim < 2:
+        raise invalid(f"In[0] and In[1] ndims must be >= 2: {x.ndim}")
     for i, (a, b) in enumerate(zip(x.shape[:-2], y.shape[:-2], strict=True)):
         if a != b:
             raise invalid(

@@ -38,8 +38,7 @@ log = logging.getLogger(__name__)
 
 MAX_SIGNATURES = 10_000
 
-# Step numbers differ between masters by where they start, and from requests on a connection by their highest bit.
-_step_ids = itertools.count(random.SystemRandom().getrandbits(61) | 1 << 62)
+_random = random.SystemRandom()
 
 
 class Prepared:
@@ -89,6 +88,9 @@ class MasterSession:
         self._draining = False
         self._prepared: dict[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], Prepared] = {}
         self._running: dict[int, MasterStep] = {}
+        # Step numbers differ between sessions by where they start (a task knows a step by its number, whoever its
+        # master is), and from requests on a connection by their highest bit.
+        self._step_ids = itertools.count(_random.getrandbits(61) | 1 << 62)
         self._closed: errors.OpError | None = None
 
     def extend(self, graph_def: GraphDef, current_version: int | None = None) -> int:
@@ -176,7 +178,7 @@ class MasterSession:
         """Starts a step; `done` is called once, possibly before this returns."""
         self.check_open()
         self.steps += 1
-        step_id = next(_step_ids)
+        step_id = next(self._step_ids)
         running = self._running
 
         def end(error: errors.OpError | None, values: list[Any]) -> None:

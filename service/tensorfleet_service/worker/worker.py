@@ -7,6 +7,7 @@ call it for masters elsewhere. What it needs of other tasks is one function, `pu
 from __future__ import annotations
 
 import itertools
+import secrets
 import threading
 import time
 from collections import OrderedDict
@@ -63,7 +64,8 @@ class Worker:
         self._push: Push = self._no_push
         self._lock = threading.Lock()
         self._graphs: dict[int, TaskGraph] = {}
-        self._handles = itertools.count(1)
+        # A handle of the task's process before a restart must not name another graph now.
+        self._handles = itertools.count(secrets.randbits(47) << 15)
         self._steps: dict[int, Step] = {}
         self._ended: OrderedDict[int, None] = OrderedDict()
         self._isolated: dict[str, Resources] = {}
@@ -201,6 +203,11 @@ class Worker:
     def steps(self) -> int:
         """How many steps are known at this moment."""
         return len(self._steps)
+
+    @property
+    def graphs(self) -> int:
+        """How many graphs are registered."""
+        return len(self._graphs)
 
     def _step(self, step_id: int) -> Step | None:
         with self._lock:

@@ -230,6 +230,8 @@ class GrpcTransport(Transport):
                     master_pb2.CloseSessionResponse,
                     _CLOSE_SECONDS,
                 )
+        except errors.AbortedError:
+            pass  # the master does not know the session any more: it was reset or restarted
         finally:
             self._channel.close()
 

@@ -52,8 +52,23 @@ class Plan:
 
     __slots__ = ("_code", "_lines", "_traced", "args", "device", "function", "nodes", "rets", "seconds", "waits")
 
-    def __init__(self, device: str, nodes: list[Node], resources: Resources, xp: ModuleType, send: SendTable) -> None:
-        writer = _Writer(device, nodes, resources, xp, send)
+    def __init__(
+        self,
+        device: str,
+        nodes: list[Node],
+        resources: Resources,
+        xp: ModuleType,
+        send: SendTable,
+        stateful: StatefulKernels | None = None,
+    ) -> None:
+        """Compiles nodes for one device.
+
+        Args:
+            resources: variables and other state of the task.
+            send: where the tensors of `_Send` nodes go.
+            stateful: the kernels of stateful ops that the session has already; gets those that are made.
+        """
+        writer = _Writer(device, nodes, resources, xp, send, {} if stateful is None else stateful)
         self.device = device
         self.nodes = nodes
         self.args = writer.args
@@ -85,6 +100,9 @@ class Plan:
 SendTable = dict[int, str]
 """From an edge to the task that its tensor goes to, "" for this task."""
 
+StatefulKernels = dict[tuple[str, str], Any]
+"""From a device and the name of a node to its kernel: a random op goes on where another signature's step left it."""
+
 _Line = tuple["Node | None", list[str], "Expression | None"]
 
 
@@ -92,7 +110,13 @@ class _Writer:
     """Writes the code of one partition."""
 
     def __init__(
-        self, device: str, nodes: list[Node], resources: Resources, xp: ModuleType, send: SendTable
+        self,
+        device: str,
+        nodes: list[Node],
+        resources: Resources,
+        xp: ModuleType,
+        send: SendTable,
+        stateful: StatefulKernels,
     ) -> None:
         self.device = device
         self.nodes = nodes
@@ -111,18 +135,23 @@ class _Writer:
             elif node.op == "_Retval":
                 self.rets.append(int(node.attrs["index"]))
             elif node.op not in ("_Send", "_Recv", "Const", "NoOp"):
-                self.kernels[position] = registry.make_kernel(
-                    KernelNode(
-                        name=node.name,
-                        op=node.op,
-                        attrs=node.attrs,
-                        input_types=node.input_types,
-                        output_types=node.output_types,
-                        device=device,
-                        xp=xp,
-                        resources=resources,
+                kernel = stateful.get((device, node.name)) if node.opdef.is_stateful else None
+                if kernel is None:
+                    kernel = registry.make_kernel(
+                        KernelNode(
+                            name=node.name,
+                            op=node.op,
+                            attrs=node.attrs,
+                            input_types=node.input_types,
+                            output_types=node.output_types,
+                            device=device,
+                            xp=xp,
+                            resources=resources,
+                        )
                     )
-                )
+                    if node.opdef.is_stateful:
+                        stateful[device, node.name] = kernel
+                self.kernels[position] = kernel
 
     def compile(self, traced: bool) -> tuple[Callable[..., Any], CodeType, list[_Line]]:
         body: list[str] = []

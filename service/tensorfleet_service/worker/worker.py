@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
 from tensorfleet_service.worker.layout import Layout, by_device, layout, task_of
-from tensorfleet_service.worker.plan import Plan
+from tensorfleet_service.worker.plan import Plan, StatefulKernels
 from tensorfleet_service.worker.pool import Pool
 from tensorfleet_service.worker.resources import Resources
 from tensorfleet_service.worker.step import INLINE_SECONDS, Done, Push, Sender, Step
@@ -69,6 +69,7 @@ class Worker:
         self._steps: dict[int, Step] = {}
         self._ended: OrderedDict[int, None] = OrderedDict()
         self._isolated: dict[str, Resources] = {}
+        self._stateful: dict[str, StatefulKernels] = {}
 
     def connect(self, push: Push) -> None:
         """Sets the function that sends a tensor: (task, step, edge, value)."""
@@ -82,6 +83,7 @@ class Worker:
     def create_session(self, handle: str, isolate: bool) -> None:
         """Prepares for a master's session; an isolated one gets resources of its own."""
         with self._lock:
+            self._stateful[handle] = {}
             if isolate:
                 self._isolated[handle] = Resources()
 
@@ -89,6 +91,7 @@ class Worker:
         """Drops a session's graphs, and its resources if it was isolated."""
         with self._lock:
             self._isolated.pop(handle, None)
+            self._stateful.pop(handle, None)
             for graph_handle in [h for h, g in self._graphs.items() if g.session == handle]:
                 del self._graphs[graph_handle]
 
@@ -115,7 +118,7 @@ class Worker:
                 if node.op == "_Send":
                     task = task_of(node.attrs["recv_device"].decode())
                     sends[int(node.attrs["_edge"])] = "" if task == self.task else task
-            plans.append(Plan(name, own, resources, device.xp, sends))
+            plans.append(Plan(name, own, resources, device.xp, sends, self._stateful.get(session)))
         graph = TaskGraph(plans, session, layout(nodes))
         handle = next(self._handles)
         with self._lock:

@@ -138,7 +138,9 @@ class Graph:
                 raise InvalidArgumentError(None, None, message)
             known = self.functions.get(name) or added.get(name)
             if known is None:
-                added[name] = function
+                # A part of a message keeps all of it in memory.
+                added[name] = function_pb2.FunctionDef()
+                added[name].CopyFrom(function)
             elif known != function:
                 message = (
                     f"Cannot add function '{name}' because a different function with the same name "

@@ -67,13 +67,13 @@ def place(
             metadata.append(node)
         else:
             placer.place_node(node)
-    for node in metadata:
-        source = node.inputs[0][0]
-        if not placer.follow(node, source.assigned, f"with its input {source.name}"):
-            placer.place_node(node)
     consumers = _consumers(nodes, generators)
     for node in generators:
         if not placer.follow(node, *consumers.get(node, ("", ""))):
+            placer.place_node(node)
+    for node in metadata:
+        source = node.inputs[0][0]
+        if not placer.follow(node, source.assigned, f"with its input {source.name}"):
             placer.place_node(node)
     _place_ends(nodes, ends)
 
@@ -84,11 +84,11 @@ def placement_report(nodes: Iterable[Node]) -> str:
 
 
 def _consumers(nodes: Sequence[Node], generators: Sequence[Node]) -> dict[Node, tuple[str, str]]:
-    """The one device of all consumers, and a reason, of each generator that has one such device."""
+    """The one device of all consumers that are placed, and a reason, of each generator that has one such."""
     pending = set(generators)
     found: dict[Node, tuple[str, str]] = {}
     for node in nodes if pending else ():
-        if node.op == "_Retval":
+        if not node.assigned:
             continue
         for source in [source for source, _ in node.inputs] + node.controls:
             if source in pending:

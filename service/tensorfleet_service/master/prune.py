@@ -119,14 +119,17 @@ class _Walk:
                 continue
             copies[node] = node.copy()
             stack.append(node)
+            # What needs nothing itself comes directly before its first user, so it is not visited.
             for control in reversed(node.controls):
-                if control not in copies and self._fed_placeholder(control) is None:
+                if control in copies or not (control.inputs or control.controls):
+                    continue
+                if self._fed_placeholder(control) is None:
                     stack.append(control)
             for edge in reversed(node.inputs):
                 source = edge[0]
-                if source in copies or (source in fed_nodes and edge in self.fed):
+                if source in copies or not (source.inputs or source.controls):
                     continue
-                if not is_back_edge(source, node):
+                if not (source in fed_nodes and edge in self.fed) and not is_back_edge(source, node):
                     stack.append(source)
 
     def _fed_placeholder(self, node: Node) -> int | None:
@@ -155,13 +158,19 @@ class _Walk:
                 self._loops.append((copied, len(inputs), source, index))
                 inputs.append(edge)  # its copy is put in its place when the walk is over
             else:
-                inputs.append((copies[source], index))
+                inputs.append((copies.get(source) or self._source(source), index))
         for control in node.controls:
             if self._fed_placeholder(control) is not None:
                 copied.controls.append(self._arg(control, 0))
             else:
-                copied.controls.append(copies[control])
+                copied.controls.append(copies.get(control) or self._source(control))
         self.order.append(copied)
+
+    def _source(self, node: Node) -> Node:
+        copied = self._copies[node] = node.copy()
+        self._done.add(node)
+        self.order.append(copied)
+        return copied
 
     def _arg(self, node: Node, index: int) -> Node:
         position = self.fed[(node, index)]

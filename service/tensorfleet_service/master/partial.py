@@ -17,7 +17,7 @@ from tensorfleet_service.master.prune import prune
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
     from tensorfleet_service.master.session import MasterSession
-    from tensorfleet_service.master.step import StepDone
+    from tensorfleet_service.master.step import MasterStep, StepDone
 
 MAX_OPEN = 1000
 
@@ -41,8 +41,10 @@ class PartialRuns:
                 del self._runs[next(iter(self._runs))]
         return handle
 
-    def run(self, handle: str, feeds: dict[str, Any], fetches: Sequence[str], done: StepDone) -> None:
-        """Runs a part.
+    def run(
+        self, handle: str, feeds: dict[str, Any], fetches: Sequence[str], done: StepDone
+    ) -> MasterStep:
+        """Starts a part; `done` is called once, possibly before this returns.
 
         Raises:
             InvalidArgumentError: the run is over or unknown, or a name was not set up or was used already.
@@ -52,9 +54,11 @@ class PartialRuns:
             raise errors.InvalidArgumentError(
                 None, None, "Must run 'setup' before performing partial runs, and not after its last fetch!"
             )
-        if run.run(feeds, fetches, done):
+        step, last = run.run(feeds, fetches, done)
+        if last:
             with self._lock:
                 self._runs.pop(handle, None)
+        return step
 
 
 class _PartialRun:
@@ -71,8 +75,10 @@ class _PartialRun:
         self._failed: errors.OpError | None = None
         self._lock = threading.Lock()
 
-    def run(self, feeds: dict[str, Any], fetches: Sequence[str], done: StepDone) -> bool:
-        """Runs a part; whether it was the last one."""
+    def run(
+        self, feeds: dict[str, Any], fetches: Sequence[str], done: StepDone
+    ) -> tuple[MasterStep, bool]:
+        """Starts a part; its step, and whether it is the last one."""
         with self._lock:
             if self._failed is not None:
                 raise self._failed
@@ -108,8 +114,7 @@ class _PartialRun:
             self._values.update(zip((*fetches, *extra), results, strict=True))
             done(None, results[: len(fetches)])
 
-        self._session.start(prepared, values, end)
-        return last
+        return self._session.start(prepared, values, end, may_block=False), last
 
     def _check_fed(self, nodes: Sequence[Node], fetches: Sequence[str]) -> None:
         for node in nodes:

@@ -153,7 +153,14 @@ class _Client:
         metadata = RunMetadata() if options is not None else None
         timeout = (options.timeout_in_ms / 1000 if options is not None else 0) or session.operation_timeout
         done = _Done(self, frame.a, metadata)
-        step = self._clients.master.run_step(session, prepared, frame.tensors, done, options, metadata)
+        # A step with a limit does not compute on this thread, which is the one that sets the limit.
+        step = self._clients.master.run_step(
+            session, prepared, frame.tensors, done, options, metadata, may_block=not timeout
+        )
+        self._watch(step, done, timeout)
+
+    def _watch(self, step: MasterStep, done: _Done, timeout: float) -> None:
+        """Has the step end at its limit, and with this connection."""
         if not done.ended:
             self._step = step
             if timeout:
@@ -242,7 +249,12 @@ class _Client:
         if runs is None:
             raise errors.InvalidArgumentError(None, None, "Must run 'setup' before performing partial runs!")
         feeds = dict(zip((feed.name for feed in request.feed), frame.tensors, strict=True))
-        runs.run(request.partial_run_handle, feeds, list(request.fetch), _Done(self, frame.a, None))
+        done = _Done(self, frame.a, None)
+        step = runs.run(request.partial_run_handle, feeds, list(request.fetch), done)
+        timeout = request.options.timeout_in_ms / 1000 or self._clients.master.session(
+            request.session_handle
+        ).operation_timeout
+        self._watch(step, done, timeout)
 
     def _close_session(self, data: bytes) -> master_pb2.CloseSessionResponse:
         request = master_pb2.CloseSessionRequest.FromString(data)

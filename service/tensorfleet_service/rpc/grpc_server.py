@@ -16,7 +16,7 @@ from tensorfleet import errors
 log = logging.getLogger(__name__)
 
 MAX_DETAILS = 2000  # bytes: TensorFlow's client loses longer ones to the limit on metadata
-THREADS = 64
+THREADS = 1024  # at most; a step occupies one while it runs
 
 # A method takes its request and gives its response; failures are OpErrors.
 Methods = Mapping[str, tuple[type[Message], Callable[[Any, grpc.ServicerContext], Message]]]

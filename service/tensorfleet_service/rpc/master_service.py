@@ -85,14 +85,19 @@ class MasterService:
                 runs = self._partial.get(session.handle)
                 if runs is None:
                     raise errors.InvalidArgumentError(None, None, "Must run 'setup' before performing partial runs!")
-                runs.run(request.partial_run_handle, feeds, fetches, waiter.done)
-                values = waiter.wait(_seconds(request.options, session))
+                step = runs.run(request.partial_run_handle, feeds, fetches, waiter.done)
             else:
                 prepared = session.prepare(tuple(feeds), fetches, tuple(request.target))
-                waiter.step = self._master.run_step(
-                    session, prepared, list(feeds.values()), waiter.done, request.options, response.metadata
+                step = self._master.run_step(
+                    session,
+                    prepared,
+                    list(feeds.values()),
+                    waiter.done,
+                    request.options,
+                    response.metadata,
+                    may_block=False,
                 )
-                values = waiter.wait(_seconds(request.options, session))
+            values = waiter.wait(step, _seconds(request.options, session))
         except errors.OpError as e:
             if not request.store_errors_in_response_body:
                 raise
@@ -162,8 +167,10 @@ class MasterService:
         response = master_pb2.RunCallableResponse()
         waiter = _Waiter(context)
         feeds = [_value(tensor) for tensor in request.feed]
-        waiter.step = self._master.run_step(session, prepared, feeds, waiter.done, options, response.metadata)
-        for value in waiter.wait(_seconds(options, session)):
+        step = self._master.run_step(
+            session, prepared, feeds, waiter.done, options, response.metadata, may_block=False
+        )
+        for value in waiter.wait(step, _seconds(options, session)):
             response.fetch.append(tensor_util.to_proto(value))
         return response
 
@@ -212,7 +219,8 @@ class _Waiter:
     """Blocks a gRPC thread until its step has ended, the deadline passed, or the client is gone."""
 
     def __init__(self, context: grpc.ServicerContext) -> None:
-        self.step: MasterStep | None = None
+        self._step: MasterStep | None = None
+        self._gone = False
         self._ended = threading.Event()
         self._error: errors.OpError | None = None
         self._values: Sequence[Any] = ()
@@ -226,15 +234,18 @@ class _Waiter:
         self._ended.set()
 
     def _client_gone(self) -> None:
-        if self.step is not None and not self._ended.is_set():
-            self.step.fail(errors.CancelledError(None, None, "The client's call has ended"))
+        self._gone = True
+        if self._step is not None and not self._ended.is_set():
+            self._step.fail(errors.CancelledError(None, None, "The client's call has ended"))
 
-    def wait(self, timeout: float | None) -> Sequence[Any]:
+    def wait(self, step: MasterStep, timeout: float | None) -> Sequence[Any]:
+        self._step = step
+        if self._gone:
+            self._client_gone()  # it went before there was a step to cancel
         limits = [t for t in (timeout, self._remaining) if t is not None]
         if not self._ended.wait(min(limits) if limits else None):
             error = errors.DeadlineExceededError(None, None, f"The step did not end within {min(limits):g} s")
-            if self.step is not None:
-                self.step.fail(error)
+            step.fail(error)
             raise error
         if self._error is not None:
             raise self._error

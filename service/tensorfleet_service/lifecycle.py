@@ -29,10 +29,10 @@ class Stoppable(Protocol):
 def wait_and_drain(server: Stoppable, grace: float, over: threading.Event | None = None) -> None:
     """Returns when the server has stopped: by somebody's `stop`, or because SIGTERM or SIGINT came.
 
-    The first signal drains the server, with `grace` seconds for what is running; a second one ends the process
-    at once. A signal for which the program has its own handler is left to that, and so are all of them outside
-    of the main thread, where Python cannot handle any. Whoever sets `over` drains the server as the first signal
-    does.
+    The first signal drains the server, with `grace` seconds for what is running; a second one ends the
+    process at once. A signal for which the program has its own handler is left to that, and so are all of
+    them outside of the main thread, where Python cannot handle any. Whoever sets `over` drains the server
+    as the first signal does.
     """
     over = over or threading.Event()
 

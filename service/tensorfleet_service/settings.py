@@ -195,7 +195,7 @@ class _Reader:
             text, source = self._from_tf_config("type"), "TF_CONFIG's task type"
         if not text:
             raise SettingsError(
-                "the task's job is not known: set TENSORFLEET_JOB_NAME (or --job-name) to one of the cluster's: "
+                "the task's job is not known: set TENSORFLEET_JOB_NAME (or --job-name) to one of these: "
                 + ", ".join(cluster.jobs)
             )
         if text not in cluster.jobs:

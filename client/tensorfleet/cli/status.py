@@ -20,6 +20,7 @@ from tensorfleet.proto.config_pb2 import ConfigProto
 
 GET_STATUS = "/tensorfleet.FleetService/GetStatus"
 MAX_CALLS = 32  # at once
+DEFAULT_CONTAINER = "localhost"
 
 
 @dataclass
@@ -212,10 +213,16 @@ def _sessions(statuses: Iterable[dict[str, Any]]) -> str:
     return table(["SESSION", "MASTER", "NODES", "STEPS", "CALLABLES", "AGE"], rows) if rows else ""
 
 
+def _variable_name(variable: dict[str, Any]) -> str:
+    """The name, after the container's where that is not the default one."""
+    container, name = variable["container"], variable["name"]
+    return name if container in ("", DEFAULT_CONTAINER) else f"{container}/{name}"
+
+
 def _variables(statuses: Iterable[dict[str, Any]]) -> str:
     rows = [
         [
-            variable["name"] if not variable["container"] else f"{variable['container']}/{variable['name']}",
+            _variable_name(variable),
             s["task"],
             variable["dtype"],
             "unknown" if variable["shape"] is None else str(variable["shape"]).replace("-1", "?"),

@@ -1,8 +1,8 @@
 """Map/reduce over handwritten digits: the mean image of each class, and the mean and variance of all pixels.
 
 The client feeds the digits in batches. Each worker maps its own batches to three partial sums: digits of each
-class, pixels of each class, squares of pixels. The ps adds those of all workers to its variables, and divides at
-the end. Pixels are whole numbers, so that their sums in float64 are exact, whatever the number of workers.
+class, pixels of each class, squares of pixels. The ps adds those of all workers to its variables, and divides
+at the end. Pixels are whole numbers, so that their sums in float64 are exact, whatever the number of workers.
 
     python -m tensorfleet.examples.mapreduce_mnist grpc://127.0.0.1:2222 2 [DATA_DIR]
 

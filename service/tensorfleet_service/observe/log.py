@@ -12,16 +12,15 @@ LEVELS = ("debug", "info", "warning", "error")
 
 
 class TextFormatter(logging.Formatter):
-    """`2026-01-31T12:00:00.123Z INFO /job:ps/task:0 server: message`, in UTC; then lines of a traceback."""
-
-    converter = staticmethod(time.gmtime)
-    default_time_format = "%Y-%m-%dT%H:%M:%S"
-    default_msec_format = "%s.%03dZ"
+    """`2026-01-31T12:00:00.123Z INFO /job:ps/task:0 server: message`; every line of a message begins so."""
 
     def __init__(self, task: str) -> None:
-        # The task is the user's text, and may hold a percent sign.
-        task = task.replace("%", "%%")
-        super().__init__(f"%(asctime)s %(levelname)s {task} %(module)s: %(message)s")
+        super().__init__()
+        self._task = task
+
+    def format(self, record: logging.LogRecord) -> str:
+        head = f"{utc(record)} {record.levelname} {self._task} {record.module}:"
+        return "\n".join(f"{head} {line}" for line in super().format(record).splitlines() or [""])
 
 
 class JsonFormatter(logging.Formatter):
@@ -32,9 +31,8 @@ class JsonFormatter(logging.Formatter):
         self._task = task
 
     def format(self, record: logging.LogRecord) -> str:
-        seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         fields = {
-            "time": f"{seconds}.{int(record.msecs):03d}Z",
+            "time": utc(record),
             "level": record.levelname.lower(),
             "task": self._task,
             "logger": record.name,
@@ -43,6 +41,12 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
         return json.dumps(fields, ensure_ascii=False)
+
+
+def utc(record: logging.LogRecord) -> str:
+    """When a record was made: `2026-01-31T12:00:00.123Z`."""
+    seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+    return f"{seconds}.{int(record.msecs):03d}Z"
 
 
 def configure(task: str, log_format: str, level: str, stream: TextIO | None = None) -> None:

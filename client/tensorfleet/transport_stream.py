@@ -30,7 +30,7 @@ from tensorfleet.stream import (
     tune,
     unpack_error,
 )
-from tensorfleet.transport import Transport, Value, connect_seconds
+from tensorfleet.transport import Transport, Value, address_of, connect_seconds
 
 CONNECT_SECONDS = 10.0
 CLOSE_SECONDS = 10.0
@@ -160,11 +160,16 @@ class StreamTransport(Transport):
                     master_pb2.CloseSessionResponse,
                     CLOSE_SECONDS,
                 )
+        except errors.AbortedError:
+            pass  # the master does not know the session any more: it was reset or restarted
         finally:
-            with self._lock:
-                idle, self._idle = self._idle, []
-            for connection in idle:
-                connection.sock.close()
+            self._drop_idle()
+
+    def _drop_idle(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.sock.close()
 
     def _call(
         self, method: Method, request: Message, response: type[_Response], timeout: float | None = None
@@ -222,6 +227,8 @@ class StreamTransport(Transport):
             # The answer may still come: nobody else may read it. The server takes the end of the connection for
             # the end of the call, so an interrupted step is cancelled there.
             connection.sock.close()
+            if isinstance(e, (ConnectionError, EOFError)):
+                self._drop_idle()  # the others lead to the same process
             raise self._failure(e, timeout) from None
         self._idle.append(connection)
         if frame.kind == Kind.ERROR:
@@ -229,16 +236,43 @@ class StreamTransport(Transport):
         return frame
 
     def _connect(self) -> _Connection:
-        with self._converted():
-            connection = _Connection(self._endpoint)
+        try:
+            with self._converted():
+                connection = _Connection(self._endpoint)
+        except errors.UnavailableError:
+            # A restarted task has its stream endpoint elsewhere.
+            if self._current_incarnation() not in (None, self._endpoint.incarnation):
+                raise self._restarted() from None
+            raise
         if connection.incarnation != self._endpoint.incarnation:
             connection.sock.close()
-            raise errors.AbortedError(
-                None,
-                None,
-                f"Session {self._handle} is not found: {self._endpoint.task} ({self._target}) has restarted.",
-            )
+            raise self._restarted()
         return connection
+
+    def _current_incarnation(self) -> int | None:
+        """The incarnation of the task that is at the target's address now, None if none answers."""
+        from tensorfleet.transport_grpc import Channel
+
+        channel = Channel(address_of(self._target), config_pb2.ConfigProto())
+        try:
+            return channel.call(
+                "/tensorfleet.FleetService/GetEndpoint",
+                fleet_pb2.GetEndpointRequest(),
+                fleet_pb2.Endpoint,
+                GRACE_SECONDS,
+            ).incarnation
+        except errors.OpError:
+            return None
+        finally:
+            channel.close()
+
+    def _restarted(self) -> errors.OpError:
+        return errors.AbortedError(
+            None,
+            None,
+            f"Session {self._handle} is not found: {self._endpoint.task} ({self._target}) has restarted. "
+            "Make a new session.",
+        )
 
     @contextlib.contextmanager
     def _converted(self) -> Iterator[None]:

@@ -227,7 +227,8 @@ class _Waiter:
         remaining = context.time_remaining()
         # TensorFlow's client sends "no deadline" as one centuries away, which no wait can express.
         self._remaining = remaining if remaining is None or remaining < threading.TIMEOUT_MAX else None
-        context.add_callback(self._client_gone)
+        if not context.add_callback(self._client_gone):
+            self._gone = True
 
     def done(self, error: errors.OpError | None, values: Sequence[Any]) -> None:
         self._error, self._values = error, values

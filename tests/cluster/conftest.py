@@ -40,10 +40,15 @@ def way(request: pytest.FixtureRequest) -> Iterator[Way]:
 def _maker() -> Iterator[MakeCluster]:
     made: list[Cluster] = []
 
-    def make(protocol: str | dict[str, str] = "grpc+stream", settings: Any = None, **jobs: int) -> Cluster:
+    def make(
+        protocol: str | dict[str, str],
+        absent: dict[str, list[str]] | None = None,
+        settings: dict[str, Any] | None = None,
+        **jobs: int,
+    ) -> Cluster:
         """Starts a cluster: `cluster("grpc", ps=1, worker=2)`; protocols may differ by job."""
         protocols = protocol if isinstance(protocol, dict) else dict.fromkeys(jobs, protocol)
-        cluster = Cluster(jobs, protocols, **(settings or {}))
+        cluster = Cluster(jobs, protocols, absent, **(settings or {}))
         made.append(cluster)
         cluster.start()
         return cluster

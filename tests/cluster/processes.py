@@ -95,14 +95,27 @@ class Task:
 
 
 class Cluster:
-    """Tasks on free ports of the loopback. `settings` go to every TaskServer."""
+    """Tasks on free ports of the loopback.
 
-    def __init__(self, jobs: dict[str, int], protocols: dict[str, str], **settings: Any) -> None:
+    Args:
+        jobs: how many tasks of each.
+        protocols: of each job.
+        absent: jobs of the ClusterSpec, with their addresses, that are not started.
+        settings: for every TaskServer.
+    """
+
+    def __init__(
+        self,
+        jobs: dict[str, int],
+        protocols: dict[str, str],
+        absent: dict[str, list[str]] | None = None,
+        **settings: Any,
+    ) -> None:
         ports = iter(free_ports(sum(jobs.values())))
         self.spec = {job: [f"127.0.0.1:{next(ports)}" for _ in range(count)] for job, count in jobs.items()}
         self.tasks = {
             (job, index): Task(
-                {"cluster": self.spec, "job": job, "task": index, "protocol": protocols[job], **settings}
+                {"cluster": {**self.spec, **(absent or {})}, "job": job, "task": index, "protocol": protocols[job], **settings}
             )
             for job, count in jobs.items()
             for index in range(count)

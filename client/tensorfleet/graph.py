@@ -289,6 +289,8 @@ class Graph:
             for value in control_inputs:
                 if isinstance(value, Operation):
                     ops.append(value)
+                elif hasattr(value, "handle") and isinstance(getattr(value, "op", None), Operation):
+                    ops.append(value.op)  # A resource variable: what made or changed it, not a read of it.
                 elif hasattr(value, "_as_graph_element"):
                     element = value._as_graph_element()
                     ops.append(element if isinstance(element, Operation) else element.op)

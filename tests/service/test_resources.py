@@ -173,7 +173,7 @@ def test_variables_are_found_by_container_kind_and_name() -> None:
     assert resources.variable("localhost", "v", dtypes.float32, (2,)) is one
     assert resources.variable("other", "v", dtypes.float32, (2,)) is not one
     assert resources.variable("", "v", dtypes.float32, (2,), RESOURCE) is not one
-    with pytest.raises(errors.InvalidArgumentError, match="float32.*int32"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"float32.*int32"):
         resources.variable("", "v", dtypes.int32, (2,))
     one.assign(np.zeros(2, np.float32))
     listed = [(v.container, v.name, v.kind, v.nbytes, v.is_initialized) for v in resources.variables()]

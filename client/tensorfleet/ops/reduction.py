@@ -93,7 +93,7 @@ def _axes(x: Tensor, axis: Any) -> Any:
         return axis
     if x.ndim is not None:
         return constant_node(np.arange(x.ndim, dtype=np.int32), "Const")
-    return apply_one("Range", 0, apply_one("Rank", x), 1)
+    return apply_one("Range", 0, apply_one("Rank", x), 1, name="range")
 
 
 def _renamed(new: str, value: Any, old: str, old_value: Any) -> Any:

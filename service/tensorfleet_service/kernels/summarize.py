@@ -1,0 +1,86 @@
+"""Tensors as text, cut short as TensorFlow cuts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+
+def element(value: Any, quote: bool = False) -> str:
+    """One element: floating point numbers in the fewest of two widths that read back the same."""
+    if isinstance(value, bytes):
+        text = value.decode("utf-8", "backslashreplace")
+        return f'"{text}"' if quote else text
+    if isinstance(value, (bool, np.bool_)):
+        return str(int(value))
+    if isinstance(value, (np.integer, int)):
+        return str(value)
+    if isinstance(value, (complex, np.complexfloating)):
+        return "?"
+    short, exact = (15, 17) if isinstance(value, np.float64) else (6, 9)
+    number = value if isinstance(value, np.float64) else np.float32(value)
+    text = f"{float(number):.{short}g}"
+    return text if np.isnan(number) or type(number)(text) == number else f"{float(number):.{exact}g}"
+
+
+def _as_array(value: Any) -> Any:
+    if isinstance(value, bytes):
+        made = np.empty((), object)
+        made[()] = value
+        return made
+    return np.asarray(value.get() if hasattr(value, "get") else value)
+
+
+def first_elements(value: Any, limit: int) -> str:
+    """The first `limit` elements (all, if negative), each row but the outermost in brackets."""
+    array = _as_array(value)
+    limit = array.size if limit < 0 else limit
+    left = [limit]
+    text = "".join(_rows(array, 0, left))
+    return text + "..." if array.size > limit else text
+
+
+def _rows(array: Any, depth: int, left: list[int]) -> Iterator[str]:
+    if array.ndim == 0:
+        if left[0] > 0:
+            left[0] -= 1
+            yield element(array[()])
+        return
+    for i, row in enumerate(array):
+        if array.ndim > 1:
+            if left[0] > 0:
+                yield "["
+                yield from _rows(row, depth + 1, left)
+                yield "]"
+        elif left[0] <= 0:
+            if depth:
+                yield "..."
+            return
+        else:
+            left[0] -= 1
+            yield (" " if i else "") + element(row)
+
+
+def both_ends(value: Any, limit: int) -> str:
+    """As `numpy.array2string`: `limit` elements at each end of a dimension (all, if negative)."""
+    array = _as_array(value)
+    if array.ndim == 0:
+        return element(array[()], quote=True)
+    if not array.size:
+        return "[]"
+    return _ends(array, array.size if limit < 0 else limit, 0, array.ndim)
+
+
+def _ends(array: Any, limit: int, depth: int, rank: int) -> str:
+    if depth == rank:
+        return element(array[()] if isinstance(array, np.ndarray) else array, quote=True)
+    last = depth == rank - 1
+    space = " " if last else "\n" * (rank - depth - 1) + " " * (depth + 1)
+    count = len(array)
+    shown = [_ends(array[i], limit, depth + 1, rank) for i in range(min(limit, count))]
+    if count > 2 * limit:
+        shown.append("...")
+    shown += [_ends(array[i], limit, depth + 1, rank) for i in range(max(limit, count - limit), count)]
+    return "[" + space.join(shown) + "]"

@@ -8,19 +8,17 @@ from typing import Any
 from tensorfleet.graph import get_default_graph
 from tensorfleet.op_def import op
 from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.ops.math_common import FLOATS, apply_one, broadcast_inputs
+from tensorfleet.ops.math_common import FLOATS, apply_one
 from tensorfleet.ops.shape_rules import unchanged
 from tensorfleet.tensor import Tensor
 
-__all__ = ["digamma", "erf", "erfc", "igamma", "igammac", "lgamma"]
+__all__ = ["digamma", "erf", "erfc", "lgamma"]
 NAMESPACES = {
-    "math": ["digamma", "erf", "erfc", "erfcinv", "erfinv", "igamma", "igammac", "lgamma", "ndtri"],
+    "math": ["digamma", "erf", "erfc", "erfcinv", "erfinv", "lgamma", "ndtri"],
 }
 
 for _name in ("Erf", "Erfc", "Erfinv", "Ndtri", "Lgamma", "Digamma"):
     op(f"{_name}(x: T) -> (y: T)", f"T: {{{FLOATS}}}", shape=unchanged)
-for _name in ("Igamma", "Igammac"):
-    op(f"{_name}(a: T, x: T) -> (z: T)", f"T: {{{FLOATS}}}", shape=broadcast_inputs)
 
 
 def erf(x: Any, name: str | None = None) -> Tensor:
@@ -41,16 +39,6 @@ def lgamma(x: Any, name: str | None = None) -> Tensor:
 def digamma(x: Any, name: str | None = None) -> Tensor:
     """The derivative of lgamma (`tf.digamma`)."""
     return apply_one("Digamma", x, name=name)
-
-
-def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """The lower incomplete gamma function, divided by Γ(a) (`tf.igamma`)."""
-    return apply_one("Igamma", a, x, name=name)
-
-
-def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
-    """The upper incomplete gamma function, divided by Γ(a) (`tf.igammac`)."""
-    return apply_one("Igammac", a, x, name=name)
 
 
 def erfinv(x: Any, name: str | None = None) -> Tensor:

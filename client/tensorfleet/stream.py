@@ -12,8 +12,10 @@ from the socket into a fresh array, never through another buffer.
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -35,6 +37,7 @@ SMALL = 16 * 1024  # payloads up to this size are copied into the header's write
 BUFFER = 64 * 1024
 MAX_HEAD = 1 << 30
 MAX_SEND_BUFFERS = 64
+POOLED_SIZE = 1 << 20
 
 _DIMS = [struct.Struct(f"<{rank}Q") for rank in range(33)]
 _EMPTY: Sequence[Value] = ()
@@ -140,6 +143,48 @@ def encode(
     return [header + head, *(p for p in payloads if len(p))]
 
 
+class _Buffers:
+    """Memory for received tensors, used again once nobody refers to the tensor any more.
+
+    Fresh memory of this size costs as much as the copy into it: the system maps and clears it page by page. A training
+    step receives tensors of the same sizes again and again, so buffers are reused for their very size.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._total = 0
+        self._buffers: deque[Array] = deque()
+        self._lock = threading.Lock()
+        self._free = self._references_of_free()
+
+    def take(self, size: int) -> Array:
+        """An array of `size` bytes whose contents nobody needs."""
+        if size < POOLED_SIZE or size > self._limit // 2:
+            return np.empty(size, np.uint8)
+        with self._lock:
+            for buffer in self._buffers:
+                if buffer.nbytes == size and sys.getrefcount(buffer) <= self._free:
+                    return buffer
+            buffer = np.empty(size, np.uint8)
+            self._buffers.append(buffer)
+            self._total += size
+            while self._total > self._limit:
+                self._total -= self._buffers.popleft().nbytes
+            return buffer
+
+    def _references_of_free(self) -> int:
+        """What getrefcount says in `take` of a buffer that only the pool holds."""
+        self._buffers.append(np.empty(1, np.uint8))
+        count = 0
+        for buffer in self._buffers:
+            count = sys.getrefcount(buffer)
+        self._buffers.clear()
+        return count
+
+
+_buffers = _Buffers(int(os.environ.get("TENSORFLEET_RECEIVE_BUFFERS_MB", "256")) << 20)
+
+
 class Reader:
     """Reads frames from a blocking socket."""
 
@@ -211,7 +256,7 @@ class Reader:
             if not dims:
                 return array[0]
         else:
-            raw = np.empty(size, np.uint8)
+            raw = _buffers.take(size)
             self._into(memoryview(raw))
             array = raw.view(dtype.np)
         return array.reshape(dims)

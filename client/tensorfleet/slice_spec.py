@@ -29,6 +29,8 @@ class SliceSpec:
 
     def index(self, begin: Sequence[int], end: Sequence[int], strides: Sequence[int]) -> Index:
         """The NumPy index that means the same. Raises ValueError for a stride that is not allowed."""
+        if not len(begin) == len(end) == len(strides):
+            raise ValueError("begin, end and strides must have the same length")
         result: list[Any] = []
         for i, stride in enumerate(strides):
             bit = 1 << i
@@ -87,9 +89,9 @@ class SliceSpec:
             elif stride == 0:
                 raise ValueError(f"strides[{i}] must be non-zero")
             elif self.shrink_axis_mask >> i & 1:
-                if stride < 0:
+                if dims[axis] is not None and stride < 0:
                     raise ValueError("only stride 1 allowed on non-range indexing.")
-                if begin is not None:
+                if begin is not None and end is not None:
                     check_index(begin[i], axis, dims[axis])
             else:
                 result.append(self._size(i, dims[axis], begin, end, stride))

@@ -4,8 +4,8 @@
     run_op("Cast", x, DstT=dtypes.int32)           # attributes that do not follow from the inputs
     run_op("TopKV2", x, 2, sorted=False)           # several outputs come as a tuple
 
-Arrays keep their dtype, other values are converted as `tf.constant` would, to the dtype that the op's signature
-asks for. A type attribute that only appears as an input of a reference or resource must be given.
+Arrays keep their dtype, other values are converted as `tf.constant` would, to the dtype that the op's
+signature asks for. A type attribute that only appears as an input of a reference or resource must be given.
 The result of each output is checked to have the dtype that the signature declares.
 """
 
@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+
 import tensorfleet.ops
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
 from tensorfleet import dtypes, tensor_util
@@ -114,11 +115,13 @@ def _input(arg: Arg, value: Any, attrs: dict[str, Any], xp: ModuleType) -> list[
 
 def _value(value: Any, wanted: dtypes.DType | None, xp: ModuleType) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
-        array = np.asarray(value) if value.dtype.kind not in "SU" else np.asarray(tensor_util.convert_value(value))
+        array = (
+            np.asarray(value)
+            if value.dtype.kind not in "SU"
+            else np.asarray(tensor_util.convert_value(value))
+        )
         assert wanted is None or array.dtype == wanted.np, f"{wanted} wanted, got {array.dtype}"
-    elif wanted is not None and wanted.np is None:
-        return value
-    elif hasattr(value, "read"):
+    elif (wanted is not None and wanted.np is None) or hasattr(value, "read"):
         return value
     else:
         array = np.asarray(tensor_util.convert_value(value, wanted))
@@ -138,5 +141,3 @@ def _checked(node: KernelNode, index: int, value: Any) -> Any:
     if not isinstance(value, (np.ndarray, np.generic)):
         value = value.get()
     return np.asarray(value)
-
-

@@ -15,7 +15,7 @@ from tensorfleet.operation import Operation
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.identity import is_slices
 from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.shape_rules import unchanged
+from tensorfleet.ops.shape_rules import unchanged, with_rank_at_least
 from tensorfleet.static_value import Array, static_dims, static_dims_rule, static_rule, static_value
 from tensorfleet.tensor import Tensor
 
@@ -42,10 +42,13 @@ def _bitcast_shape(op: Operation) -> list[Dims]:
         return [dims]
     if source > target:
         return [(*dims, source // target)]
-    if not dims:
-        raise ValueError(f"Cannot bitcast due to shape. {target // source} does not match rank 0")
+    with_rank_at_least(dims, 1)
     if dims[-1] is not None and dims[-1] != target // source:
-        raise ValueError(f"Cannot bitcast due to shape. {dims[-1]} does not match {target // source}")
+        raise ValueError(
+            f"Cannot bitcast from {op.attrs['T'].enum} to {op.attrs['type'].enum} due to "
+            f"shape. {dims[-1]} does "
+            f"not match {target // source}"
+        )
     return [dims[:-1]]
 
 
@@ -92,17 +95,14 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
 
     `tf.saturate_cast`.
     """
-    from tensorfleet.ops.math import maximum, minimum
-
     target = dtypes.as_dtype(dtype).base
     with get_default_graph().name_scope(name or "saturate_cast") as scope:
         value = convert_to_tensor(value, name="value")
         source = value.dtype.base
         least = _within(source, max(source.min, target.min), target.min)
         greatest = _within(source, min(source.max, target.max), target.max)
-        clamped = minimum(
-            maximum(value, convert_to_tensor(least, source)), convert_to_tensor(greatest, source)
-        )
+        raised = apply_one("Maximum", value, convert_to_tensor(least, source))
+        clamped = apply_one("Minimum", raised, convert_to_tensor(greatest, source))
         return cast(clamped, target, scope)  # type: ignore[no-any-return]
 
 

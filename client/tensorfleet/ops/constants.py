@@ -58,8 +58,8 @@ def _spelled(tensor: Tensor) -> Dims:
     """The shape that a shape argument spells; -1 is no size."""
     with_rank(tensor.dims, 1)
     value = static_value(tensor)
-    if value is not None and (value < -1).any():
-        raise ValueError(f"Dimension size, given by scalar input {int(value.min())} must be >= 0")
+    if value is not None and (value < 0).any():
+        raise ValueError("Fill dimensions must be >= 0")
     return static_dims(tensor)
 
 
@@ -77,12 +77,18 @@ def range_size(start: Any, limit: Any, delta: Any) -> int:
     if delta == 0:
         raise ValueError("Requires delta != 0")
     if delta > 0 and start > limit:
-        raise ValueError(f"Requires start <= limit when delta > 0: {start}/{limit}")
+        raise ValueError(f"Requires start <= limit when delta > 0: {_number(start)}/{_number(limit)}")
     if delta < 0 and start < limit:
-        raise ValueError(f"Requires start >= limit when delta < 0: {start}/{limit}")
+        raise ValueError(f"Requires start >= limit when delta < 0: {_number(start)}/{_number(limit)}")
     if isinstance(start, int) and isinstance(limit, int) and isinstance(delta, int):
         return -((start - limit) // delta)
-    return math.ceil(abs((limit - start) / delta))
+    size: int = math.ceil(abs((limit - start) / delta))
+    return size
+
+
+def _number(value: Any) -> str:
+    """As C++ prints it."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _lin_space_shape(op: Operation) -> list[Dims]:
@@ -149,7 +155,8 @@ def _range_value(op: Operation) -> Array | None:
     start, limit, delta = map(static_value, op.inputs)
     if start is None or limit is None or delta is None:
         return None
-    return np.arange(start, limit, delta, dtype=op.outputs[0].dtype.np)
+    values: Array = np.arange(start.item(), limit.item(), delta.item())
+    return values.astype(op.outputs[0].dtype.np)
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None) -> Tensor:
@@ -247,7 +254,8 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
         start, stop: floats; tensors of other than rank 0 are broadcast, and give one range for each element.
         axis: where the new dimension goes.
     """
-    from tensorfleet.ops.shaping import expand_dims, transpose
+    from tensorfleet.ops.rearranging import transpose
+    from tensorfleet.ops.shaping import expand_dims
 
     with get_default_graph().name_scope(name or "linspace") as scope:
         start = convert_to_tensor(start, name="start")
@@ -256,12 +264,12 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
             return apply_one("LinSpace", start, stop, num, name=scope)
         weights = apply_one("LinSpace", cast(0, start.dtype), cast(1, start.dtype), num)
         first, last = expand_dims(start, -1), expand_dims(stop, -1)
-        result = first * (1 - weights) + last * weights
+        result: Tensor = first * (1 - weights) + last * weights
         if axis == -1:
             return result
         if result.dims is None:
             raise ValueError("linspace of tensors of unknown rank takes axis=-1 only")
-        order = list(np.arange(len(result.dims) - 1))
+        order: list[int] = np.arange(len(result.dims) - 1).tolist()
         order.insert(axis if axis >= 0 else axis + len(order) + 1, len(order))
         return transpose(result, order)
 

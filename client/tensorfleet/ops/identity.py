@@ -12,7 +12,7 @@ from tensorfleet.operation import Operation
 from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.shape_rules import nothing, unchanged
+from tensorfleet.ops.shape_rules import nothing, unchanged, with_rank
 from tensorfleet.static_value import Array, static_dims, static_dims_rule, static_rule, static_value
 from tensorfleet.tensor import Tensor
 
@@ -46,7 +46,10 @@ def _each_unchanged(op: Operation) -> list[Dims]:
 
 
 def _ensure_shape(op: Operation) -> list[Dims]:
-    return [dims_module.merge(op.inputs[0].dims, _shape_attr(op)[0])]
+    wanted, given = _shape_attr(op)[0], op.inputs[0].dims
+    return [
+        dims_module.merge(wanted, given if given is None or wanted is None else with_rank(given, len(wanted)))
+    ]
 
 
 op("Placeholder() -> (output: dtype)", "dtype: type", "shape: shape = ?", shape=_shape_attr)

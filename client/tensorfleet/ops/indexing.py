@@ -13,7 +13,8 @@ from tensorfleet.operation import Operation
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.math_common import apply_one
 from tensorfleet.ops.shape_rules import with_rank, with_rank_at_least
-from tensorfleet.static_value import Array, static_dims, static_rule, static_value
+from tensorfleet.ops.shaping import spelled_dims
+from tensorfleet.static_value import Array, static_rule, static_value
 from tensorfleet.tensor import Tensor
 
 __all__ = [
@@ -46,15 +47,14 @@ def _gather_v2_shape(op: Operation) -> list[Dims]:
     indices = op.inputs[1].dims
     with_rank(op.inputs[2].dims, 0)
     axis, batch_dims = static_value(op.inputs[2]), op.attrs["batch_dims"]
+    at = 0 if axis is None else int(axis)
+    with_rank_at_least(params, -at if at < 0 else at + 1)
     if params is None or indices is None:
         return [None]
     batch_dims += len(indices) if batch_dims < 0 else 0
     if axis is None:
         return [(None,) * (len(params) - 1 + len(indices) - batch_dims)]
-    at = int(axis)
-    with_rank_at_least(params, -at if at < 0 else at + 1)
     at %= len(params)
-    dims_module.merge(params[:batch_dims], indices[:batch_dims])
     return [(*params[:at], *indices[batch_dims:], *params[at + 1 :])]
 
 
@@ -72,8 +72,7 @@ def _gather_nd_shape(op: Operation) -> list[Dims]:
 
 
 def _scatter_nd_shape(op: Operation) -> list[Dims]:
-    with_rank(op.inputs[2].dims, 1)
-    return [_scattered(op.inputs[0].dims, op.inputs[1].dims, static_dims(op.inputs[2]))]
+    return [_scattered(op.inputs[0].dims, op.inputs[1].dims, spelled_dims(op.inputs[2]))]
 
 
 def _tensor_scatter_shape(op: Operation) -> list[Dims]:
@@ -87,18 +86,27 @@ def _scattered(indices: Dims, updates: Dims, output: Dims) -> Dims:
     if indices is None or updates is None or output is None or not indices or indices[-1] is None:
         return output
     depth, outer = indices[-1], len(indices) - 1
-    try:
-        if depth > len(output):
-            raise ValueError
-        dims_module.merge(indices[:-1], updates[:outer])
-        dims_module.merge(output[depth:], updates[outer:])
-    except ValueError:
-        raise ValueError(
-            f"Dimensions [0,{outer}) of indices[shape={dims_module.format_dims(indices)}] must match dimensions "
-            f"[0,{outer}) of updates[shape={dims_module.format_dims(updates)}], and dimensions "
-            f"[{depth},{len(output)}) of input[shape={dims_module.format_dims(output)}] the rest of updates"
-        ) from None
+    _must_match(("indices", indices, 0), ("updates", updates, 0), outer)
+    _must_match(("input", output, depth), ("updates", updates, outer), len(output) - depth)
     return output
+
+
+def _must_match(
+    a: tuple[str, tuple[int | None, ...], int], b: tuple[str, tuple[int | None, ...], int], count: int
+) -> None:
+    """Raises ValueError where `count` dimensions from the given places on are not the same."""
+    parts = [dims[first : first + count] for _, dims, first in (a, b)]
+    if count < 0:
+        parts = [(), (0,)]
+    try:
+        dims_module.merge(*parts)
+    except ValueError as e:
+        (left, right) = (
+            f"[{first},{first + count}) of {name}[shape={dims_module.format_dims(dims)}] = "
+            f"{dims_module.format_dims(part)}"
+            for (name, dims, first), part in zip((a, b), parts, strict=True)
+        )
+        raise ValueError(f"Dimensions {left} must match dimensions {right}: {e}") from None
 
 
 def _one_hot_shape(op: Operation) -> list[Dims]:
@@ -106,7 +114,7 @@ def _one_hot_shape(op: Operation) -> list[Dims]:
         with_rank(tensor.dims, 0)
     indices, depth, axis = op.inputs[0].dims, static_value(op.inputs[1]), op.attrs["axis"]
     if axis < -1:
-        raise ValueError(f"axis must be >= -1, got {axis}")
+        raise ValueError("axis must be >= -1")
     if depth is not None and depth < 0:
         raise ValueError(f"Dimension size, given by scalar input 1, must be non-negative but is {int(depth)}")
     if indices is None:
@@ -198,7 +206,7 @@ def _gather_value(op: Operation) -> Array | None:
     size = params.shape[int(axis)]
     if indices.size and (indices.min() < 0 or indices.max() >= size):
         return None  # the run will say so
-    return params.take(indices, int(axis))  # type: ignore[no-any-return]
+    return params.take(indices, int(axis))
 
 
 def gather(

@@ -17,7 +17,7 @@ from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.identity import identity
 from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.shape_rules import add_dims, merge_dim, with_rank, with_rank_at_least
+from tensorfleet.ops.shape_rules import add_dims, with_rank, with_rank_at_least
 from tensorfleet.ops.shaping import expand_dims
 from tensorfleet.shapes import Dimension
 from tensorfleet.static_value import Array, static_dims, static_dims_rule, static_rule, static_value
@@ -34,9 +34,14 @@ def _concat_shape(op: Operation) -> list[Dims]:
 
 def _joined(axis_tensor: Tensor, values: tuple[Tensor, ...]) -> list[Dims]:
     with_rank(axis_tensor.dims, 0)
+    rank: int | None = None
+    for tensor in values:
+        if tensor.dims is not None:
+            rank = len(tensor.dims if rank is None else with_rank(tensor.dims, rank))
+            if rank == 0:
+                raise ValueError("Can't concatenate scalars (use tf.stack instead)")
     axis = static_value(axis_tensor)
     if axis is None:
-        rank = next((len(t.dims) for t in values if t.dims is not None), None)
         return [None if rank is None else (None,) * rank]
     at = int(axis)
     least_rank = -at if at < 0 else at + 1
@@ -56,7 +61,9 @@ def _joined(axis_tensor: Tensor, values: tuple[Tensor, ...]) -> list[Dims]:
 
 
 def _concat_offset_shape(op: Operation) -> list[Dims]:
-    return [with_rank(t.dims, 1) for t in op.inputs[1:]]
+    for tensor in op.inputs[1:]:
+        with_rank(tensor.dims, 1)
+    return [t.dims for t in op.inputs[1:]]
 
 
 def _pack_shape(op: Operation) -> list[Dims]:
@@ -96,12 +103,18 @@ def _split_shape(op: Operation) -> list[Dims]:
         return [None] * num
     if axis is None:
         return [(None,) * len(dims)] * num
-    place = dims_module.normalize_axis(int(axis), len(dims))
+    place = _split_axis(int(axis), len(dims))
     size = dims[place]
     if size is not None and size % num:
         raise ValueError(f"Dimension size must be evenly divisible by {num} but is {size}")
     part = None if size is None else size // num
     return [(*dims[:place], part, *dims[place + 1 :])] * num
+
+
+def _split_axis(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise ValueError(f"Dimension size, given by scalar input {axis} must be in range [{-rank}, {rank})")
+    return axis % rank
 
 
 def _split_v_shape(op: Operation) -> list[Dims]:
@@ -113,7 +126,7 @@ def _split_v_shape(op: Operation) -> list[Dims]:
         return [None] * num
     if axis is None:
         return [dims] if num == 1 else [(None,) * len(dims)] * num
-    place = dims_module.normalize_axis(int(axis), len(dims))
+    place = _split_axis(int(axis), len(dims))
     if sizes is None:
         parts: list[int | None] = [dims[place] if num == 1 else None] * num
     else:
@@ -138,11 +151,10 @@ def _part_sizes(sizes: list[int], total: int | None, num: int) -> list[int | Non
 def _parallel_concat_shape(op: Operation) -> list[Dims]:
     dims = op.attrs["shape"]
     for tensor in op.inputs:
-        if tensor.dims is not None and dims is not None:
-            given = with_rank_at_least(tensor.dims, 1)
-            if given is not None:
-                merge_dim(given[0], 1)
-                dims_module.merge(given[1:], dims[1:])
+        if tensor.dims is None or None in tensor.dims:
+            raise ValueError("All input shapes must be fully defined.")
+        if dims is not None:
+            dims_module.merge(tensor.dims, (1, *dims[1:]))
     return [dims]
 
 

@@ -22,8 +22,8 @@ NAMESPACES = {"manip": ["tile"]}
 def _tile_shape(op: Operation) -> list[Dims]:
     (count,) = with_rank(op.inputs[1].dims, 1)
     dims, multiples = op.inputs[0].dims, static_dims(op.inputs[1])
-    if dims is not None:
-        with_rank(dims, len(dims) if count is None else count)
+    if dims is not None and count not in (None, len(dims)):
+        raise ValueError(f"Shape must be rank {len(dims)} but is rank {count}")
     if multiples is None:
         rank = len(dims) if dims is not None else count
         return [None if rank is None else (None,) * rank]
@@ -44,8 +44,10 @@ def _padded(op: Operation, sign: int) -> Dims:
     count, pair = with_rank(op.inputs[1].dims, 2)
     merge_dim(pair, 2)
     dims, paddings = op.inputs[0].dims, static_value(op.inputs[1])
-    if dims is not None:
-        count = len(with_rank(dims, len(dims) if count is None else count))
+    if dims is not None and count is not None:
+        with_rank(dims, count)
+    elif dims is not None and (sign > 0 or paddings is not None):
+        count = len(dims)
     if count is None:
         return None
     if paddings is None:
@@ -129,5 +131,6 @@ def pad(
         case "REFLECT" | "SYMMETRIC" as mirror:
             return apply_one("MirrorPad", tensor, paddings, mode=mirror, name=name)
     raise ValueError(
-        f"Value of argument `mode` expected to be one of 'CONSTANT', 'REFLECT', or 'SYMMETRIC'. Received `mode` = {mode}"
+        f"Value of argument `mode` expected to be one of 'CONSTANT', 'REFLECT', or "
+        f"'SYMMETRIC'. Received `mode` = {mode}"
     )

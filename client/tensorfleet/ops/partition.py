@@ -1,4 +1,4 @@
-"""Sets, groups and histograms: unique, setdiff1d, dynamic_partition, dynamic_stitch, histogram_fixed_width."""
+"""Sets, groups and histograms: unique, setdiff1d, dynamic_partition, histogram_fixed_width."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ __all__ = [
 
 
 def _unique_shape(op: Operation) -> list[Dims]:
-    rows = with_rank(op.inputs[0].dims, 1)
-    return [(None,), rows, (None,)][: len(op.outputs)]
+    with_rank(op.inputs[0].dims, 1)
+    return [(None,), op.inputs[0].dims, (None,)][: len(op.outputs)]
 
 
 def _unique_v2_shape(op: Operation) -> list[Dims]:
@@ -42,7 +42,6 @@ def _unique_v2_shape(op: Operation) -> list[Dims]:
         else:
             place = dims_module.normalize_axis(int(axis.reshape(())), len(dims))
             rows = (dims[place],)
-            values = (*dims[:place], None, *dims[place + 1 :])
     return [values, rows, (None,)][: len(op.outputs)]
 
 
@@ -59,7 +58,8 @@ def _dynamic_partition_shape(op: Operation) -> list[Dims]:
         return [None] * count
     if len(data) < len(partitions):
         raise ValueError(f"Shape must be at least rank {len(partitions)} but is rank {len(data)}")
-    dims_module.merge(data[: len(partitions)], partitions)
+    for a, b in zip(data, partitions, strict=False):
+        merge_dim(a, b)
     return [(None, *data[len(partitions) :])] * count
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet import dims as dims_module
 from tensorfleet.dims import Dims
 from tensorfleet.graph import get_default_graph
 from tensorfleet.op_def import op
@@ -46,6 +47,8 @@ def _transpose_shape(op: Operation) -> list[Dims]:
     count = len(dims) if count is None and dims is not None else count
     if count is None:
         return [None]
+    if dims is not None and len(dims) != count:
+        raise ValueError(f"Dimension must be {len(dims)} but is {count}")
     dims = with_rank(dims, count)
     if perm is None:
         return [(None,) * count]
@@ -59,9 +62,7 @@ def _transpose_shape(op: Operation) -> list[Dims]:
 def _reverse_shape(op: Operation) -> list[Dims]:
     (count,) = with_rank(op.inputs[1].dims, 1)
     dims = op.inputs[0].dims
-    if dims is not None:
-        merge_dim(count, len(dims))
-    return [dims]
+    return [dims if count is None else with_rank(dims, count)]
 
 
 def _reverse_v2_shape(op: Operation) -> list[Dims]:
@@ -71,7 +72,9 @@ def _reverse_v2_shape(op: Operation) -> list[Dims]:
         seen = set()
         for axis in axes.tolist():
             if not -len(dims) <= axis < len(dims):
-                raise ValueError(f"reverse axis {axis} not in [{-len(dims)}, {len(dims)})")
+                raise ValueError(
+                    f"'axis'[{axes.tolist().index(axis)}] = {axis} is out of valid range [0, {len(dims) - 1}"
+                )
             if axis % len(dims) in seen:
                 raise ValueError(f"axis {axis % len(dims)} specified more than once.")
             seen.add(axis % len(dims))
@@ -91,8 +94,7 @@ def _reverse_sequence_shape(op: Operation) -> list[Dims]:
 
 def _roll_shape(op: Operation) -> list[Dims]:
     with_rank_at_least(op.inputs[0].dims, 1)
-    with_rank_at_most(op.inputs[1].dims, 1)
-    with_rank_at_most(op.inputs[2].dims, 1)
+    dims_module.merge(*(with_rank_at_most(t.dims, 1) for t in op.inputs[1:]))
     return unchanged(op)
 
 
@@ -230,8 +232,8 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
         a = convert_to_tensor(a, name="a")
         perm: Any
         if a.dims is None:
-            count = rank(a)
-            perm = concat([range(0, count - 2, 1), [count - 1, count - 2]], 0)
+            last = rank(a) - 1
+            perm = concat([range(0, last - 1, 1), [last, last - 1]], 0)
         else:
             count = len(a.dims)
             if count < 2:
@@ -288,7 +290,7 @@ def reverse_sequence(
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """`input` moved along `axis` by `shift` places; what leaves at the end enters at the front (`tf.roll`)."""
+    """`input` moved along `axis` by `shift` places, around from the end to the front (`tf.roll`)."""
     return apply_one("Roll", input, shift, axis, name=name)
 
 
@@ -308,17 +310,17 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
         raise ValueError(f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{indexing}'")
     with get_default_graph().name_scope(name):
         count = len(args)
-        order = list(np.arange(count))
+        order: list[int] = np.arange(count).tolist()
         if indexing == "xy" and count > 1:
             order[:2] = [1, 0]
         columns = []
         for i, vector in enumerate(args):
             sizes = [1] * count
-            sizes[int(order[i])] = -1
+            sizes[order[i]] = -1
             columns.append(reshape(vector, sizes))
         if not columns:
             return []
-        extents: list[Any] = [size(args[int(i)]) for i in order]
+        extents: list[Any] = [size(args[i]) for i in order]
         full = ones(extents, columns[0].dtype.base)
         return [column * full for column in columns]
 

@@ -17,7 +17,7 @@ from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.indexing import gather
 from tensorfleet.ops.joining import concat
 from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.shape_rules import multiply_dims, with_rank, with_rank_at_least
+from tensorfleet.ops.shape_rules import merge_dim, multiply_dims, with_rank, with_rank_at_least
 from tensorfleet.ops.shaping import expand_dims, rank, reshape, shape, squeeze
 from tensorfleet.static_value import static_value
 from tensorfleet.tensor import Tensor
@@ -48,7 +48,7 @@ def _select_shape(op: Operation) -> list[Dims]:
     if len(condition) == 1 and len(dims) != 1:
         data = with_rank_at_least(dims, 1)
         assert data is not None
-        return [(*dims_module.merge(data[:1], condition), *data[1:])]  # type: ignore[misc]
+        return [(*dims_module.merge(condition, data[:1]), *data[1:])]  # type: ignore[misc]
     return [dims_module.merge(dims, condition)]
 
 
@@ -78,7 +78,7 @@ def _in_top_k_shape(op: Operation) -> list[Dims]:
     predictions, targets = with_rank(op.inputs[0].dims, 2), with_rank(op.inputs[1].dims, 1)
     if op.type == "InTopKV2":
         with_rank(op.inputs[2].dims, 0)
-    return [dims_module.merge(predictions[:1], targets)]
+    return [(merge_dim(predictions[0], targets[0]),)]
 
 
 op(
@@ -152,7 +152,7 @@ def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis
     """The elements, or slices, of `tensor` where `mask` is true (`tf.boolean_mask`).
 
     Args:
-        mask: bool, of known rank of at least 1; its shape is that of the dimensions of `tensor` from `axis` on.
+        mask: bool, of known rank, not 0; its shape is that of the dimensions of `tensor` from `axis` on.
         axis: the first dimension that is masked, 0 by default.
 
     Raises:

@@ -15,7 +15,7 @@ from tensorfleet.operation import Operation
 from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.convert import constant, constant_node, convert_to_tensor
 from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.shape_rules import scalar, with_rank
+from tensorfleet.ops.shape_rules import scalar, with_rank, with_rank_at_most
 from tensorfleet.shapes import TensorShape
 from tensorfleet.static_value import Array, static_dims, static_dims_rule, static_rule, static_value
 from tensorfleet.tensor import Tensor
@@ -41,13 +41,12 @@ def _shape_shape(op: Operation) -> list[Dims]:
 
 
 def _reshape_shape(op: Operation) -> list[Dims]:
-    given, wanted = op.inputs[0].dims, static_dims(op.inputs[1])
-    with_rank(op.inputs[1].dims, 1)
+    given, wanted = op.inputs[0].dims, spelled_dims(op.inputs[1])
     if given is None or wanted is None:
         return [wanted]
     given_known, given_open = _known_elements(given)
     known, unknown = _known_elements(wanted)
-    if given_open == 0 and unknown == 0 and given_known != known:
+    if given_open == 0 and given_known != known and (unknown == 0 or known == 0):
         raise ValueError(
             f"Cannot reshape a tensor with {given_known} elements to shape {dims_module.format_dims(wanted)} "
             f"({known} elements)"
@@ -61,6 +60,15 @@ def _reshape_shape(op: Operation) -> list[Dims]:
     return [wanted]
 
 
+def spelled_dims(tensor: Tensor) -> Dims:
+    """The shape that a shape argument spells, in which -1 is an unknown size. Raises ValueError."""
+    with_rank(tensor.dims, 1)
+    value = static_value(tensor)
+    if value is not None and value.size and value.min() < -1:
+        raise ValueError(f"Invalid value in tensor used for shape: {int(value.min())}")
+    return static_dims(tensor)
+
+
 def _known_elements(dims: tuple[int | None, ...]) -> tuple[int, int]:
     """The product of the known sizes, and how many are unknown."""
     known = dims_module.num_elements(tuple(d for d in dims if d is not None))
@@ -70,12 +78,10 @@ def _known_elements(dims: tuple[int | None, ...]) -> tuple[int, int]:
 
 def _expand_dims_shape(op: Operation) -> list[Dims]:
     dims, axis = op.inputs[0].dims, static_value(op.inputs[1])
-    if dims is None:
+    if axis is not None and axis.size != 1:
+        raise ValueError("'dim' input must be a tensor with a single value")
+    if dims is None or axis is None:
         return [None]
-    if axis is None:
-        return [(None,) * (len(dims) + 1)]
-    if axis.size != 1:
-        raise ValueError(f"'dim' input must be a tensor with 1 element, but it has {axis.size} elements")
     position, rank = int(axis.reshape(())), len(dims)
     if not -rank - 1 <= position <= rank:
         raise ValueError(f"dim {position} not in the interval [{-rank - 1}, {rank}].")
@@ -101,18 +107,18 @@ def _squeeze_shape(op: Operation) -> list[Dims]:
 
 
 def _broadcast_to_shape(op: Operation) -> list[Dims]:
-    with_rank(op.inputs[1].dims, 1)
-    given, wanted = op.inputs[0].dims, static_dims(op.inputs[1])
+    given, wanted = op.inputs[0].dims, spelled_dims(op.inputs[1])
     if given is None or wanted is None:
         return [wanted]
-    if len(given) > len(wanted):
-        raise ValueError(
-            f"Rank of input ({len(given)}) must be no greater than rank of output shape ({len(wanted)})."
-        )
-    for d, w in zip(reversed(given), reversed(wanted), strict=False):
+    with_rank_at_most(given, len(wanted))
+    result = list(wanted)
+    for i in range(-len(given), 0):
+        d, w = given[i], wanted[i]
         if d is not None and w is not None and d not in (1, w):
             raise ValueError(f"Dimensions must be equal, but are {d} and {w}")
-    return [wanted]
+        # Whatever size this is, only 1 can become another.
+        result[i] = d if w is None and d != 1 else w
+    return [tuple(result)]
 
 
 def _broadcast_args_shape(op: Operation) -> list[Dims]:

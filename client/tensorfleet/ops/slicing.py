@@ -50,8 +50,6 @@ def _slice_shape(op: Operation) -> list[Dims]:
         for i, (d, b, s) in enumerate(zip(dims, begin.tolist(), size.tolist(), strict=True)):
             if s == -1 and d is not None:
                 result[i] = d - b
-            if d is not None and (b > d or b + s > d):
-                raise ValueError(f"Expected begin[{i}] and size[{i}] within [0, {d}], but got {b} and {s}")
     return [tuple(result)]
 
 
@@ -59,7 +57,7 @@ def _strided_slice_shape(op: Operation) -> list[Dims]:
     dims = op.inputs[0].dims
     vector: Dims = None
     for tensor in op.inputs[1:4]:
-        vector = dims_module.merge(with_rank(tensor.dims, 1), vector)
+        vector = dims_module.merge(vector, with_rank(tensor.dims, 1))
     begin, end, strides = (static_value(t) for t in op.inputs[1:4])
     if dims is None or strides is None:
         return [None]
@@ -129,7 +127,7 @@ def _slice_value(op: Operation) -> Array | None:
         tuple(
             np.s_[b : None if s == -1 else b + s] for b, s in zip(begin.tolist(), size.tolist(), strict=True)
         )
-    ]  # type: ignore[no-any-return]
+    ]
 
 
 @static_rule("StridedSlice")
@@ -222,13 +220,14 @@ def _slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
     begin: list[Any] = []
     end: list[Any] = []
     strides: list[Any] = []
-    masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
+    masks: dict[str, Any] = dict.fromkeys(
+        ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0
+    )
     for i, item in enumerate(items):
         bit = 1 << i
         if isinstance(item, _SLICE):
-            dtype = _widest(
-                [t.dtype.base for t in (item.start, item.stop, item.step) if isinstance(t, Tensor)]
-            )
+            bounds: tuple[Any, ...] = (item.start, item.stop, item.step)
+            dtype = _widest([t.dtype.base for t in bounds if isinstance(t, Tensor)])
             for part, given, mask in ((begin, item.start, "begin_mask"), (end, item.stop, "end_mask")):
                 part.append(_bound(given, 0, dtype))
                 if _is_open(given):
@@ -244,8 +243,8 @@ def _slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
             masks["shrink_axis_mask"] |= bit
             begin.append(item)
             end.append(item + 1)
-            wide = isinstance(item, Tensor) and item.dtype.base is not dtypes.int32
-            strides.append(constant(1, item.dtype.base) if wide else 1)
+            kind = item.dtype.base if isinstance(item, Tensor) else dtypes.int32
+            strides.append(1 if kind is dtypes.int32 else constant(1, kind))
     with get_default_graph().name_scope("strided_slice") as scope:
         if not begin:
             vectors = [constant([], dtypes.int32)] * 3
@@ -253,7 +252,8 @@ def _slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:
             vectors = [stack(begin), stack(end), stack(strides)]
             if any(v.dtype.base is dtypes.int64 for v in vectors):
                 vectors = [cast(v, dtypes.int64) for v in vectors]
-        return strided_slice(tensor, *vectors, **masks, var=var, name=scope)
+        first, last, steps = vectors
+        return strided_slice(tensor, first, last, steps, var=var, name=scope, **masks)
 
 
 _SLICE = type(np.s_[:])

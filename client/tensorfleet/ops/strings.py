@@ -61,7 +61,11 @@ def _join_shape(op: Operation) -> list[Dims]:
 
 def _substr_shape(op: Operation) -> list[Dims]:
     text, pos, length = (t.dims for t in op.inputs)
-    dims_module.merge(pos, length)
+    if pos is not None and pos != length and not (pos == () and length is None):
+        raise ValueError(
+            f"pos and len shapes must match: {dims_module.format_dims(pos)} vs. "
+            f"{dims_module.format_dims(length)}"
+        )
     return [dims_module.broadcast(text, pos)]
 
 
@@ -73,7 +77,10 @@ def _reduce_join_shape(op: Operation) -> list[Dims]:
     dims, axes = op.inputs[0].dims, static_value(op.inputs[1])
     if dims is None or axes is None:
         return [None if dims is None or not op.attrs["keep_dims"] else (None,) * len(dims)]
-    dropped = {dims_module.normalize_axis(int(axis), len(dims)) for axis in axes.reshape(-1)}
+    for axis in axes.reshape(-1).tolist():
+        if not -len(dims) <= axis < len(dims):
+            raise ValueError(f"Invalid reduction dimension {axis} for input with {len(dims)} dimensions.")
+    dropped = {axis % len(dims) for axis in axes.reshape(-1).tolist()}
     if op.attrs["keep_dims"]:
         return [tuple(1 if axis in dropped else d for axis, d in enumerate(dims))]
     return [tuple(d for axis, d in enumerate(dims) if axis not in dropped)]
@@ -287,5 +294,5 @@ def reduce_join(
     with get_default_graph().name_scope("ReduceJoin"):
         inputs = convert_to_tensor(inputs)
         if axis is None:
-            axis = range(0, rank(inputs), 1)
+            axis = range(rank(inputs) - 1, -1, -1)
         return apply_one("ReduceJoin", inputs, axis, keep_dims=bool(keep), separator=separator, name=name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet import dtypes, errors
+from tensorfleet_service.kernels.identity import cpp_type_name
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
 
@@ -15,7 +16,9 @@ def cast(node: KernelNode) -> Kernel | Expression:
     if source is target:
         return Expression("{0}")
     if source.np is None or target.np is None or dtypes.string in (source, target):
-        raise errors.UnimplementedError(None, None, f"Cast {source.name} to {target.name} is not supported")
+        raise errors.UnimplementedError(
+            None, None, f"Cast {cpp_type_name(source)} to {cpp_type_name(target)} is not supported"
+        )
     if node.attrs["Truncate"]:
         raise errors.UnimplementedError(None, None, "Cast with Truncate=true is not supported")
     read, made = "{0}", "dtype"
@@ -46,7 +49,7 @@ def bitcast(node: KernelNode) -> Kernel:
 
     def larger(x: Any) -> Any:
         if x.ndim == 0 or x.shape[-1] != wanted // size:
-            raise invalid(f"Cannot bitcast from {source.name} to {target.name}: shape {shape_text(x.shape)}")
+            raise invalid(f"Cannot bitcast from {source.enum} to {target.enum}: shape {shape_text(x.shape)}")
         return xp.asarray(x, order="C").view(target.np)[..., 0]
 
     return same if size == wanted else smaller if size > wanted else larger

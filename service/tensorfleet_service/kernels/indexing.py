@@ -65,7 +65,7 @@ def _checked_axis(params: Any, axis: Any) -> int:
     at, rank = int(axis), params.ndim
     if not -rank <= at < rank:
         raise invalid(f"Expected axis in the range [{-rank}, {rank}), but got {at}")
-    return at % rank
+    return at % rank  # type: ignore[no-any-return]
 
 
 def check_range(indices: Any, limit: int) -> None:
@@ -94,7 +94,8 @@ def gather_nd(node: KernelNode) -> Kernel:
         columns, bad = _columns(indices, params.shape)
         if bad.any() and not ignore:
             raise invalid(
-                f"{_bad_place(indices, bad)} does not index into param shape {shape_text(params.shape)}, node "
+                f"{_bad_place(indices, bad)} does not index into param shape "
+                f"{shape_text(params.shape)}, node "
                 f"name: {node.name}"
             )
         if not depth:
@@ -191,11 +192,21 @@ def _scatter(xp: Any, scatter: Any, result: Any, indices: Any, updates: Any, ign
     if indices.ndim == 0:
         indices = indices.reshape(1)
     depth, outer = indices.shape[-1], indices.shape[:-1]
-    if depth > len(shape) or updates.shape != (*outer, *shape[depth:]):
+    if depth > len(shape):
         raise invalid(
-            f"Must have updates.shape = indices.shape[:batch_dim] + params_shape[slice_dim:], got updates.shape: "
-            f"{shape_text(updates.shape)}, indices.shape: {shape_text(indices.shape)}, params_shape: "
-            f"{shape_text(shape)}, slice_dim: {depth}, and batch_dim: {len(outer)}"
+            f"Index innermost dimension length must be <= tensor rank; saw: {depth} vs. {len(shape)}"
+        )
+    if updates.shape[: len(outer)] != outer:
+        raise invalid(
+            f"The outer {len(outer)} dimensions of indices.shape={shape_text(indices.shape)} "
+            f"must match the outer "
+            f"{len(outer)} dimensions of updates.shape={shape_text(updates.shape)}"
+        )
+    if updates.shape[len(outer) :] != shape[depth:]:
+        inner = len(shape) - depth
+        raise invalid(
+            f"The inner {inner} dimensions of output.shape={shape_text(shape)} must match the inner "
+            f"{updates.ndim - len(outer)} dimensions of updates.shape={shape_text(updates.shape)}"
         )
     columns, bad = _columns(indices, shape)
     if bad.any():
@@ -216,7 +227,7 @@ def one_hot(node: KernelNode) -> Kernel:
 
     def run(indices: Any, depth: Any, on_value: Any, off_value: Any) -> Any:
         if not -1 <= axis <= indices.ndim:
-            raise invalid(f"Expected axis to be -1 or between [0, {indices.ndim}).  But received: {axis}")
+            raise invalid(f"Expected axis to be -1 or between [0, {indices.ndim + 1}).  But received: {axis}")
         for name, value in (("depth", depth), ("on_value", on_value), ("off_value", off_value)):
             if value.ndim:
                 raise invalid(f"{name} must be a scalar, but got: {shape_text(value.shape)}")

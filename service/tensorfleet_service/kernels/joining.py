@@ -41,6 +41,8 @@ def _concat_error(axis: Any, values: tuple[Any, ...], e: Exception) -> Exception
             "Concat dim tensor should be a scalar integer, but got shape " + shape_text(axis.shape)
         )
     at, rank, first = int(axis), values[0].ndim, values[0].shape
+    if rank == 0:
+        return invalid("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
     if not -rank <= at < rank:
         return invalid(
             f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {at}"
@@ -203,7 +205,8 @@ def _check_sizes(sizes: list[int], total: int) -> None:
         raise invalid("There can only be one -1 in the input.")
     if known > total if -1 in sizes else known != total:
         raise invalid(
-            "Determined shape must either match input shape along split_dim exactly if fully specified, or be "
+            "Determined shape must either match input shape along split_dim exactly if fully "
+            "specified, or be "
             "less than the size of the input along split_dim if not fully specified.  Got: "
             f"{known}"
         )

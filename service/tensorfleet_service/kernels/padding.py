@@ -19,7 +19,8 @@ def tile(node: KernelNode) -> Kernel:
         counts = multiples.tolist()
         if multiples.ndim != 1 or len(counts) != x.ndim:
             raise invalid(
-                f"Expected multiples argument to be a vector of length {x.ndim} but got length {multiples.size}"
+                f"Expected multiples argument to be a vector of length {x.ndim} but got length "
+                f"{multiples.size}"
             )
         for i, count in enumerate(counts):
             if count < 0:
@@ -68,7 +69,7 @@ def checked_paddings(x: Any, paddings: Any) -> list[list[int]]:
         raise invalid(f"paddings must be a matrix with 2 columns: {shape_text(paddings.shape)}")
     if paddings.shape[0] != x.ndim:
         raise invalid(
-            f"The first dimension of paddings must be the rank of inputs{shape_text(paddings.shape)} "
+            f"The first dimension of paddings must be the rank of inputs{shape_text(paddings.shape)}, "
             f"{shape_text(x.shape)}"
         )
     pairs: list[list[int]] = paddings.tolist()

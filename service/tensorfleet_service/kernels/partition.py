@@ -1,4 +1,4 @@
-"""Sets, groups and histograms: Unique, ListDiff, DynamicPartition, DynamicStitch, SparseToDense, Bucketize."""
+"""Sets, groups and histograms: Unique, ListDiff, DynamicPartition, SparseToDense, Bucketize."""
 
 from __future__ import annotations
 
@@ -113,8 +113,10 @@ def dynamic_stitch(node: KernelNode) -> Kernel:
         for i, (places, rows) in enumerate(zip(indices, data, strict=True)):
             if rows.shape != (*places.shape, *rest):
                 raise invalid(
-                    f"Need data[0].shape[{indices[0].ndim}:] = data[{i}].shape[{places.ndim}:], got data[0].shape = "
-                    f"{shape_text(data[0].shape)}, data[{i}].shape = {shape_text(rows.shape)}, indices[0].shape = "
+                    f"Need data[0].shape[{indices[0].ndim}:] = "
+                    f"data[{i}].shape[{places.ndim}:], got data[0].shape = "
+                    f"{shape_text(data[0].shape)}, data[{i}].shape = {shape_text(rows.shape)}, "
+                    f"indices[0].shape = "
                     f"{shape_text(indices[0].shape)}, indices[{i}].shape = {shape_text(places.shape)}"
                 )
         size = max((int(places.max()) + 1 for places in indices if places.size), default=0)
@@ -150,7 +152,8 @@ def sparse_to_dense(node: KernelNode) -> Kernel:
             )
         if values.ndim and values.shape != places.shape[:1]:
             raise invalid(
-                f"sparse_values has incorrect shape {shape_text(values.shape)}, should be [] or [{places.shape[0]}]"
+                f"sparse_values has incorrect shape {shape_text(values.shape)}, should be [] "
+                f"or [{places.shape[0]}]"
             )
         if validate:
             _check_order(places.tolist(), dims)
@@ -194,7 +197,7 @@ def histogram_fixed_width(node: KernelNode) -> Kernel:
         count = int(nbins)
         if not low < high:
             raise invalid(
-                f"value_range should satisfy value_range[0] < value_range[1], but got '[{low}, {high}]'"
+                f"value_range should satisfy value_range[0] < value_range[1], but got '[{low:g}, {high:g}]'"
             )
         if count <= 0:
             raise invalid(f"nbins should be a positive number, but got '{count}'")

@@ -10,13 +10,14 @@ from tensorfleet_service.kernels.values import array_kernel, ints, invalid, shap
 
 @array_kernel("Transpose")
 def transpose(node: KernelNode) -> Kernel:
-    def run(x: Any, perm: Any) -> Any:
-        order = perm.tolist()
-        if perm.ndim != 1 or sorted(order) != list(range(x.ndim)):
-            order = _checked_order(x, perm)
-        return x.transpose(order) if order else x
+    return _transposed
 
-    return run
+
+def _transposed(x: Any, perm: Any) -> Any:
+    order = perm.tolist()
+    if perm.ndim != 1 or sorted(order) != list(range(x.ndim)):
+        order = _checked_order(x, perm)
+    return x.transpose(order) if order else x
 
 
 def _checked_order(x: Any, perm: Any) -> list[int]:
@@ -41,8 +42,7 @@ def _checked_order(x: Any, perm: Any) -> list[int]:
 
 @kernel("ConjugateTranspose")
 def conjugate_transpose(node: KernelNode) -> Kernel:
-    turn = transpose(node)
-    return lambda x, perm: turn(x, perm).conj()
+    return lambda x, perm: _transposed(x, perm).conj()
 
 
 @kernel("InvertPermutation")
@@ -72,7 +72,8 @@ def reverse(node: KernelNode) -> Kernel:
     def run(x: Any, dims: Any) -> Any:
         if dims.ndim != 1 or dims.size != x.ndim:
             raise invalid(
-                f"'dims' must have the same number of values as 'input' has dimensions. 'input' has {x.ndim}'dims' "
+                f"'dims' must have the same number of values as 'input' has dimensions. "
+                f"'input' has {x.ndim}'dims' "
                 f"has {dims.size} values"
             )
         return x[tuple(slice(None, None, -1 if d else 1) for d in dims.tolist())]
@@ -138,7 +139,8 @@ def roll(node: KernelNode) -> Kernel:
         if shift.ndim > 1 or axis.ndim > 1:
             name = "shift" if shift.ndim > 1 else "axis"
             raise invalid(
-                f"{name} must be a scalar or a 1-D vector. Found: {shape_text((shift if shift.ndim > 1 else axis).shape)}"
+                f"{name} must be a scalar or a 1-D vector. Found: "
+                f"{shape_text((shift if shift.ndim > 1 else axis).shape)}"
             )
         shifts, axes = ints(shift), ints(axis)
         if len(shifts) != len(axes):
@@ -157,9 +159,10 @@ def space_to_depth(node: KernelNode) -> Kernel:
 
     def run(x: Any) -> Any:
         batch, height, width, depth = _image_sizes(x, channels_last)
-        for name, extent in (("width", width), ("height", height)):
-            if extent % block:
-                raise invalid(f"Image {name} {extent} should be divisible by block_size: {block}")
+        if width % block or height % block:
+            raise invalid(
+                f"Image width {width} and height {height} should be divisible by block_size: {block}"
+            )
         high, wide = height // block, width // block
         if channels_last:
             parts = x.reshape(batch, high, block, wide, block, depth).transpose(0, 1, 3, 2, 4, 5)

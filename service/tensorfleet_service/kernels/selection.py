@@ -13,7 +13,13 @@ from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
 @kernel("Where")
 def where(node: KernelNode) -> Kernel:
     xp = node.xp
-    return lambda x: xp.argwhere(x).astype(np.int64, copy=False)
+
+    def run(x: Any) -> Any:
+        if x.ndim == 0:
+            raise invalid("WhereOp : Unhandled input dimensions: 0")
+        return xp.argwhere(x).astype(np.int64, copy=False)
+
+    return run
 
 
 @array_kernel("Select")
@@ -23,22 +29,28 @@ def select(node: KernelNode) -> Kernel:
     def run(condition: Any, then: Any, other: Any) -> Any:
         shape = then.shape
         if other.shape != shape:
-            raise invalid(
-                f"'then' must have the same size as 'else', but received: {shape_text(shape)} vs. "
-                f"{shape_text(other.shape)}"
-            )
+            raise _unlike(node, condition, 2, other)
         if condition.ndim == 0:
             return then if condition else other
         if condition.shape != shape:
-            if condition.ndim != 1 or not shape or condition.shape[0] != shape[0]:
+            if condition.ndim != 1 or not shape:
+                raise _unlike(node, condition, 1, then)
+            if condition.shape[0] != shape[0]:
                 raise invalid(
-                    f"Inputs to operation {node.name} of type {node.op} must have the same size and shape.  Input "
-                    f"0: {shape_text(condition.shape)} != input 1: {shape_text(shape)}"
+                    f"Number of batches of 'then' must match size of 'cond', but saw: {shape[0]} vs. "
+                    f"{condition.shape[0]}"
                 )
             condition = condition.reshape((-1,) + (1,) * (len(shape) - 1))
         return xp.where(condition, then, other)
 
     return run
+
+
+def _unlike(node: KernelNode, condition: Any, index: int, value: Any) -> Exception:
+    return invalid(
+        f"Inputs to operation {node.name} of type {node.op} must have the same size and shape.  Input 0: "
+        f"{shape_text(condition.shape)} != input {index}: {shape_text(value.shape)}"
+    )
 
 
 @array_kernel("SelectV2")
@@ -110,7 +122,7 @@ def _descending(xp: Any, x: Any) -> Any:
 
 
 def _candidates(xp: Any, x: Any, k: int) -> Any:
-    """The places of the k greatest elements of each row, in ascending order; None where NaNs are among them."""
+    """The places of the k greatest elements of each row, in ascending order; None where NaNs are found."""
     size = x.shape[-1]
     least = xp.partition(x, size - k, axis=-1)[..., size - k : size - k + 1]
     above, equal = x > least, x == least

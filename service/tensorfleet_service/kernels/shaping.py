@@ -39,22 +39,26 @@ def reshape(node: KernelNode) -> Kernel:
     def run(x: Any, shape: Any) -> Any:
         wanted = shape.tolist()
         try:
-            return x.reshape(wanted)
-        except (ValueError, TypeError, AttributeError):
-            result = _reshape_empty(x, shape)
-            if result is None:
-                raise _reshape_error(x, shape) from None
-            return result
+            if x.size and min(wanted, default=0) >= -1:
+                return x.reshape(wanted)
+        except (ValueError, TypeError):
+            raise _reshape_error(x, shape) from None
+        return _reshape_empty(x, shape)
 
     return run
 
 
 def _reshape_empty(x: Any, shape: Any) -> Any:
-    """Of no elements: NumPy cannot tell the size that -1 stands for, TensorFlow takes 0."""
+    """Of no elements: beside a 0, any size would do for -1, and TensorFlow looks at the other dimensions."""
+    if x.size or shape.ndim != 1:
+        raise _reshape_error(x, shape)
     wanted = shape.tolist()
-    if x.size or shape.ndim != 1 or wanted.count(-1) != 1 or min(wanted) < -1 or 0 not in wanted:
-        return None
-    return x.reshape([0 if d == -1 else d for d in wanted])
+    if min(wanted, default=0) < -1 or wanted.count(-1) > 1 or math.prod(wanted) > 0:
+        raise _reshape_error(x, shape)
+    missing = 0
+    if 0 in wanted:
+        missing = math.prod(d for d in x.shape if d) // math.prod(d for d in wanted if d > 0)
+    return x.reshape([missing if d == -1 else d for d in wanted])
 
 
 def _reshape_error(x: Any, shape: Any) -> Exception:
@@ -67,15 +71,13 @@ def _reshape_error(x: Any, shape: Any) -> Exception:
     for i, d in enumerate(wanted):
         if d < -1:
             return invalid(f"Size {i} must be non-negative, not {d}")
-    if unknown:
-        known = math.prod(d for d in wanted if d != -1)
+    known = math.prod(d for d in wanted if d != -1)
+    if unknown and known:
         return invalid(
             f"Input to reshape is a tensor with {x.size} values, but the requested shape requires a multiple "
             f"of {known}"
         )
-    return invalid(
-        f"Input to reshape is a tensor with {x.size} values, but the requested shape has {math.prod(wanted)}"
-    )
+    return invalid(f"Input to reshape is a tensor with {x.size} values, but the requested shape has {known}")
 
 
 @array_kernel("ExpandDims")
@@ -122,9 +124,12 @@ def broadcast_to(node: KernelNode) -> Kernel:
         try:
             return xp.broadcast_to(x, shape.tolist())
         except ValueError:
-            raise invalid(
-                f"Incompatible shapes: {shape_text(x.shape)} vs. {shape_text(shape.tolist())}"
-            ) from None
+            wanted = shape.tolist()
+            if x.ndim > len(wanted):
+                raise invalid(
+                    f"Rank of input ({x.ndim}) must be no greater than rank of output shape ({len(wanted)})."
+                ) from None
+            raise invalid(f"Incompatible shapes: {shape_text(x.shape)} vs. {shape_text(wanted)}") from None
 
     return run
 

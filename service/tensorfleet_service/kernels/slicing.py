@@ -47,14 +47,19 @@ def strided_slice(node: KernelNode) -> Kernel:
 
 @array_kernel("TensorStridedSliceUpdate")
 def tensor_strided_slice_update(node: KernelNode) -> Kernel:
-    spec = spec_of(node)
+    xp, spec = node.xp, spec_of(node)
 
     def run(x: Any, begin: Any, end: Any, strides: Any, value: Any) -> Any:
         result = x.copy()
+        index = slice_index(spec, x.shape, begin, end, strides)
+        part = result[index]
         try:
-            result[spec.index(begin.tolist(), end.tolist(), strides.tolist())] = value
-        except (IndexError, ValueError) as e:
-            raise index_error(e, spec, x.shape, begin, end, strides) from None
+            result[index] = xp.broadcast_to(value, part.shape)
+        except ValueError:
+            raise invalid(
+                f"Cannot broadcast input shape {shape_text(value.shape)} into final shape "
+                f"{shape_text(part.shape)}"
+            ) from None
         return result
 
     return run
@@ -67,15 +72,12 @@ def strided_slice_grad(node: KernelNode) -> Kernel:
     def run(shape: Any, begin: Any, end: Any, strides: Any, dy: Any) -> Any:
         dims = shape.tolist()
         result = xp.zeros(dims, dtype)
-        try:
-            index = spec.index(begin.tolist(), end.tolist(), strides.tolist())
-            if result[index].shape != dy.shape:
-                raise invalid(
-                    f"shape of dy was {shape_text(dy.shape)} instead of {shape_text(result[index].shape)}"
-                )
-            result[index] = dy
-        except (IndexError, ValueError) as e:
-            raise index_error(e, spec, dims, begin, end, strides) from None
+        index = slice_index(spec, dims, begin, end, strides)
+        if result[index].shape != dy.shape:
+            raise invalid(
+                f"shape of dy was {shape_text(dy.shape)} instead of {shape_text(result[index].shape)}"
+            )
+        result[index] = dy
         return result
 
     return run

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
+from tensorfleet import dtypes, errors
 from tensorfleet.dtypes import DType
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, ints, invalid, shape_text, string_array
@@ -57,7 +58,8 @@ def reduce_join(node: KernelNode) -> Kernel:
         axes = ints(reduction_indices.reshape(-1))
         for axis in axes:
             if not -x.ndim <= axis < x.ndim:
-                raise invalid(f"Invalid reduction dimension {axis} for input with {x.ndim} dimension(s)")
+                text = f"Invalid reduction dimension {axis} for input with {x.ndim} dimension(s)"
+                raise errors.OutOfRangeError(None, None, text)
         axes = [axis % x.ndim for axis in axes]
         if len(set(axes)) < len(axes):
             twice = next(axis for i, axis in enumerate(axes) if axis in axes[:i])
@@ -67,7 +69,8 @@ def reduce_join(node: KernelNode) -> Kernel:
         kept = [axis for axis in range(x.ndim) if axis not in axes]
         groups = int(np.prod([x.shape[axis] for axis in kept]))
         count = int(np.prod([x.shape[axis] for axis in axes]))
-        rows = x.transpose(kept + axes).reshape(groups, count).tolist()
+        # The first axis is joined first: along it, neighbours stay neighbours.
+        rows = x.transpose(kept + axes[::-1]).reshape(groups, count).tolist()
         result = np.empty(groups, object)
         result[:] = [separator.join(row) for row in rows]
         dims = [1 if axis in axes else d for axis, d in enumerate(x.shape)]
@@ -103,9 +106,13 @@ def _formatter(dtype: DType, attrs: dict[str, Any]) -> Callable[[Any], str]:
     if is_float:
         letter = "e" if attrs["scientific"] else "g" if attrs["shortest"] else "f"
         number = f"%{size}{f'.{precision}' if precision > -1 else ''}{letter}"
-        if dtype.is_complex:
-            return lambda z: f"({number % z.real},{number % z.imag})"
-        return lambda v: number % v
+        # C fills with zeros only what has digits.
+        other = number.replace("%0", "%", 1)
+
+        def spell(v: float) -> str:
+            return (number if math.isfinite(v) else other) % v
+
+        return (lambda z: f"({spell(z.real)},{spell(z.imag)})") if dtype.is_complex else spell
     if dtype.is_bool:
         return lambda v: "true" if v else "false"
     return lambda v: f"%{size}d" % v
@@ -151,7 +158,8 @@ def substr(node: KernelNode) -> Kernel:
     def run(x: Any, pos: Any, length: Any) -> Any:
         if pos.shape != length.shape:
             raise invalid(
-                f"pos and len should have the same shape, got: {shape_text(pos.shape)} vs. {shape_text(length.shape)}"
+                f"pos and len should have the same shape, got: {shape_text(pos.shape)} vs. "
+                f"{shape_text(length.shape)}"
             )
         try:
             shape = np.broadcast_shapes(x.shape, pos.shape)
@@ -201,7 +209,8 @@ def decode_raw(node: KernelNode) -> Kernel:
                 )
         if size % dtype.size:
             raise invalid(
-                f"Input to DecodeRaw has length {size} that is not a multiple of {dtype.size}, the size of {dtype.name}"
+                f"Input to DecodeRaw has length {size} that is not a multiple of {dtype.size}, "
+                f"the size of {dtype.name}"
             )
         numbers = np.frombuffer(b"".join(items), stored).astype(dtype.np, copy=False)
         return numbers.reshape(*x.shape, size // dtype.size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorfleet import dtypes, errors
 from tensorfleet.dims import format_dims
-from tensorfleet_service.kernels.registry import Factory, Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.registry import Expression, Factory, Kernel, KernelNode, kernel
 
 
 def invalid(text: str) -> errors.InvalidArgumentError:
@@ -18,13 +18,13 @@ def invalid(text: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, text)
 
 
-def array_kernel(*op_types: str) -> Any:
+def array_kernel(*op_types: str) -> Callable[[Factory], Factory]:
     """As `kernel`, for kernels that treat strings as any other values: they see arrays, never plain bytes."""
 
     def register(factory: Factory) -> Factory:
-        def make(node: KernelNode) -> Any:
+        def make(node: KernelNode) -> Kernel | Expression:
             made = factory(node)
-            if dtypes.string not in [t.base for t in node.input_types] or not callable(made):
+            if dtypes.string not in [t.base for t in node.input_types] or isinstance(made, Expression):
                 return made
             return _with_string_arrays(made)
 

@@ -189,6 +189,7 @@ class Reader:
     """Reads frames from a blocking socket."""
 
     def __init__(self, sock: socket.socket) -> None:
+        self.max_head = MAX_HEAD
         self._sock = sock
         self._buffer = bytearray(BUFFER)
         self._view = memoryview(self._buffer)
@@ -212,14 +213,17 @@ class Reader:
             self._fill(HEADER.size)
         kind, flags, count, head_size, a, b, payload = HEADER.unpack_from(self._buffer, self._start)
         self._start += HEADER.size
-        if head_size > MAX_HEAD:
-            raise ValueError(f"A frame's head of {head_size} bytes is over the limit of {MAX_HEAD}")
+        if head_size > self.max_head:
+            raise ValueError(f"A frame's head of {head_size} bytes is over the limit of {self.max_head}")
         if not head_size:
             return Frame(kind, flags, a, b, b"", _EMPTY)
         head = self._bytes(head_size)
         if not count:
             return Frame(kind, flags, a, b, head, _EMPTY)
-        return self._tensors(kind, flags, count, head, a, b)
+        try:
+            return self._tensors(kind, flags, count, head, a, b)
+        except (struct.error, IndexError, TypeError, OverflowError, MemoryError) as e:
+            raise ValueError(f"A frame's tensors cannot be read: {e}") from None
 
     def _tensors(self, kind: int, flags: int, count: int, head: bytes, a: int, b: int) -> Frame:
         # The descriptors stand behind meta, whose size is what they leave over: they are read from the start of
@@ -256,6 +260,8 @@ class Reader:
             if not dims:
                 return array[0]
         else:
+            if size != prod(dims) * dtype.np.itemsize:
+                raise ValueError(f"A {dtype.name} tensor of shape {list(dims)} has not {size} bytes")
             raw = _buffers.take(size)
             self._into(memoryview(raw))
             array = raw.view(dtype.np)

@@ -23,7 +23,7 @@ from tensorfleet_service.devices.device import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.remote import RemoteMember
-from tensorfleet_service.rpc.clients import Clients
+from tensorfleet_service.rpc.clients import ORPHAN_SECONDS, Clients
 from tensorfleet_service.rpc.discovery import discover
 from tensorfleet_service.rpc.fleet_service import FleetService
 from tensorfleet_service.rpc.grpc_server import GrpcServer
@@ -53,6 +53,7 @@ class TaskServer:
         bind_host: the interface to listen on; by default the loopback where the address in the cluster is on it,
             else all.
         stream_port: the TCP port of the stream endpoint, 0 for any free one.
+        orphan_seconds: how long a session outlives the last stream connection of its client.
 
     Raises:
         InternalError: the cluster has no such job or task.
@@ -68,6 +69,7 @@ class TaskServer:
         config: ConfigProto | None = None,
         bind_host: str | None = None,
         stream_port: int = 0,
+        orphan_seconds: float = ORPHAN_SECONDS,
     ) -> None:
         config = config or ConfigProto()
         if job_name not in cluster.jobs:
@@ -95,7 +97,7 @@ class TaskServer:
         self._tasks = Tasks(self._worker, self._peers)
         self._deadlines = Deadlines()
         self._master = Master(self._join, self._reset)
-        self._clients = Clients(self._master, self._deadlines)
+        self._clients = Clients(self._master, self._deadlines, orphan_seconds)
         endpoint = fleet_pb2.Endpoint(task=self.task, incarnation=self._incarnation, version=VERSION)
         self._listener: Listener | None = None
         if protocol != "grpc":

@@ -102,7 +102,11 @@ class LocalMember(Member):
         trace: StepTrace | None = None,
         may_block: bool = True,
     ) -> None:
-        self.worker.run(self._graphs[handle], step_id, values, done, trace, may_block)
+        graph = self._graphs.get(handle)
+        if graph is None:
+            done(errors.AbortedError(None, None, "The session was closed"), ())
+            return
+        self.worker.run(graph, step_id, values, done, trace, may_block)
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
         self.worker.abort(step_id, error)

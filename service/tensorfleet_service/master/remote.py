@@ -81,7 +81,7 @@ class RemoteMember(Member):
         """UnavailableError while the task is away; AbortedError once it is back, since the session's state there is gone."""
         try:
             peer = self._peers.get(self.task, RECONNECT_SECONDS)
-        except errors.UnavailableError as e:
+        except errors.OpError as e:
             return e
         happened = (
             "has restarted" if peer.incarnation != self._peer.incarnation else "lost the connection to this session's master"

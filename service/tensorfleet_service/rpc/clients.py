@@ -35,8 +35,9 @@ ORPHAN_SECONDS = 60.0  # how long a session outlives the last connection of its 
 class Clients:
     """Serves the master to the clients' connections."""
 
-    def __init__(self, master: Master, deadlines: Deadlines) -> None:
+    def __init__(self, master: Master, deadlines: Deadlines, orphan_seconds: float = ORPHAN_SECONDS) -> None:
         self.master = master
+        self._orphan_seconds = orphan_seconds
         self.deadlines = deadlines
         self.callables: dict[int, tuple[MasterSession, Prepared]] = {}
         self.callable_ids = itertools.count(1)
@@ -57,28 +58,36 @@ class Clients:
         """A connection that used a session has ended; without any, the session is closed after a while."""
         with self._lock:
             left = self._users.get(handle, 1) - 1
-            self._users[handle] = left
-        if not left:
-            self.deadlines.after(ORPHAN_SECONDS, lambda: self._close_orphan(handle))
+            if left:
+                self._users[handle] = left
+                return
+            self._users.pop(handle, None)
+        try:
+            self.master.session(handle)
+        except errors.AbortedError:
+            self._forget(handle)  # closed by its client, as it should be, or by a reset
+        else:
+            self.deadlines.after(self._orphan_seconds, lambda: self._close_orphan(handle))
 
     def _close_orphan(self, handle: str) -> None:
         with self._lock:
             if self._users.get(handle):
                 return
-            self._users.pop(handle, None)
         try:
             self.close_session(handle)
             log.info("session %s closed: its client is gone", handle)
         except errors.AbortedError:
-            pass  # closed by its client, as it should be
+            self._forget(handle)  # closed meanwhile
 
     def close_session(self, handle: str) -> None:
         """Closes a session and forgets its callables."""
-        session = self.master.session(handle)
-        self.partial.pop(handle, None)
-        for callable_id in [i for i, (owner, _) in list(self.callables.items()) if owner is session]:
-            self.callables.pop(callable_id, None)
+        self._forget(handle)
         self.master.close_session(handle)
+
+    def _forget(self, handle: str) -> None:
+        self.partial.pop(handle, None)
+        for callable_id in [i for i, (owner, _) in list(self.callables.items()) if owner.handle == handle]:
+            self.callables.pop(callable_id, None)
 
 
 class _Client:
@@ -117,6 +126,8 @@ class _Client:
             pass  # the client is done with this connection, or gone
         except ValueError as e:
             log.warning("a client's connection is given up: %s", e)
+        except Exception:
+            log.exception("a client's connection is given up")
         finally:
             self._connection.close()
             step = self._step
@@ -135,6 +146,10 @@ class _Client:
             )
             return
         session, prepared = found
+        if len(frame.tensors) != prepared.feeds:
+            message = f"Expected {prepared.feeds} feed tensors, but got {len(frame.tensors)}"
+            self._answer_error(frame.a, errors.InvalidArgumentError(None, None, message))
+            return
         handle = session.handle
         if handle not in self._sessions:
             self._sessions.add(handle)

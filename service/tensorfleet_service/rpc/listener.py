@@ -10,11 +10,12 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.stream import MAGIC, Connection, Kind, encode
+from tensorfleet.stream import MAGIC, MAX_HEAD, Connection, Kind, encode
 
 log = logging.getLogger(__name__)
 
 HELLO_SECONDS = 10.0
+MAX_HELLO = 64 * 1024  # bytes: whoever has not said who it is gets no more
 BACKLOG = 1024
 
 Accept = Callable[[Connection, dict[str, Any]], None]
@@ -68,9 +69,12 @@ class Listener:
 
     def _greet(self, sock: socket.socket) -> None:
         connection = Connection(sock)
+        reader = connection.reader
         try:
             sock.settimeout(HELLO_SECONDS)
-            frame = connection.reader.read()
+            reader.max_head = MAX_HELLO
+            frame = reader.read()
+            reader.max_head = MAX_HEAD
             if frame.kind != Kind.HELLO or not frame.meta.startswith(MAGIC):
                 raise ValueError("not a HELLO")
             hello = json.loads(frame.meta[len(MAGIC) :])
@@ -78,7 +82,7 @@ class Listener:
                 raise ValueError("not a HELLO")
             sock.settimeout(None)
             connection.send(encode(Kind.HELLO, 0, 0, MAGIC + json.dumps(self._hello).encode()))
-        except (OSError, EOFError, ValueError) as e:
+        except (OSError, EOFError, ValueError, RecursionError) as e:
             log.info("a connection was refused: %s", e)
             connection.close()
             return

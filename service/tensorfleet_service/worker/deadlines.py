@@ -11,18 +11,27 @@ from collections.abc import Callable
 
 log = logging.getLogger(__name__)
 
+MIN_DROPPED = 1000
+
 
 class Deadline:
     """A function that is called at its time unless it is cancelled before."""
 
-    __slots__ = ("_function", "time")
+    __slots__ = ("_function", "_owner", "time")
 
-    def __init__(self, at: float, function: Callable[[], None]) -> None:
+    def __init__(self, owner: Deadlines, at: float, function: Callable[[], None]) -> None:
         self.time = at
+        self._owner = owner
         self._function: Callable[[], None] | None = function
+
+    @property
+    def pending(self) -> bool:
+        """Whether it has neither expired nor been cancelled."""
+        return self._function is not None
 
     def cancel(self) -> None:
         self._function = None
+        self._owner.forget_one()
 
     def expire(self) -> None:
         function, self._function = self._function, None
@@ -39,17 +48,28 @@ class Deadlines:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closed = False
+        self._cancelled = 0
 
     def after(self, seconds: float, function: Callable[[], None]) -> Deadline:
         """Has `function` called in so many seconds; it must not block."""
-        deadline = Deadline(time.monotonic() + seconds, function)
+        deadline = Deadline(self, time.monotonic() + seconds, function)
         with self._changed:
             heapq.heappush(self._heap, (deadline.time, next(self._order), deadline))
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="deadlines", daemon=True)
                 self._thread.start()
-            self._changed.notify()
+            if self._heap[0][2] is deadline:
+                self._changed.notify()
         return deadline
+
+    def forget_one(self) -> None:
+        """Counts a cancelled deadline; drops them when they are the most, so that far ones do not pile up."""
+        with self._changed:
+            self._cancelled += 1
+            if self._cancelled > max(len(self._heap) // 2, MIN_DROPPED):
+                self._heap = [entry for entry in self._heap if entry[2].pending]
+                heapq.heapify(self._heap)
+                self._cancelled = 0
 
     def close(self) -> None:
         """Ends the thread; deadlines that are left do not expire."""

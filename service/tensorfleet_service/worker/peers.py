@@ -109,9 +109,14 @@ class Peers:
         return self._add(connection, task, hello["incarnation"], address)
 
     def accept(self, connection: Connection, hello: dict[str, Any]) -> None:
-        """A task has connected to this one."""
-        task = str(hello["task"])
-        self._add(connection, task, int(hello["incarnation"]), self.addresses.get(task, "unknown address"))
+        """Somebody who says to be a task has connected to this one."""
+        task, incarnation = str(hello["task"]), hello.get("incarnation")
+        address = self.addresses.get(task)
+        if address is None or task == self.task or not isinstance(incarnation, int):
+            log.warning("a connection was refused: it says to be %s, which is no other task of the cluster", task)
+            connection.close()
+            return
+        self._add(connection, task, incarnation, address)
 
     def _add(self, connection: Connection, task: str, incarnation: int, address: str) -> Peer:
         assert self._service is not None

@@ -75,14 +75,15 @@ def graph_of(values: Iterable[Any]) -> Graph:
             found = element
         elif element.graph is not found.graph:
             raise ValueError(f"{element!r} must be from the same graph as {found!r}.")
-    return get_default_graph() if found is None else found.graph  # type: ignore[no-any-return]
+    return get_default_graph() if found is None else found.graph
 
 
 class name_scope:
     """Prefixes the names of new operations (`tf.name_scope`); its value is the prefix with its "/".
 
     Args:
-        name: the scope's name; one that ends in "/" is re-entered as it is, and None with no default is the root.
+        name: the scope's name; one that ends in "/" is re-entered as it is; None without a default is the
+            root.
         default_name: used where `name` is None.
         values: tensors that the scope's operations take: their graph becomes the default graph.
     """
@@ -92,7 +93,8 @@ class name_scope:
     ) -> None:
         if not (default_name is None or isinstance(default_name, str)):
             raise TypeError(
-                f"`default_name` type ({type(default_name)}) is not a string type. You likely meant to pass this "
+                f"`default_name` type ({type(default_name)}) is not a string type. You likely meant to "
+                "pass this "
                 "into the `values` kwarg."
             )
         self._name = default_name if name is None else name
@@ -108,7 +110,8 @@ class name_scope:
     def __enter__(self) -> str:
         if self._name is None and self._has_values:
             raise ValueError(
-                f"At least one of name ({self._name}) and default_name ({self._default_name}) should be provided"
+                f"At least one of name ({self._name}) and default_name ({self._default_name}) should be "
+                "provided"
             )
         graph = graph_of(self._values or ())
         with contextlib.ExitStack() as scopes:

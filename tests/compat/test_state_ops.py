@@ -11,6 +11,7 @@ import pytest
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import tensorflow.compat.v1 as real
+
 from tensorfleet import dtypes
 from tensorfleet_service.kernels.registry import make_kernel
 from tensorfleet_service.kernels.summarize import both_ends, first_elements

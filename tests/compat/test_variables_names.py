@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import tensorflow.compat.v1 as real
+
 import tensorfleet.ops
 from tensorfleet import dtypes, framework
 from tensorfleet.ops import convert
@@ -44,10 +45,9 @@ ours = _ours()
 
 
 @pytest.fixture(autouse=True)
-def _empty_graphs() -> Iterator[None]:
+def _empty_graphs() -> None:
     real.reset_default_graph()
     framework.reset_default_graph()
-    yield
 
 
 def nodes(graph_def: Any) -> list[tuple[Any, ...]]:
@@ -102,9 +102,7 @@ def assignments(tf: Any) -> None:
     tf.assign(v, [3, 4])
     tf.assign_add(v, [1, 1])
     v.assign_sub([1, 1])
-    v + 1
-    1 - v
-    -v
+    tf.group(v + 1, 1 - v, -v)
     tf.is_variable_initialized(v)
     tf.scatter_add(v, [0], [1])
     tf.scatter_nd_update(v, [[0]], [1])
@@ -119,7 +117,7 @@ def resource_assignments(tf: Any) -> None:
     a.value()
     v.assign_add([1, 1], read_value=False)
     tf.assign_sub(v, [1, 1])
-    v + 1
+    tf.group(v + 1)
     tf.is_variable_initialized(v)
     tf.scatter_add(v, [0], [1])
     tf.scatter_nd_add(v, [[0]], [1])

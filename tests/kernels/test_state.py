@@ -159,7 +159,8 @@ def test_scatter_nd(kind: str, prefix: str) -> None:
             "ScatterNdAdd",
             [[0, 0]],
             [1],
-            r"Dimensions \[2,1\) of input\[shape=\[2\]\] must match dimensions \[1,1\) of updates\[shape=\[1\]\]",
+            r"Dimensions \[2,1\) of input\[shape=\[2\]\] must match dimensions \[1,1\) of "
+            r"updates\[shape=\[1\]\]",
         ),
         (
             "ScatterNdAdd",

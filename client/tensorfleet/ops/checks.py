@@ -151,8 +151,8 @@ def assert_greater_equal(
 
 
 def _sign(
-    default_name: str, kind: str, sign: str, zero_first: bool, x: Any, data: Any, summarize: Any, message: Any,
-    name: Any,
+    default_name: str, kind: str, sign: str, zero_first: bool,
+    x: Any, data: Any, summarize: Any, message: Any, name: Any,
 ) -> Any:  # fmt: skip
     with framework.name_scope(name, default_name, [x]):
         x = convert_to_tensor(x, name="x")
@@ -307,12 +307,12 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
         ValueError: it has another rank than 0, or its rank is not known.
     """
     with framework.name_scope(name, "assert_scalar", [tensor]) as scope:
-        tensor = convert_to_tensor(tensor, name=scope)
-        if tensor.dims != ():
+        made = convert_to_tensor(tensor, name=scope)
+        if made.dims != ():
             raise ValueError(
-                f"{message or ''}Expected scalar shape for {tensor.name}, saw shape: {tensor.shape}."
+                f"{message or ''}Expected scalar shape for {made.name}, saw shape: {made.shape}."
             )
-        return tensor
+        return made
 
 
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Any:

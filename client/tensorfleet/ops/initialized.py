@@ -55,7 +55,7 @@ def _guarded(scope: str, op: Operation, replaced: dict[Operation, Operation]) ->
         return op
     if op.type in _VARIABLES:
         value = _initialized_value(op)
-        return op if value is None else value.op  # type: ignore[no-any-return]
+        return op if value is None else value.op
     inputs = [replaced[t.op].outputs[t.value_index] for t in op.inputs]
     if all(new is old for new, old in zip(inputs, op.inputs, strict=True)):
         return op

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes, shapes
+from tensorfleet import dtypes
 from tensorfleet.dtypes import DType
 from tensorfleet.ops import random
 from tensorfleet.ops.apply import apply_op
@@ -79,10 +79,10 @@ class Initializer:
 
 
 def _floating(dtype: Any) -> DType:
-    dtype = dtypes.as_dtype(dtype)
-    if not dtype.is_floating:
-        raise ValueError(f"Argument `dtype` expected to be numeric or boolean. Received {dtype}.")
-    return dtype
+    wanted = dtypes.as_dtype(dtype)
+    if not wanted.is_floating:
+        raise ValueError(f"Argument `dtype` expected to be numeric or boolean. Received {wanted}.")
+    return wanted
 
 
 class zeros_initializer(Initializer):
@@ -113,7 +113,8 @@ class constant_initializer(Initializer):
     def __init__(self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False) -> None:
         if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
             raise TypeError(
-                f"Invalid type for initial value={value} of type: {type(value).__name__}. Expected Python scalar, "
+                f"Invalid type for initial value={value} of type: {type(value).__name__}. Expected Python "
+                "scalar, "
                 "list or tuple of values, or numpy.ndarray."
             )
         self.value = value
@@ -313,7 +314,8 @@ class orthogonal_initializer(Initializer):
         q = q * apply_op("Sign", apply_op("DiagPart", r))
         if rows < columns:
             q = matrix_transpose(q)
-        return self.gain * apply_op("Reshape", q, sizes)
+        result: Tensor = self.gain * apply_op("Reshape", q, sizes)
+        return result
 
 
 class identity_initializer(Initializer):
@@ -326,10 +328,10 @@ class identity_initializer(Initializer):
         self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        full = shapes.as_shape(partition_info.full_shape if partition_info is not None else shape).as_list()
+        full = [int(size) for size in (partition_info.full_shape if partition_info is not None else shape)]
         if len(full) != 2:
             raise ValueError(
                 f"The tensor to initialize, specified by argument `shape` must be at least two-dimensional. "
                 f"Received shape={shape}"
             )
-        return constant(self.gain * np.eye(*full), self._dtype(dtype))
+        return constant(self.gain * np.eye(full[0], full[1]), self._dtype(dtype))

@@ -207,7 +207,8 @@ op(
     shape=_shape_input,
 )
 op(
-    "StatelessRandomUniformIntV2(shape: Tshape, key: uint64, counter: uint64, alg: int32, minval: dtype, maxval: dtype) -> (output: dtype)",
+    "StatelessRandomUniformIntV2(shape: Tshape, key: uint64, counter: uint64, alg: int32, minval: dtype, "
+    "maxval: dtype) -> (output: dtype)",
     "dtype: {int32, int64, uint32, uint64}",
     "Tshape: {int32, int64} = int32",
     shape=_shape_input,
@@ -337,7 +338,7 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normally distributed numbers, those beyond two standard deviations drawn again (`tf.truncated_normal`)."""
+    """Normally distributed numbers, within two standard deviations (`tf.truncated_normal`)."""
     return _scaled_normal("TruncatedNormal", "truncated_normal", shape, mean, stddev, dtype, seed, name)
 
 

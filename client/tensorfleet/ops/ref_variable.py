@@ -73,7 +73,8 @@ class RefVariable(Variable):
             value = convert_to_tensor(initial_value, dtype, "initial_value")
             if value.op._control_flow_context is not None:
                 raise ValueError(
-                    f"Initializer for variable {scope} is from inside a control-flow construct, such as a loop or "
+                    f"Initializer for variable {scope} is from inside a control-flow construct, such as a "
+                    "loop or "
                     "conditional. When creating a variable inside a loop or conditional, use a lambda as the "
                     "initializer."
                 )

@@ -46,7 +46,8 @@ class ResourceVariable(Variable):
         if variable_def is not None:
             if initial_value is not None:
                 raise ValueError(
-                    "The variable_def and initial_value args to `tf.Variable` are mutually exclusive, but got both."
+                    "The variable_def and initial_value args to `tf.Variable` are mutually exclusive, but "
+                    "got both."
                 )
             self._make_from_proto(variable_def, import_scope)
             return
@@ -91,7 +92,8 @@ class ResourceVariable(Variable):
                 value = convert_to_tensor(given, dtype, "initial_value")
             if value.op._control_flow_context is not None:
                 raise ValueError(
-                    f"The `initial_value` passed to `tf.Variable` {scope} is from inside a control-flow construct, "
+                    f"The `initial_value` passed to `tf.Variable` {scope} is from inside a control-flow "
+                    "construct, "
                     "such as a loop or conditional. Pass a function instead."
                 )
             self._shape = shapes.TensorShape(value.dims if shape is None else shapes.as_dims(shape))
@@ -215,7 +217,8 @@ class ResourceVariable(Variable):
         if not self._shape.is_compatible_with(tensor.shape):
             raise ValueError(
                 f"Cannot assign value to variable ' {self.name}': Shape mismatch."
-                f"The variable shape {self._shape}, and the assigned value shape {tensor.shape} are incompatible."
+                f"The variable shape {self._shape}, and the assigned value shape {tensor.shape} are "
+                "incompatible."
             )
         validate_shape = self._validate_shape and self._shape.is_fully_defined()
         op = apply_op("AssignVariableOp", self._variable, tensor, validate_shape=validate_shape, name=name)

@@ -224,12 +224,12 @@ def get_variable(
 
     Args:
         shape: the shape of a new variable; where it is found, what its shape must agree with.
-        initializer: an initializer such as `tf.zeros_initializer()`, a function called as (shape, dtype=…), a
-            function without arguments, or a value. By default the scope's, or glorot_uniform, or zeros.
+        initializer: such as `tf.zeros_initializer()`; or a function called as (shape, dtype=…), one
+            without arguments, or a value. By default the scope's, or glorot_uniform, or zeros.
         regularizer: a function from the new variable to a loss, kept in REGULARIZATION_LOSSES.
 
     Raises:
-        ValueError: the variable exists and is not to be reused, or does not and is; or it has another shape or
+        ValueError: the variable exists but must not, or must but does not; or it has another shape or
             dtype.
     """
     return get_variable_scope().get_variable(

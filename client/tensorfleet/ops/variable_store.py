@@ -53,7 +53,8 @@ class VariableStore:
             return self._found(name, shape, dtype, reuse)
         if reuse is True:
             raise ValueError(
-                f"Variable {name} does not exist, or was not created with tf.get_variable(). Did you mean to set "
+                f"Variable {name} does not exist, or was not created with tf.get_variable(). Did you mean "
+                "to set "
                 "reuse=tf.AUTO_REUSE in VarScope?"
             )
         if initializer is None:
@@ -109,7 +110,8 @@ def _called(initializer: Any, shape: Any, dtype: DType) -> tuple[Callable[[], An
         inspect.signature(initializer).bind()
     except TypeError:
         raise ValueError(
-            "The initializer passed is not valid. It should be a callable with no arguments and the shape should "
+            "The initializer passed is not valid. It should be a callable with no arguments and the shape "
+            "should "
             "not be provided or an instance of `tf.keras.initializers.*' and `shape` should be fully defined."
         ) from None
     return initializer, None

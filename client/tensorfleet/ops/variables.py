@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-import re
+import inspect
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -11,7 +11,8 @@ from tensorfleet import shapes
 from tensorfleet.dtypes import DType
 from tensorfleet.graph import Graph, GraphKeys, get_default_graph
 from tensorfleet.operation import Operation
-from tensorfleet.ops import state
+from tensorfleet.ops import save_slice, state
+from tensorfleet.ops.save_slice import prepend_scope, strip_scope
 from tensorfleet.proto import variable_pb2
 from tensorfleet.shapes import TensorShape
 from tensorfleet.tensor import Tensor
@@ -69,57 +70,6 @@ def resource_variables_enabled() -> bool:
     return _resource_by_default
 
 
-class SaveSliceInfo:
-    """Which part of a larger tensor a variable is, for checkpoints (`tf.Variable.SaveSliceInfo`)."""
-
-    def __init__(
-        self,
-        full_name: str | None = None,
-        full_shape: Any = None,
-        var_offset: Any = None,
-        var_shape: Any = None,
-        save_slice_info_def: variable_pb2.SaveSliceInfoDef | None = None,
-        import_scope: str | None = None,
-    ) -> None:
-        if save_slice_info_def is not None:
-            self.full_name: str | None = prepend_scope(save_slice_info_def.full_name, import_scope)
-            self.full_shape = list(save_slice_info_def.full_shape)
-            self.var_offset = list(save_slice_info_def.var_offset)
-            self.var_shape = list(save_slice_info_def.var_shape)
-        else:
-            self.full_name = full_name
-            self.full_shape, self.var_offset, self.var_shape = full_shape, var_offset, var_shape
-
-    @property
-    def spec(self) -> str:
-        """The slice as checkpoints write it: the full shape, and `offset,size` of each dimension."""
-        full = " ".join(str(size) for size in self.full_shape) + " "
-        parts = [f"{o},{s}" for o, s in zip(self.var_offset, self.var_shape, strict=True)]
-        return full + ":".join(parts)
-
-    def to_proto(self, export_scope: str | None = None) -> variable_pb2.SaveSliceInfoDef | None:
-        """The message, or None if the variable is not in `export_scope`."""
-        name = self.full_name or ""
-        if export_scope is not None and not name.startswith(export_scope):
-            return None
-        return variable_pb2.SaveSliceInfoDef(
-            full_name=strip_scope(name, export_scope),
-            full_shape=self.full_shape,
-            var_offset=self.var_offset,
-            var_shape=self.var_shape,
-        )
-
-
-def strip_scope(name: str, scope: str | None) -> str:
-    """`name` as seen from inside the name scope `scope`."""
-    return re.sub(rf"^{re.escape(scope.rstrip('/'))}/+", "", name) if scope else name
-
-
-def prepend_scope(name: str, scope: str | None) -> str:
-    """`name` under the name scope `scope`."""
-    return f"{scope.rstrip('/')}/{name}" if scope and name else name
-
-
 Creator = Callable[..., "Variable"]
 _CREATORS = ("__variable_creators",)
 """The collection that holds a graph's stack of variable creators; as in TensorFlow no string names it."""
@@ -155,23 +105,7 @@ class VariableMeta(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is not Variable:
             return super().__call__(*args, **kwargs)
-        names = [
-            "initial_value",
-            "trainable",
-            "collections",
-            "validate_shape",
-            "caching_device",
-            "name",
-            "variable_def",
-            "dtype",
-            "expected_shape",
-            "import_scope",
-            "constraint",
-            "use_resource",
-            "synchronization",
-            "aggregation",
-            "shape",
-        ]
+        names = list(inspect.signature(Variable.__init__).parameters)[1:]
         if len(args) > len(names):
             raise TypeError(f"Variable() takes at most {len(names)} positional arguments")
         arguments = dict(zip(names, args, strict=False))
@@ -204,7 +138,7 @@ class Variable(metaclass=VariableMeta):
         shape: the shape, by default that of `initial_value`.
     """
 
-    SaveSliceInfo = SaveSliceInfo
+    SaveSliceInfo = save_slice.SaveSliceInfo
     _is_reference = False
     # NumPy must leave `ndarray + Variable` to Variable.__radd__.
     __array_priority__ = 100
@@ -242,7 +176,8 @@ class Variable(metaclass=VariableMeta):
         aggregation: VariableAggregation,
     ) -> list[Any]:
         """Keeps the arguments that the graph does not; returns the collections to join."""
-        collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections
+        if collections is None:
+            collections = [GraphKeys.GLOBAL_VARIABLES]
         if not isinstance(collections, (list, tuple, set)):
             raise ValueError(
                 "collections argument to Variable constructor must be a list, tuple, or set. "
@@ -257,11 +192,11 @@ class Variable(metaclass=VariableMeta):
         self._constraint = constraint
         self._synchronization = synchronization or VariableSynchronization.AUTO
         self._aggregation = aggregation or VariableAggregation.NONE
-        self._save_slice_info: SaveSliceInfo | None = None
-        collections = list(collections)
-        if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
-            collections.append(GraphKeys.TRAINABLE_VARIABLES)
-        return collections
+        self._save_slice_info: save_slice.SaveSliceInfo | None = None
+        joined = list(collections)
+        if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in joined:
+            joined.append(GraphKeys.TRAINABLE_VARIABLES)
+        return joined
 
     def _set_up_from_proto(
         self, definition: variable_pb2.VariableDef, import_scope: str | None
@@ -283,7 +218,7 @@ class Variable(metaclass=VariableMeta):
         self._constraint = None
         self._save_slice_info = None
         if definition.HasField("save_slice_info_def"):
-            self._save_slice_info = SaveSliceInfo(
+            self._save_slice_info = save_slice.SaveSliceInfo(
                 save_slice_info_def=definition.save_slice_info_def, import_scope=import_scope
             )
         return element
@@ -348,10 +283,10 @@ class Variable(metaclass=VariableMeta):
     def constraint(self) -> Any:
         return self._constraint
 
-    def _get_save_slice_info(self) -> SaveSliceInfo | None:
+    def _get_save_slice_info(self) -> save_slice.SaveSliceInfo | None:
         return self._save_slice_info
 
-    def _set_save_slice_info(self, save_slice_info: SaveSliceInfo | None) -> None:
+    def _set_save_slice_info(self, save_slice_info: save_slice.SaveSliceInfo | None) -> None:
         self._save_slice_info = save_slice_info
 
     def _snapshot_name(self) -> str:
@@ -367,8 +302,8 @@ class Variable(metaclass=VariableMeta):
             snapshot_name=strip_scope(self._snapshot_name(), export_scope),
             is_resource=not self._is_reference,
             trainable=self._trainable,
-            synchronization=self._synchronization.value,
-            aggregation=self._aggregation.value,
+            synchronization=self._synchronization.value,  # type: ignore[arg-type]
+            aggregation=self._aggregation.value,  # type: ignore[arg-type]
         )
         if self._initial_value is not None:
             definition.initial_value_name = strip_scope(self._initial_value.name, export_scope)
@@ -534,37 +469,10 @@ def _overload(operator: str) -> None:
     setattr(Variable, operator, apply)
 
 
-for _name in [
-    "add",
-    "radd",
-    "sub",
-    "rsub",
-    "mul",
-    "rmul",
-    "truediv",
-    "rtruediv",
-    "floordiv",
+for _name in (
+    "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "div", "rdiv", "floordiv",
     "rfloordiv",
-    "mod",
-    "rmod",
-    "pow",
-    "rpow",
-    "matmul",
-    "rmatmul",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "and",
-    "rand",
-    "or",
-    "ror",
-    "xor",
-    "rxor",
-    "invert",
-    "neg",
-    "abs",
-    "div",
-    "rdiv",
-]:
+    "mod", "rmod", "pow", "rpow", "matmul", "rmatmul", "lt", "le", "gt", "ge", "and", "rand", "or", "ror",
+    "xor", "rxor", "invert", "neg", "abs",
+):  # fmt: skip
     _overload(f"__{_name}__")

@@ -86,11 +86,12 @@ def string_format(node: KernelNode) -> Kernel:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"num placeholders in template and num inputs must match: {len(parts) - 1} vs. {len(node.input_types)}",
+            f"num placeholders in template and num inputs must match: {len(parts) - 1} vs. "
+            f"{len(node.input_types)}",
         )
 
     def run(*inputs: Any) -> bytes:
-        text = parts[0]
+        text: str = parts[0]
         for value, part in zip(inputs, parts[1:], strict=True):
             text += both_ends(value, summarize) + part
         return text.encode()

@@ -121,8 +121,8 @@ def _unit(bits: Array, dtype: DType) -> Array:
         half = (bits.astype(np.uint16) & np.uint16(0x3FF)) | np.uint16(15 << 10)
         return half.view(np.float16) - np.float16(1)
     brain = (bits.astype(np.uint16) & np.uint16(0x7F)) | np.uint16(127 << 7)
-    made: Array = brain.view(dtype.as_numpy_dtype)
-    return made - dtype.as_numpy_dtype(1)
+    made: Array = brain.view(dtype.as_numpy_dtype) - dtype.as_numpy_dtype(1)
+    return made
 
 
 def _unit_double(bits: Array) -> Array:
@@ -190,12 +190,10 @@ def uniform_int(stream: Stream, size: int, low: int, high: int, dtype: DType) ->
     """`size` integers in [low, high), of the dtype."""
     numpy_dtype = np.dtype(dtype.as_numpy_dtype)
     if dtype.size == 8:
-        bits = stream.numbers(_groups(size, 2)).astype(np.uint64)
-        wide = bits[:, 0::2] | bits[:, 1::2] << _SHIFT
-        span = np.uint64(high - low)
+        pairs = stream.numbers(_groups(size, 2)).astype(np.uint64)
+        numbers: Array = (pairs[:, 0::2] | pairs[:, 1::2] << _SHIFT) % np.uint64(high - low)
     else:
-        wide = stream.numbers(_groups(size, 4))
-        span = np.uint32(high - low)
-    offset = (wide % span).reshape(-1)[:size]
-    shifted = offset + np.asarray(low, numpy_dtype).view(offset.dtype)
-    return shifted.view(numpy_dtype)
+        numbers = stream.numbers(_groups(size, 4)) % np.uint32(high - low)
+    offset = numbers.reshape(-1)[:size]
+    shifted: Array = (offset + np.asarray(low, numpy_dtype).view(offset.dtype)).view(numpy_dtype)
+    return shifted

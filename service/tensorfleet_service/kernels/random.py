@@ -130,14 +130,14 @@ def random_shuffle(node: KernelNode) -> Kernel:
         count = len(value) if np.ndim(value) else 1
         if count <= 1 or not value.size:
             return value
-        order = generator.permutation(count) if stream is None else _shuffled(stream, count, value.size)
+        order = generator.permutation(count) if stream is None else _shuffled(stream, count)
         return value[order if value.dtype.hasobject else xp.asarray(order)]
 
     return run
 
 
-def _shuffled(stream: philox.Stream, count: int, size: int) -> Any:
-    """The order that TensorFlow shuffles `count` rows of an array of `size` elements into."""
+def _shuffled(stream: philox.Stream, count: int) -> Any:
+    """The order that TensorFlow shuffles `count` rows into."""
     drawn = -(-count // 4)
     numbers = stream.reserve(drawn).numbers(drawn).reshape(-1).tolist()
     order = list(range(count))

@@ -124,7 +124,8 @@ def _wrong_shapes(array: Any, indices: Any, updates: Any, is_resource: bool) -> 
     else:
         text = (
             "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
-            f"updates.shape {format_dims(updates.shape)}, indices.shape {format_dims(indices.shape)}, params.shape "
+            f"updates.shape {format_dims(updates.shape)}, indices.shape {format_dims(indices.shape)}, "
+            "params.shape "
             f"{format_dims(array.shape)}"
         )
     return errors.InvalidArgumentError(None, None, text)

@@ -22,7 +22,8 @@ def py_func(node: KernelNode) -> Kernel:
             raise errors.UnimplementedError(
                 None,
                 None,
-                f"{node.op} {node.name} ({token}) calls a Python function that lives in the client's process, and "
+                f"{node.op} {node.name} ({token}) calls a Python function that lives in the client's "
+                "process, and "
                 f"{node.device} runs in another. Only a session without a target can run it.",
             )
         try:

@@ -202,7 +202,8 @@ class Variable:
             None,
             None,
             f"Could not find variable {self.name}. This could mean that the variable has been deleted. In "
-            f"TF1, it can also mean the variable is uninitialized. Debug info: container={self.container}, status error "
+            f"TF1, it can also mean the variable is uninitialized. Debug info: container={self.container}, "
+            "status error "
             f"message={missing}",
         )
 

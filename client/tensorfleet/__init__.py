@@ -9,48 +9,56 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from tensorfleet import app, compat, dtypes, errors, graph_util, logging, test
+from tensorfleet import (
+    app as app,
+    compat as compat,
+    dtypes as dtypes,
+    errors as errors,
+    graph_util as graph_util,
+    logging as logging,
+    test as test,
+)
 from tensorfleet import namespaces as _namespaces
 from tensorfleet.behavior import *
 from tensorfleet.cluster import ClusterSpec as _ClusterSpec
-from tensorfleet.device import DeviceSpec
+from tensorfleet.device import DeviceSpec as DeviceSpec
 from tensorfleet.dtypes import (
-    QUANTIZED_DTYPES,
-    DType,
-    as_dtype,
-    bfloat16,
-    bool,
-    complex64,
-    complex128,
-    double,
-    float16,
-    float32,
-    float64,
-    half,
-    int8,
-    int16,
-    int32,
-    int64,
-    qint8,
-    qint16,
-    qint32,
-    quint8,
-    quint16,
-    resource,
-    string,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-    variant,
+    QUANTIZED_DTYPES as QUANTIZED_DTYPES,
+    DType as DType,
+    as_dtype as as_dtype,
+    bfloat16 as bfloat16,
+    bool as bool,
+    complex64 as complex64,
+    complex128 as complex128,
+    double as double,
+    float16 as float16,
+    float32 as float32,
+    float64 as float64,
+    half as half,
+    int8 as int8,
+    int16 as int16,
+    int32 as int32,
+    int64 as int64,
+    qint8 as qint8,
+    qint16 as qint16,
+    qint32 as qint32,
+    quint8 as quint8,
+    quint16 as quint16,
+    resource as resource,
+    string as string,
+    uint8 as uint8,
+    uint16 as uint16,
+    uint32 as uint32,
+    uint64 as uint64,
+    variant as variant,
 )
-from tensorfleet.errors import OpError
+from tensorfleet.errors import OpError as OpError
 from tensorfleet.framework import *
 from tensorfleet.graph import MIN_CONSUMER_VERSION as GRAPH_DEF_VERSION_MIN_CONSUMER
 from tensorfleet.graph import PRODUCER_VERSION as GRAPH_DEF_VERSION
-from tensorfleet.import_graph import import_graph_def
-from tensorfleet.logging import get_logger
-from tensorfleet.operation import Operation
+from tensorfleet.import_graph import import_graph_def as import_graph_def
+from tensorfleet.logging import get_logger as get_logger
+from tensorfleet.operation import Operation as Operation
 from tensorfleet.ops import operators as _operators
 from tensorfleet.ops import resource_ops as _resource_ops
 from tensorfleet.ops.activation import *
@@ -62,7 +70,10 @@ from tensorfleet.ops.comparison import *
 from tensorfleet.ops.complex_numbers import *
 from tensorfleet.ops.constants import *
 from tensorfleet.ops.control import *
-from tensorfleet.ops.convert import convert_to_tensor, register_tensor_conversion_function
+from tensorfleet.ops.convert import (
+    convert_to_tensor as convert_to_tensor,
+    register_tensor_conversion_function as register_tensor_conversion_function,
+)
 from tensorfleet.ops.elementwise import *
 from tensorfleet.ops.extrema import *
 from tensorfleet.ops.identity import *
@@ -93,28 +104,37 @@ from tensorfleet.ops.variable_scope import *
 from tensorfleet.ops.variables import *
 from tensorfleet.proto import cluster_pb2 as _cluster_pb2
 from tensorfleet.proto import tensorflow_server_pb2 as _server_pb2
-from tensorfleet.proto.attr_value_pb2 import AttrValue, NameAttrList
+from tensorfleet.proto.attr_value_pb2 import AttrValue as AttrValue, NameAttrList as NameAttrList
 from tensorfleet.proto.config_pb2 import (
-    ConfigProto,
-    GPUOptions,
-    GraphOptions,
-    OptimizerOptions,
-    RunMetadata,
-    RunOptions,
+    ConfigProto as ConfigProto,
+    GPUOptions as GPUOptions,
+    GraphOptions as GraphOptions,
+    OptimizerOptions as OptimizerOptions,
+    RunMetadata as RunMetadata,
+    RunOptions as RunOptions,
 )
-from tensorfleet.proto.graph_pb2 import GraphDef
-from tensorfleet.proto.node_def_pb2 import NodeDef
+from tensorfleet.proto.graph_pb2 import GraphDef as GraphDef
+from tensorfleet.proto.node_def_pb2 import NodeDef as NodeDef
 from tensorfleet.server import Server as _Server
-from tensorfleet.session import InteractiveSession, Session, get_default_session
-from tensorfleet.shapes import Dimension, TensorShape, dimension_at_index, dimension_value
-from tensorfleet.tensor import Tensor, is_tensor
-from tensorfleet.tensor_util import make_ndarray, make_tensor_proto
+from tensorfleet.session import (
+    InteractiveSession as InteractiveSession,
+    Session as Session,
+    get_default_session as get_default_session,
+)
+from tensorfleet.shapes import (
+    Dimension as Dimension,
+    TensorShape as TensorShape,
+    dimension_at_index as dimension_at_index,
+    dimension_value as dimension_value,
+)
+from tensorfleet.tensor import Tensor as Tensor, is_tensor as is_tensor
+from tensorfleet.tensor_util import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
 
 if TYPE_CHECKING:
-    from tensorfleet.proto.event_pb2 import Event, LogMessage, SessionLog
-    from tensorfleet.proto.histogram_pb2 import HistogramProto
-    from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef, TensorInfo
-    from tensorfleet.proto.summary_pb2 import Summary, SummaryMetadata
+    from tensorfleet.proto.event_pb2 import Event as Event, LogMessage as LogMessage, SessionLog as SessionLog
+    from tensorfleet.proto.histogram_pb2 import HistogramProto as HistogramProto
+    from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef as MetaGraphDef, TensorInfo as TensorInfo
+    from tensorfleet.proto.summary_pb2 import Summary as Summary, SummaryMetadata as SummaryMetadata
 
 __version__ = "0.1.0"
 VERSION = __version__

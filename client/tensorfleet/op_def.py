@@ -25,7 +25,7 @@ from tensorfleet.dtypes import DType
 from tensorfleet.shapes import Dims
 
 if TYPE_CHECKING:
-    from tensorfleet.graph import Operation
+    from tensorfleet.operation import Operation
 
 ShapeRule = Callable[["Operation"], "list[Dims]"]
 

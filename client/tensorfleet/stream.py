@@ -44,7 +44,9 @@ _EMPTY: Sequence[Value] = ()
 # The descriptor and the size of a single number, by its NumPy type.
 _SCALARS = {
     dtype.np.type: (DESCRIPTOR.pack(dtype.enum, 0, dtype.np.itemsize), dtype.np.itemsize)
-    for dtype in map(dtypes.from_numpy, map(np.dtype, ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "?")))
+    for dtype in map(
+        dtypes.from_numpy, map(np.dtype, ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "?"))
+    )
     if dtype.np is not None
 }
 
@@ -113,7 +115,9 @@ def encode(
         if found is not None:
             descriptor, size = found
             head_size = len(meta) + DESCRIPTOR.size
-            return [HEADER.pack(kind, flags, 1, head_size, a, b, size) + meta + descriptor + tensors[0].tobytes()]
+            return [
+                HEADER.pack(kind, flags, 1, head_size, a, b, size) + meta + descriptor + tensors[0].tobytes()
+            ]
     head = bytearray(meta)
     total = 0
     payloads: list[Any] = []
@@ -131,7 +135,7 @@ def encode(
             if size <= SMALL:
                 data = value.tobytes()
             else:
-                data = memoryview(np.ascontiguousarray(value).reshape(-1).view(np.uint8))
+                data = np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
         head += DESCRIPTOR.pack(dtype.enum, len(shape), size)
         if shape:
             head += _DIMS[len(shape)].pack(*shape)
@@ -263,7 +267,7 @@ class Reader:
             if size != prod(dims) * dtype.np.itemsize:
                 raise ValueError(f"A {dtype.name} tensor of shape {list(dims)} has not {size} bytes")
             raw = _buffers.take(size)
-            self._into(memoryview(raw))
+            self._into(raw.data)
             array = raw.view(dtype.np)
         return array.reshape(dims)
 

@@ -158,7 +158,8 @@ def own(values: Sequence[Any]) -> Sequence[Any]:
     """
     for i, value in enumerate(values):
         if type(value) is np.ndarray and (
-            sys.getrefcount(value) > _FRESH or not (value.base is None or sys.getrefcount(value.base) <= _FRESH_BASE)
+            sys.getrefcount(value) > _FRESH
+            or not (value.base is None or sys.getrefcount(value.base) <= _FRESH_BASE)
         ):
             return [_own(v) for v in values]
     return values

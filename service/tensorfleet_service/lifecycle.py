@@ -40,8 +40,8 @@ def wait_and_drain(server: Stoppable, grace: float, over: threading.Event | None
         server.join()
         over.set()
 
-    threading.Thread(target=watch, name="join", daemon=True).start()
     with draining_signals(over):
+        threading.Thread(target=watch, name="join", daemon=True).start()
         over.wait()
         server.stop(grace)
 

@@ -39,7 +39,9 @@ log = logging.getLogger(__name__)
 VERSION = "0.1.0"
 CREATE_SESSION_SECONDS = 30.0
 DRAIN_SECONDS = 20.0
-SWITCH_SECONDS = 0.0005  # a computing thread lets the threads that read connections have the interpreter this often
+SWITCH_SECONDS = (
+    0.0005  # a computing thread lets the threads that read connections have the interpreter this often
+)
 
 
 class TaskServer:

@@ -52,7 +52,8 @@ def task_devices(task: str, incarnation: int, cpus: int = 1, gpus: int | None = 
     """
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     devices = [
-        Device(f"{task}/device:CPU:{i}", "CPU", memory, incarnation + i, "NumPy", np) for i in range(max(cpus, 1))
+        Device(f"{task}/device:CPU:{i}", "CPU", memory, incarnation + i, "NumPy", np)
+        for i in range(max(cpus, 1))
     ]
     if gpus != 0:
         from tensorfleet_service.devices import gpu

@@ -41,9 +41,7 @@ class PartialRuns:
                 del self._runs[next(iter(self._runs))]
         return handle
 
-    def run(
-        self, handle: str, feeds: dict[str, Any], fetches: Sequence[str], done: StepDone
-    ) -> MasterStep:
+    def run(self, handle: str, feeds: dict[str, Any], fetches: Sequence[str], done: StepDone) -> MasterStep:
         """Starts a part; `done` is called once, possibly before this returns.
 
         Raises:
@@ -75,9 +73,7 @@ class _PartialRun:
         self._failed: errors.OpError | None = None
         self._lock = threading.Lock()
 
-    def run(
-        self, feeds: dict[str, Any], fetches: Sequence[str], done: StepDone
-    ) -> tuple[MasterStep, bool]:
+    def run(self, feeds: dict[str, Any], fetches: Sequence[str], done: StepDone) -> tuple[MasterStep, bool]:
         """Starts a part; its step, and whether it is the last one."""
         with self._lock:
             if self._failed is not None:
@@ -85,12 +81,16 @@ class _PartialRun:
             for name in feeds:
                 if name not in self._feeds:
                     raise errors.InvalidArgumentError(
-                        None, None, f"The feed {name} was not specified in partial_run_setup, or has been fed already."
+                        None,
+                        None,
+                        f"The feed {name} was not specified in partial_run_setup, or has been fed already.",
                     )
             for name in fetches:
                 if name not in self._fetches:
                     raise errors.InvalidArgumentError(
-                        None, None, f"The fetch {name} was not specified in partial_run_setup, or has been fetched."
+                        None,
+                        None,
+                        f"The fetch {name} was not specified in partial_run_setup, or has been fetched.",
                     )
             self._feeds.difference_update(feeds)
             self._values.update(feeds)
@@ -121,7 +121,9 @@ class _PartialRun:
             name = f"{node.name}:0"
             if name in self._feeds:
                 raise errors.InvalidArgumentError(
-                    None, None, f"Fetch {fetches[0] if fetches else ''} cannot be computed from the feeds that have been fed so far: {name} is missing."
+                    None,
+                    None,
+                    f"Fetch {fetches[0] if fetches else ''} cannot be computed from the feeds that have been fed so far: {name} is missing.",
                 )
 
     def _frontier(self, nodes: Sequence[Node], known: set[str]) -> list[str]:
@@ -135,7 +137,12 @@ class _PartialRun:
                 dtype = source.output_types[index]
                 name = f"{source.name}:{index}"
                 # References and handles are cheap to make again, and cannot be fed.
-                if source.name in computed and name not in known and not dtype.is_ref and dtype.np is not None:
+                if (
+                    source.name in computed
+                    and name not in known
+                    and not dtype.is_ref
+                    and dtype.np is not None
+                ):
                     needed[name] = None
         self._ran |= computed
         return list(needed)

@@ -30,7 +30,9 @@ class RemoteMember(Member):
     session had registered is gone, and every later step says so.
     """
 
-    def __init__(self, peers: Peers, peer: Peer, pool: Pool, session: str, isolate: bool, timeout: float) -> None:
+    def __init__(
+        self, peers: Peers, peer: Peer, pool: Pool, session: str, isolate: bool, timeout: float
+    ) -> None:
         self.task = peer.task
         self._peers = peers
         self._peer = peer
@@ -57,7 +59,9 @@ class RemoteMember(Member):
         return Registered(self, int(response.graph_handle), layout(nodes))
 
     def deregister(self, handle: int) -> None:
-        self._peer.notify(Method.DEREGISTER_GRAPH, worker_pb2.DeregisterGraphRequest(graph_handle=str(handle)))
+        self._peer.notify(
+            Method.DEREGISTER_GRAPH, worker_pb2.DeregisterGraphRequest(graph_handle=str(handle))
+        )
 
     def run(
         self,
@@ -84,7 +88,9 @@ class RemoteMember(Member):
         except errors.OpError as e:
             return e
         happened = (
-            "has restarted" if peer.incarnation != self._peer.incarnation else "lost the connection to this session's master"
+            "has restarted"
+            if peer.incarnation != self._peer.incarnation
+            else "lost the connection to this session's master"
         )
         return errors.AbortedError(
             None,

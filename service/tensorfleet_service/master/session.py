@@ -52,7 +52,9 @@ class Prepared:
 
     __slots__ = ("direct", "feeds", "fetches", "graphs", "parts", "reorder_args", "reorder_rets")
 
-    def __init__(self, feeds: int, fetches: int, parts: list[Registered], graphs: list[tuple[str, list[Node]]]) -> None:
+    def __init__(
+        self, feeds: int, fetches: int, parts: list[Registered], graphs: list[tuple[str, list[Node]]]
+    ) -> None:
         self.feeds = feeds
         self.fetches = fetches
         self.parts = parts
@@ -130,7 +132,9 @@ class MasterSession:
                         self._drop(self._prepared.pop(next(iter(self._prepared))))
         return found
 
-    def _prepare(self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> Prepared:
+    def _prepare(
+        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+    ) -> Prepared:
         nodes = prune(self.graph, feeds, fetches, targets)
         if any(not node.assigned and holds_state(node) for node in nodes):
             # Where state is must not depend on which step comes first: all nodes that share it decide, now.
@@ -154,8 +158,8 @@ class MasterSession:
             for task in tasks:
                 registered.append(self.members[task].register(self.handle, by_task[task]))
         except errors.OpError:
-            for part in registered:
-                part.member.deregister(part.handle)
+            for done in registered:
+                done.member.deregister(done.handle)
             raise
         return Prepared(len(feeds), len(fetches), registered, graphs)
 

@@ -63,5 +63,3 @@ def _fill(stats: NodeExecStats, node: Node, start: int, end: int) -> None:
     stats.op_end_rel_nanos = end - start
     stats.all_end_rel_micros = max((end - start) // 1000, 1)
     stats.all_end_rel_nanos = end - start
-
-

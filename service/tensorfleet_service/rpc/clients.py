@@ -142,7 +142,10 @@ class _Client:
         found = self._clients.callables.get(frame.b)
         if found is None:
             self._answer_error(
-                frame.a, errors.AbortedError(None, None, "The session is not found: it was closed, or the server restarted.")
+                frame.a,
+                errors.AbortedError(
+                    None, None, "The session is not found: it was closed, or the server restarted."
+                ),
             )
             return
         session, prepared = found
@@ -266,9 +269,10 @@ class _Client:
         feeds = dict(zip((feed.name for feed in request.feed), frame.tensors, strict=True))
         done = _Done(self, frame.a, None)
         step = runs.run(request.partial_run_handle, feeds, list(request.fetch), done)
-        timeout = request.options.timeout_in_ms / 1000 or self._clients.master.session(
-            request.session_handle
-        ).operation_timeout
+        timeout = (
+            request.options.timeout_in_ms / 1000
+            or self._clients.master.session(request.session_handle).operation_timeout
+        )
         self._watch(step, done, timeout)
 
     def _close_session(self, data: bytes) -> master_pb2.CloseSessionResponse:

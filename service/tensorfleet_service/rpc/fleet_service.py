@@ -22,7 +22,9 @@ PREFIX = "/tensorfleet.FleetService/"
 class FleetService:
     """Answers about one task."""
 
-    def __init__(self, endpoint: fleet_pb2.Endpoint, cluster: cluster_pb2.ClusterDef, master: Master, worker: Worker) -> None:
+    def __init__(
+        self, endpoint: fleet_pb2.Endpoint, cluster: cluster_pb2.ClusterDef, master: Master, worker: Worker
+    ) -> None:
         self._endpoint = endpoint
         self._cluster = cluster
         self._master = master
@@ -41,7 +43,9 @@ class FleetService:
     ) -> fleet_pb2.Endpoint:
         return self._endpoint
 
-    def get_status(self, request: fleet_pb2.StatusRequest, context: grpc.ServicerContext) -> fleet_pb2.StatusReply:
+    def get_status(
+        self, request: fleet_pb2.StatusRequest, context: grpc.ServicerContext
+    ) -> fleet_pb2.StatusReply:
         reply = fleet_pb2.StatusReply(
             task=self._endpoint.task,
             incarnation=self._endpoint.incarnation,
@@ -66,7 +70,7 @@ class FleetService:
             reply.variable.add(
                 name=variable.name,
                 container=variable.container,
-                dtype=variable.dtype.enum,  # type: ignore[arg-type]
+                dtype=variable.dtype.enum,
                 shape=shapes.to_proto(variable.value_dims),
                 bytes=variable.nbytes,
                 initialized=variable.is_initialized,

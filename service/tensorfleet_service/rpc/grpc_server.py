@@ -62,7 +62,7 @@ class GrpcServer:
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
-class _Handler(grpc.GenericRpcHandler):
+class _Handler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types
     def __init__(self, methods: Methods) -> None:
         self._methods = {name: _method_handler(name, *method) for name, method in methods.items()}
 
@@ -97,7 +97,9 @@ def parse(message: type[Message], data: bytes) -> Message:
     try:
         return message.FromString(data)
     except DecodeError:
-        raise errors.InternalError(None, None, f"Unable to parse request: not a {message.DESCRIPTOR.name}") from None
+        raise errors.InternalError(
+            None, None, f"Unable to parse request: not a {message.DESCRIPTOR.name}"
+        ) from None
 
 
 def shorten(text: str) -> str:

@@ -84,7 +84,9 @@ class MasterService:
             if request.partial_run_handle:
                 runs = self._partial.get(session.handle)
                 if runs is None:
-                    raise errors.InvalidArgumentError(None, None, "Must run 'setup' before performing partial runs!")
+                    raise errors.InvalidArgumentError(
+                        None, None, "Must run 'setup' before performing partial runs!"
+                    )
                 step = runs.run(request.partial_run_handle, feeds, fetches, waiter.done)
             else:
                 prepared = session.prepare(tuple(feeds), fetches, tuple(request.target))
@@ -132,7 +134,9 @@ class MasterService:
     ) -> master_pb2.ListDevicesResponse:
         return self._master.session(request.session_handle).list_devices()
 
-    def reset(self, request: master_pb2.ResetRequest, context: grpc.ServicerContext) -> master_pb2.ResetResponse:
+    def reset(
+        self, request: master_pb2.ResetRequest, context: grpc.ServicerContext
+    ) -> master_pb2.ResetResponse:
         self._master.reset(list(request.container))
         with self._lock:
             self._callables.clear()
@@ -196,7 +200,9 @@ class MasterService:
         with self._lock:
             if request_id in self._requests:
                 raise errors.AbortedError(
-                    None, None, f"The same request_id {request_id} was received before: the request was retried."
+                    None,
+                    None,
+                    f"The same request_id {request_id} was received before: the request was retried.",
                 )
             self._requests[request_id] = None
             if len(self._requests) > REMEMBERED_REQUESTS:
@@ -251,5 +257,3 @@ class _Waiter:
         if self._error is not None:
             raise self._error
         return self._values
-
-

@@ -33,7 +33,9 @@ class TaskService(Protocol):
     """What a task does for its peers; none of these may block, but for `call`, which runs on the pool."""
 
     def call(self, peer: Peer, method: int, request: bytes) -> bytes: ...
-    def run_graph(self, peer: Peer, step_id: int, handle: int, values: Sequence[Any], traced: bool) -> None: ...
+    def run_graph(
+        self, peer: Peer, step_id: int, handle: int, values: Sequence[Any], traced: bool
+    ) -> None: ...
     def deliver(self, step_id: int, edge: int, value: Any) -> None: ...
     def abort(self, step_id: int, error: errors.OpError) -> None: ...
     def submit(self, function: Callable[..., None], *arguments: Any) -> None: ...
@@ -48,7 +50,9 @@ class Peer:
         incarnation: of its process.
     """
 
-    def __init__(self, connection: Connection, task: str, incarnation: int, address: str, service: TaskService) -> None:
+    def __init__(
+        self, connection: Connection, task: str, incarnation: int, address: str, service: TaskService
+    ) -> None:
         self.task = task
         self.incarnation = incarnation
         self.address = address
@@ -78,7 +82,9 @@ class Peer:
             self._send(encode(Kind.CALL, request_id, method, request.SerializeToString()))
             if not waiting.ended.wait(timeout):
                 raise errors.DeadlineExceededError(
-                    None, None, f"{self.task} ({self.address}) did not answer {method.name} within {timeout:g} s"
+                    None,
+                    None,
+                    f"{self.task} ({self.address}) did not answer {method.name} within {timeout:g} s",
                 )
         finally:
             with self._lock:
@@ -128,7 +134,9 @@ class Peer:
 
     # Answering
 
-    def step_done(self, step_id: int, error: errors.OpError | None, values: Sequence[Any], stats: StepStats | None) -> None:
+    def step_done(
+        self, step_id: int, error: errors.OpError | None, values: Sequence[Any], stats: StepStats | None
+    ) -> None:
         """Answers a RUN_GRAPH."""
         try:
             if stats is not None:
@@ -155,7 +163,9 @@ class Peer:
 
     def _lost_error(self, cause: BaseException) -> errors.OpError:
         return errors.UnavailableError(
-            None, None, f"Lost the connection to {self.task} ({self.address}): {cause or type(cause).__name__}"
+            None,
+            None,
+            f"Lost the connection to {self.task} ({self.address}): {cause or type(cause).__name__}",
         )
 
     def close(self) -> None:

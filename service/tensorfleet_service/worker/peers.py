@@ -33,9 +33,7 @@ class Peers:
         discover: asks an address where its stream endpoint is.
     """
 
-    def __init__(
-        self, task: str, incarnation: int, addresses: dict[str, str], discover: Discovery
-    ) -> None:
+    def __init__(self, task: str, incarnation: int, addresses: dict[str, str], discover: Discovery) -> None:
         self.task = task
         self.incarnation = incarnation
         self.addresses = addresses
@@ -98,7 +96,9 @@ class Peers:
         endpoint = self._discover(address, min(timeout, HELLO_SECONDS))
         if endpoint.task != task:
             raise errors.InvalidArgumentError(
-                None, None, f"{address} is said to be {task}, but it is {endpoint.task}: check the ClusterSpec"
+                None,
+                None,
+                f"{address} is said to be {task}, but it is {endpoint.task}: check the ClusterSpec",
             )
         sock = open_socket(endpoint.stream_address, min(timeout, HELLO_SECONDS))
         try:
@@ -113,7 +113,9 @@ class Peers:
         task, incarnation = str(hello["task"]), hello.get("incarnation")
         address = self.addresses.get(task)
         if address is None or task == self.task or not isinstance(incarnation, int):
-            log.warning("a connection was refused: it says to be %s, which is no other task of the cluster", task)
+            log.warning(
+                "a connection was refused: it says to be %s, which is no other task of the cluster", task
+            )
             connection.close()
             return
         self._add(connection, task, incarnation, address)
@@ -157,5 +159,3 @@ def greet(sock: socket.socket, hello: dict[str, Any], expected: str) -> tuple[Co
     sock.settimeout(None)
     answer: dict[str, Any] = json.loads(frame.meta[len(MAGIC) :])
     return connection, answer
-
-

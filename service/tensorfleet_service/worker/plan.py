@@ -50,7 +50,18 @@ class Plan:
         seconds: how long a run computes without waiting, as measured so far; infinite before the first.
     """
 
-    __slots__ = ("_code", "_lines", "_traced", "args", "device", "function", "nodes", "rets", "seconds", "waits")
+    __slots__ = (
+        "_code",
+        "_lines",
+        "_traced",
+        "args",
+        "device",
+        "function",
+        "nodes",
+        "rets",
+        "seconds",
+        "waits",
+    )
 
     def __init__(
         self,
@@ -155,7 +166,10 @@ class _Writer:
 
     def compile(self, traced: bool) -> tuple[Callable[..., Any], CodeType, list[_Line]]:
         body: list[str] = []
-        lines: list[_Line] = [(None, [], None), (None, [], None)]  # line numbers start at 1; line 1 is the def
+        lines: list[_Line] = [
+            (None, [], None),
+            (None, [], None),
+        ]  # line numbers start at 1; line 1 is the def
         slots: dict[tuple[int, int], str] = {}
         free: list[str] = []
         used = 0
@@ -223,9 +237,7 @@ class _Writer:
                 outputs.append(name)
                 slots[id(node), index] = name
             statement = self._assign(node, outputs, text)
-            unused = [
-                name for index, name in enumerate(outputs) if (id(node), index) not in self.last_use
-            ]
+            unused = [name for index, name in enumerate(outputs) if (id(node), index) not in self.last_use]
             dead = released + unused
             if traced and node.op != "_Recv":
                 names[f"n{position}"] = node
@@ -326,7 +338,7 @@ def _explain(error: BaseException, code: CodeType, lines: list[_Line]) -> errors
 def _input_value(text: str, traceback: TracebackType) -> Any:
     name = text.removesuffix(".read()")
     frame = traceback.tb_frame
-    value = frame.f_locals.get(name, frame.f_globals.get(name))
+    value: Any = frame.f_locals.get(name, frame.f_globals.get(name))
     return value.read() if name != text else value
 
 

@@ -37,7 +37,19 @@ class Step:
     Made when the task is asked to run its part, or when a tensor arrives before that.
     """
 
-    __slots__ = ("_arrived", "_done", "_lock", "_push", "_remaining", "_results", "_trace", "_waiting", "error", "id", "pool")
+    __slots__ = (
+        "_arrived",
+        "_done",
+        "_lock",
+        "_push",
+        "_remaining",
+        "_results",
+        "_trace",
+        "_waiting",
+        "error",
+        "id",
+        "pool",
+    )
 
     def __init__(self, step_id: int, pool: Pool, push: Push) -> None:
         self.id = step_id
@@ -184,7 +196,7 @@ class _Run:
         self.index = index
         self.args = args
         self.generator: Generator[int, Any, Sequence[Any]] | None = None
-        self.explain = plan.explain
+        self.explain: Callable[[BaseException], errors.OpError] = plan.explain
         self.spent = 0.0
 
     def begin(self) -> None:
@@ -228,7 +240,8 @@ class _Run:
 
     def _fail(self, error: BaseException) -> None:
         # The step's own error comes back here when a partition meets it: it has its text already.
-        found = error if error is self.step.error else self.explain(error)
-        self.step.fail(found)  # type: ignore[arg-type]
+        known = self.step.error
+        found = known if known is not None and error is known else self.explain(error)
+        self.step.fail(found)
         if not isinstance(error, Exception):
             raise error

@@ -140,7 +140,7 @@ class Worker:
             raise errors.AbortedError(
                 None,
                 None,
-                f"Graph handle {handle} is not found. Possibly this worker (\"{self.task}\") just restarted.",
+                f'Graph handle {handle} is not found. Possibly this worker ("{self.task}") just restarted.',
             )
         return graph
 
@@ -166,7 +166,7 @@ class Worker:
             done(errors.AbortedError(None, None, f"Step {step_id} has ended already"), [])
             return
 
-        def end(error: errors.OpError | None, results: list[Any]) -> None:
+        def end(error: errors.OpError | None, results: Sequence[Any]) -> None:
             self._forget(step_id)
             done(error, results)
 

@@ -87,7 +87,8 @@ class LocalMember(Member):
         return self._graphs[handle]
 
     def is_short(self, handle: int) -> bool:
-        return all(plan.seconds < INLINE_SECONDS for plan in self._graphs[handle].plans)
+        graph = self._graphs.get(handle)
+        return graph is not None and all(plan.seconds < INLINE_SECONDS for plan in graph.plans)
 
     def deregister(self, handle: int) -> None:
         self._graphs.pop(handle, None)

@@ -1,0 +1,60 @@
+"""The log of a task."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tensorfleet_service.observe import log
+
+TASK = "/job:ps/task:0%s"
+
+
+@pytest.fixture(autouse=True)
+def _root_logger() -> Iterator[None]:
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    yield
+    root.handlers[:] = before[0]
+    root.setLevel(before[1])
+
+
+def written(log_format: str, level: str = "info") -> str:
+    """What three records make."""
+    stream = io.StringIO()
+    log.configure(TASK, log_format, level, stream)
+    logger = logging.getLogger("a.b")
+    logger.debug("quiet")
+    logger.warning("first %d\nsecond", 1)
+    try:
+        raise ValueError("the reason")
+    except ValueError:
+        logger.exception("failed")
+    return stream.getvalue()
+
+
+def test_every_line_of_text_has_time_level_and_task() -> None:
+    lines = written("text").splitlines()
+    pattern = re.compile(rf"\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{{3}}Z (WARNING|ERROR) {TASK} test_log: ")
+    assert all(pattern.match(line) for line in lines)
+    texts = [pattern.sub("", line) for line in lines]
+    assert texts[:3] == ["first 1", "second", "failed"]
+    assert texts[-1] == "ValueError: the reason"
+
+
+def test_json_is_one_object_a_record() -> None:
+    first, second = map(json.loads, written("json").splitlines())
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", first.pop("time"))
+    assert first == {"level": "warning", "task": TASK, "logger": "a.b", "message": "first 1\nsecond"}
+    assert (second["level"], second["message"]) == ("error", "failed")
+    assert second["exception"].endswith("ValueError: the reason")
+
+
+def test_level() -> None:
+    assert "quiet" in written("text", "debug")
+    assert written("json", "error").count("\n") == 1

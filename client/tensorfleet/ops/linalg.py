@@ -207,7 +207,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
         if diagonal.dtype.base.is_complex:
             diagonal = apply_one("Real", diagonal, Tout=diagonal.dtype.base.real_dtype)
         total = apply_one("Sum", apply_one("Log", diagonal), [-1])
-        return apply_one("Mul", total.dtype.base.as_numpy_dtype(2), total)
+        return apply_one("Mul", total.dtype.base.as_numpy_dtype(2), total, name="mul")
 
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet import dtypes
 from tensorfleet.graph import get_default_graph
 from tensorfleet.op_def import op
 from tensorfleet.operation import Operation
@@ -131,7 +132,9 @@ def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | Non
         num_lower: how many diagonals below the main one to keep; a negative number keeps all.
         num_upper: the same above.
     """
-    return apply_one("MatrixBandPart", input, num_lower, num_upper, name=name)
+    # A Python number counts as int32 as everywhere, though the op's own default is int64.
+    index = dtypes.int32 if isinstance(num_lower, int) and isinstance(num_upper, int) else None
+    return apply_one("MatrixBandPart", input, num_lower, num_upper, name=name, Tindex=index)
 
 
 def diag(diagonal: Any, name: str | None = None) -> Tensor:

@@ -274,7 +274,7 @@ def reduce_variance(
         x = convert_to_tensor(input_tensor)
         if x.dtype.base.is_integer or x.dtype.base.is_bool:
             raise TypeError(f"Input must be either real or complex. Received integer type {x.dtype.base!r}.")
-        difference = apply_one("Sub", x, reduce_mean(x, axis, keepdims=True))
+        difference = apply_one("Sub", x, reduce_mean(x, axis, keepdims=True), name="sub")
         if x.dtype.base.is_complex:
             difference = apply_one("ComplexAbs", difference, Tout=x.dtype.base.real_dtype)
         return reduce_mean(apply_one("Square", difference), axis, keepdims=keepdims)

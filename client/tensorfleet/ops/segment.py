@@ -242,7 +242,7 @@ def _sparse_segment(
         indices,
         segment_ids,
         num_segments,
-        name=name or op_type,
+        name=name,
         sparse_gradient=sparse,
     )
 

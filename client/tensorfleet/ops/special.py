@@ -57,5 +57,5 @@ def erfcinv(x: Any, name: str | None = None) -> Tensor:
     """The inverse of erfc (`tf.math.erfcinv`)."""
     with get_default_graph().name_scope(name or "erfcinv"):
         x = convert_to_tensor(x, name="start")
-        quantile = ndtri(apply_one("Mul", x, 0.5))
-        return apply_one("Mul", apply_one("Neg", quantile), math.sqrt(0.5))
+        quantile = ndtri(apply_one("Mul", x.dtype.base.as_numpy_dtype(0.5), x, name="mul"))
+        return apply_one("Mul", apply_one("Neg", quantile), math.sqrt(0.5), name="mul")

@@ -1,7 +1,8 @@
 """Pausing Python's cyclic garbage collector while a graph is built up.
 
-Graph work makes hundreds of thousands of lasting objects and hardly any garbage; the collector would walk over all
-of them again and again, which doubles the time at 100,000 nodes. Reference counting goes on meanwhile.
+Graph work makes hundreds of thousands of lasting objects and hardly any garbage; the collector would walk
+over all of them again and again, which doubles the time at 100,000 nodes. Reference counting goes on
+meanwhile.
 """
 
 from __future__ import annotations

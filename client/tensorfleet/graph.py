@@ -294,7 +294,9 @@ class Graph:
                 elif hasattr(value, "_as_graph_element"):
                     element = value._as_graph_element()
                     ops.append(element if isinstance(element, Operation) else element.op)
-                elif isinstance(value, Tensor) or (hasattr(value, "values") and isinstance(getattr(value, "op", None), Operation)):
+                elif isinstance(value, Tensor) or (
+                    hasattr(value, "values") and isinstance(getattr(value, "op", None), Operation)
+                ):
                     ops.append(value.op)
                 else:
                     element = self.as_graph_element(value)
@@ -411,14 +413,14 @@ class Graph:
             op = self._operations.get(op_name)
             if op is None:
                 raise KeyError(
-                    f"The name {obj!r} refers to a Tensor which does not exist. The operation, {op_name!r}, does not "
-                    "exist in the graph."
+                    f"The name {obj!r} refers to a Tensor which does not exist. The operation, {op_name!r}, "
+                    "does not exist in the graph."
                 )
             index = int(index_text)
             if index >= len(op.outputs):
                 raise KeyError(
-                    f"The name {obj!r} refers to a Tensor which does not exist. The operation, {op_name!r}, exists but "
-                    f"only has {len(op.outputs)} outputs."
+                    f"The name {obj!r} refers to a Tensor which does not exist. The operation, {op_name!r}, "
+                    f"exists but only has {len(op.outputs)} outputs."
                 )
             return op.outputs[index]
         if ":" in obj:
@@ -592,7 +594,9 @@ _global_default: Graph | None = None
 
 
 def get_default_graph() -> Graph:
-    """The graph of the innermost `as_default` of this thread, or else the process's own (`tf.get_default_graph`)."""
+    """The graph of the innermost `as_default` of this thread, or else the process's own
+    (`tf.get_default_graph`).
+    """
     global _global_default
     if _default_stack.graphs:
         return _default_stack.graphs[-1]
@@ -610,8 +614,8 @@ def reset_default_graph() -> None:
     global _global_default
     if _default_stack.graphs:
         raise AssertionError(
-            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit the "
-            "nesting and create a new graph."
+            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a cleared graph, exit "
+            "the nesting and create a new graph."
         )
     _global_default = Graph()
 
@@ -670,6 +674,6 @@ def lookup_op(op_type: str) -> OpDef:
         raise errors.NotFoundError(
             None,
             None,
-            f"Op type not registered '{op_type}'. Make sure that the op is one of TensorFleet's (docs/ops.md).",
+            f"Op type not registered '{op_type}'. docs/ops.md lists the ops that TensorFleet has.",
         )
     return found

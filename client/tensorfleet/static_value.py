@@ -23,7 +23,7 @@ _partial_rules: dict[str, PartialRule] = {}
 
 
 def static_rule(*op_types: str) -> Callable[[StaticRule], StaticRule]:
-    """Registers a function from an operation to the value of its only output, or None where it is not known."""
+    """Registers a function from an operation to the value of its only output, or None if it is unknown."""
 
     def register(rule: StaticRule) -> StaticRule:
         for op_type in op_types:
@@ -55,7 +55,7 @@ def static_value(tensor: Tensor) -> Array | None:
 
 
 def static_dims(tensor: Tensor) -> Dims:
-    """The shape that the integer vector `tensor` spells, as far as it is known; a -1 is an unknown dimension."""
+    """The shape that the integer vector `tensor` spells, as far as it is known; -1 is an unknown size."""
     value = static_value(tensor)
     if value is not None:
         if value.ndim == 0:

@@ -1,9 +1,9 @@
 """The stream transport's framing: small headers and raw tensor bytes over one blocking socket.
 
-Used by the client to its master, and between tasks. A frame is a fixed header, then `meta` (whatever the kind of
-frame needs: packed numbers or a protobuf message), a descriptor per tensor, and the tensors' bytes one after
-the other. Small frames travel in one write; the bytes of large tensors go from the array to the socket and
-from the socket into a fresh array, never through another buffer.
+Used by the client to its master, and between tasks. A frame is a fixed header, then `meta` (whatever the
+kind of frame needs: packed numbers or a protobuf message), a descriptor per tensor, and the tensors' bytes
+one after the other. Small frames travel in one write; the bytes of large tensors go from the array to the
+socket and from the socket into a fresh array, never through another buffer.
 
     header     kind u8, flags u8, tensors u16, head u32, a u64, b u64, payload u64      (little endian)
     head       bytes of meta and descriptors; `a` and `b` mean what the kind says
@@ -107,7 +107,10 @@ class Frame:
 def encode(
     kind: int, a: int, b: int = 0, meta: bytes = b"", tensors: Sequence[Value] = _EMPTY, flags: int = 0
 ) -> list[Any]:
-    """The buffers of a frame, in order. They alias the tensors: nobody may change those until they are sent."""
+    """The buffers of a frame, in order.
+
+    They alias the tensors: nobody may change those until they are sent.
+    """
     if not tensors:
         return [HEADER.pack(kind, flags, 0, len(meta), a, b, 0) + meta]
     if len(tensors) == 1:
@@ -150,8 +153,8 @@ def encode(
 class _Buffers:
     """Memory for received tensors, used again once nobody refers to the tensor any more.
 
-    Fresh memory of this size costs as much as the copy into it: the system maps and clears it page by page. A training
-    step receives tensors of the same sizes again and again, so buffers are reused for their very size.
+    Fresh memory of this size costs as much as the copy into it: the system maps and clears it page by page. A
+    training step receives tensors of the same sizes again and again, so buffers are reused for that size.
     """
 
     def __init__(self, limit: int) -> None:
@@ -215,7 +218,7 @@ class Reader:
         """
         if self._end - self._start < HEADER.size:
             self._fill(HEADER.size)
-        kind, flags, count, head_size, a, b, payload = HEADER.unpack_from(self._buffer, self._start)
+        kind, flags, count, head_size, a, b, _ = HEADER.unpack_from(self._buffer, self._start)
         self._start += HEADER.size
         if head_size > self.max_head:
             raise ValueError(f"A frame's head of {head_size} bytes is over the limit of {self.max_head}")
@@ -230,8 +233,7 @@ class Reader:
             raise ValueError(f"A frame's tensors cannot be read: {e}") from None
 
     def _tensors(self, kind: int, flags: int, count: int, head: bytes, a: int, b: int) -> Frame:
-        # The descriptors stand behind meta, whose size is what they leave over: they are read from the start of
-        # the head in messages without meta, which are the frequent ones.
+        # The frequent frames have no meta, and their descriptors stand at the start of the head.
         offset = 0
         if flags & _HAS_META:
             (meta_size,) = _META_SIZE.unpack_from(head, 0)
@@ -321,7 +323,8 @@ def encode_with_meta(
 class Connection:
     """One socket with frames in both directions.
 
-    Sending never blocks the caller: what the socket does not take at once is left to a writer thread, in order.
+    Sending never blocks the caller: what the socket does not take at once is left to a writer thread, in
+    order.
     Reading is done by one thread, which the owner provides.
     """
 
@@ -421,10 +424,10 @@ _held = _Held()
 
 
 class held:
-    """Holds back what this thread sends, and writes it at the end: one write, and one wake-up, per connection.
+    """Holds back what this thread sends, and writes it at the end: one wake-up per connection.
 
-    For code that is known to be short. A connection that breaks is not reported to the sender then, but to the thread
-    that reads it.
+    For code that is known to be short. A connection that breaks is not reported to the sender then, but to
+    the thread that reads it.
     """
 
     __slots__ = ("_outer",)

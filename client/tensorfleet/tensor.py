@@ -109,8 +109,9 @@ class Tensor:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            f"Using a `tf.Tensor` as a Python `bool` is not allowed: {self.name} has no value until a session "
-            "runs it. Use `if t is not None:` to test whether a tensor is defined, and tf.cond for the rest."
+            f"Using a `tf.Tensor` as a Python `bool` is not allowed: {self.name} has no value until a "
+            "session runs it. Use `if t is not None:` to test whether a tensor is defined, and tf.cond to "
+            "branch on its value."
         )
 
     def __array__(self, *_: Any, **__: Any) -> Any:

@@ -1,7 +1,7 @@
 """The stream transport of a session: small headers and raw tensors over sockets of our own.
 
-A thread that calls takes an idle connection (or opens one), sends its request, waits for the answer on that very
-socket, and puts the connection back: no hand-off between threads on the way.
+A thread that calls takes an idle connection (or opens one), sends its request, waits for the answer on
+that very socket, and puts the connection back: no hand-off between threads on the way.
 """
 
 from __future__ import annotations
@@ -224,8 +224,8 @@ class StreamTransport(Transport):
             if timeout is not None:
                 connection.sock.settimeout(None)
         except BaseException as e:
-            # The answer may still come: nobody else may read it. The server takes the end of the connection for
-            # the end of the call, so an interrupted step is cancelled there.
+            # The answer may still come: nobody else may read it. The server takes the end of the connection
+            # for the end of the call, so an interrupted step is cancelled there.
             connection.sock.close()
             if isinstance(e, (ConnectionError, EOFError)):
                 self._drop_idle()  # the others lead to the same process

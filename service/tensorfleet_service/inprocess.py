@@ -1,4 +1,4 @@
-"""The session without a server: the same master, worker and kernels in the client's process, without sockets."""
+"""The session without a server: the same master, worker and kernels in the client's process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class InProcessTransport(Transport):
     def __init__(self, config: ConfigProto) -> None:
         incarnation = secrets.randbits(63)
         cpus = config.device_count.get("CPU", 1)
-        gpus = config.device_count["GPU"] if "GPU" in config.device_count else None
+        gpus = dict(config.device_count).get("GPU")
         self._worker = Worker(TASK, task_devices(TASK, incarnation, cpus, gpus), incarnation)
         self._master = Master(self._join, self._worker.resources.reset)
         self._session: MasterSession | None = None
@@ -153,10 +153,10 @@ class _Waiter:
 def own(values: Sequence[Any]) -> Sequence[Any]:
     """The fetched values, with a copy in place of every array that something else holds too.
 
-    Constants, variables and fed values are handed out as they are inside of a step; the caller may change what it
-    fetched, so it gets its own. A fresh array is only referred to by `values`, and is not copied.
+    Constants, variables and fed values are handed out as they are inside of a step; the caller may change
+    what it fetched, so it gets its own. A fresh array is only referred to by `values`, and is not copied.
     """
-    for i, value in enumerate(values):
+    for value in values:
         if type(value) is np.ndarray and (
             sys.getrefcount(value) > _FRESH
             or not (value.base is None or sys.getrefcount(value.base) <= _FRESH_BASE)

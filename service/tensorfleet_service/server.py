@@ -52,8 +52,8 @@ class TaskServer:
         job_name, task_index: which of them this is.
         protocol: "grpc+stream" (default) or "grpc": without a stream endpoint.
         config: the default configuration of the task: device_count, operation_timeout_in_ms.
-        bind_host: the interface to listen on; by default the loopback where the address in the cluster is on it,
-            else all.
+        bind_host: the interface to listen on; by default the loopback where the address in the cluster is on
+            it, else all.
         stream_port: the TCP port of the stream endpoint, 0 for any free one.
         orphan_seconds: how long a session outlives the last stream connection of its client.
 
@@ -86,7 +86,7 @@ class TaskServer:
         loopback = host in ("localhost", "127.0.0.1", "::1")
         bind = bind_host or os.environ.get("TENSORFLEET_BIND_HOST") or ("127.0.0.1" if loopback else "[::]")
         cpus = config.device_count.get("CPU", 1)
-        gpus = 0 if job_name == "ps" else config.device_count["GPU"] if "GPU" in config.device_count else None
+        gpus = 0 if job_name == "ps" else dict(config.device_count).get("GPU")
         self._worker = Worker(
             self.task, task_devices(self.task, self._incarnation, cpus, gpus), self._incarnation
         )
@@ -192,7 +192,8 @@ class TaskServer:
     def _missing(self, failures: list[errors.OpError], others: int, timeout: float) -> errors.OpError:
         text = "\n".join(f"  {e.message}" for e in failures)
         message = (
-            f"{len(failures)} of {others} other tasks did not answer {self.task} within {timeout:g} s:\n{text}\n"
+            f"{len(failures)} of {others} other tasks did not answer {self.task} within {timeout:g} s:\n"
+            f"{text}\n"
             "Start them, correct the ClusterSpec, or leave them out with ConfigProto.device_filters."
         )
         return errors.from_code(failures[0].error_code, message)

@@ -84,7 +84,8 @@ def create_operation(
         e.is_compatible_with(t.dtype.base) for e, t in zip(expected, inputs, strict=False)
     ):
         raise ValueError(
-            f"Op {op_type} takes inputs of types {[e.name for e in expected]}, got {[t.dtype.name for t in inputs]}"
+            f"Op {op_type} takes inputs of types {[e.name for e in expected]}, "
+            f"got {[t.dtype.name for t in inputs]}"
         )
     return graph.add_operation(
         opdef, graph.op_name(name, op_type), inputs, final, opdef.output_types(final), 2
@@ -97,8 +98,8 @@ def _graph_of(inputs: tuple[Any, ...]) -> Graph:
         for item in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(item, Tensor) and item.op.graph is not graph:
                 raise ValueError(
-                    f"{item!r} must be from the same graph as the default graph: it was made in another tf.Graph. "
-                    "Build the whole of one graph inside of `with graph.as_default():`."
+                    f"{item!r} must be from the same graph as the default graph: it was made in another "
+                    "tf.Graph. Build the whole of one graph inside of `with graph.as_default():`."
                 )
     return graph
 
@@ -138,7 +139,8 @@ def _convert_inputs(
                 _type_mismatch(opdef, arg, base, wanted, inputs, values)
             if arg.is_ref and not value.dtype.is_ref:
                 raise TypeError(
-                    f"'{opdef.name}' Op requires that input '{arg.name}' be a mutable tensor (e.g.: a tf.Variable)"
+                    f"'{opdef.name}' Op requires that input '{arg.name}' be a mutable tensor "
+                    "(e.g.: a tf.Variable)"
                 )
             tensors.append(value)
     return tuple(tensors)
@@ -165,8 +167,8 @@ def _convert(
             if wanted is None:
                 raise
             raise TypeError(
-                f"Expected {wanted.name} passed to parameter '{arg.name}' of op '{opdef.name}', got {value!r} of "
-                f"type '{type(value).__name__}' instead. Error: {e}"
+                f"Expected {wanted.name} passed to parameter '{arg.name}' of op '{opdef.name}', "
+                f"got {value!r} of type '{type(value).__name__}' instead. Error: {e}"
             ) from None
 
 
@@ -227,7 +229,8 @@ def _convert_number(
         if item.dtype.base is not wanted:
             listed = ", ".join(t.dtype.base.name for t in result)
             raise TypeError(
-                f"Tensors in list passed to '{arg.name}' of '{opdef.name}' Op have types [{listed}] that don't all match."
+                f"Tensors in list passed to '{arg.name}' of '{opdef.name}' Op have types [{listed}] "
+                "that don't all match."
             )
     if arg.type_attr and wanted is not None:
         values[arg.type_attr] = wanted
@@ -265,11 +268,12 @@ def _check_allowed(opdef: OpDef, attr: Attr, value: Any) -> None:
             arg = next((a.name for a in opdef.inputs if attr.name in (a.type_attr, a.type_list_attr)), None)
             if arg is None:
                 raise TypeError(
-                    f"Value passed to attribute '{attr.name}' of '{opdef.name}' Op has DataType {item.name} not in "
-                    f"list of allowed values: {allowed}"
+                    f"Value passed to attribute '{attr.name}' of '{opdef.name}' Op has DataType {item.name} "
+                    f"not in list of allowed values: {allowed}"
                 )
             raise TypeError(
-                f"Value passed to parameter '{arg}' has DataType {item.name} not in list of allowed values: {allowed}"
+                f"Value passed to parameter '{arg}' has DataType {item.name} not in list of allowed values: "
+                f"{allowed}"
             )
         allowed = '", "'.join(v.decode() for v in attr.allowed)
         shown = item.decode() if isinstance(item, bytes) else item
@@ -286,7 +290,8 @@ def _check_minimum(opdef: OpDef, attr: Attr, value: Any) -> None:
     arg = next((a.name for a in opdef.inputs if attr.name in (a.number_attr, a.type_list_attr)), None)
     if arg is not None:
         raise ValueError(
-            f"List argument '{arg}' to '{opdef.name}' Op with length {size} shorter than minimum length {attr.minimum}."
+            f"List argument '{arg}' to '{opdef.name}' Op with length {size} shorter than "
+            f"minimum length {attr.minimum}."
         )
     raise ValueError(
         f"Attr '{attr.name}' of '{opdef.name}' Op passed {size} less than minimum {attr.minimum}."

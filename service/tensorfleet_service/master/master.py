@@ -104,7 +104,7 @@ class Master:
             session.close(error)
 
     def drain(self, seconds: float) -> bool:
-        """Takes no new session or step, and waits until the running steps have ended; False if some have not."""
+        """Takes no new session or step, and waits for the running steps; False if some have not ended."""
         self._draining = True
         end = time.monotonic() + seconds
         return all([session.drain(end) for session in self.sessions()])
@@ -119,7 +119,9 @@ class Master:
         metadata: RunMetadata | None = None,
         may_block: bool = True,
     ) -> MasterStep:
-        """Starts a step; where `options` ask for a trace or graphs, these are in `metadata` before `done` is called."""
+        """Starts a step; where `options` ask for a trace or graphs, these are in `metadata` before `done` is
+        called.
+        """
         if options is None or metadata is None:
             return session.start(prepared, feeds, done, None, may_block)
         if options.output_partition_graphs:

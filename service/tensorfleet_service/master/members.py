@@ -1,4 +1,4 @@
-"""Members: the tasks of a cluster as a master sees them, its own and those elsewhere, behind one interface."""
+"""Members: the tasks of a cluster as a master sees them, its own and the others, behind one interface."""
 
 from __future__ import annotations
 

@@ -123,7 +123,8 @@ class _PartialRun:
                 raise errors.InvalidArgumentError(
                     None,
                     None,
-                    f"Fetch {fetches[0] if fetches else ''} cannot be computed from the feeds that have been fed so far: {name} is missing.",
+                    f"Fetch {fetches[0] if fetches else ''} cannot be computed from the feeds that have "
+                    f"been fed so far: {name} is missing.",
                 )
 
     def _frontier(self, nodes: Sequence[Node], known: set[str]) -> list[str]:

@@ -26,8 +26,8 @@ RECONNECT_SECONDS = 2.0
 class RemoteMember(Member):
     """A task elsewhere, for one session.
 
-    The session is bound to the process that it found there: when that restarts, or the connection breaks, what the
-    session had registered is gone, and every later step says so.
+    The session is bound to the process that it found there: when that restarts, or the connection breaks,
+    what the session had registered is gone, and every later step says so.
     """
 
     def __init__(
@@ -82,7 +82,9 @@ class RemoteMember(Member):
             raise self._why_lost()
 
     def _why_lost(self) -> errors.OpError:
-        """UnavailableError while the task is away; AbortedError once it is back, since the session's state there is gone."""
+        """UnavailableError while the task is away; AbortedError once it is back, since the session's state
+        there is gone.
+        """
         try:
             peer = self._peers.get(self.task, RECONNECT_SECONDS)
         except errors.OpError as e:
@@ -96,7 +98,7 @@ class RemoteMember(Member):
             None,
             None,
             f"Session handle is not found: {self._session}. {self.task} ({peer.address}) {happened}. "
-            "Make a new session; variables that lived on a restarted task have to be restored or initialized.",
+            "Make a new session; variables that lived on a restarted task have to be restored.",
         )
 
     def abort(self, step_id: int, error: errors.OpError) -> None:

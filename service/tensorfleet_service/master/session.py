@@ -1,7 +1,7 @@
 """MasterSession: a client's graph on the master, and its run signatures.
 
-The graph work of a run signature (feeds, fetches, targets) is done once, by `prepare`; a step that repeats it goes
-from the look-up straight to the tasks.
+The graph work of a run signature (feeds, fetches, targets) is done once, by `prepare`; a step that repeats it
+goes from the look-up straight to the tasks.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Prepared:
     Attributes:
         parts: the tasks that take part, the master's own last.
         direct: the only plan, where one device of the master's own task runs all of it.
-        reorder_args, reorder_rets: whether that plan takes the feeds, or returns the fetches, in another order.
+        reorder_args, reorder_rets: whether that plan takes the feeds, or returns the fetches, in another
+            order.
     """
 
     __slots__ = ("direct", "feeds", "fetches", "graphs", "parts", "reorder_args", "reorder_rets")
@@ -90,8 +91,8 @@ class MasterSession:
         self._draining = False
         self._prepared: dict[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], Prepared] = {}
         self._running: dict[int, MasterStep] = {}
-        # Step numbers differ between sessions by where they start (a task knows a step by its number, whoever its
-        # master is), and from requests on a connection by their highest bit.
+        # Step numbers differ between sessions by where they start (a task knows a step by its number, whoever
+        # its master is), and from requests on a connection by their highest bit.
         self._step_ids = itertools.count(_random.getrandbits(61) | 1 << 62)
         self._closed: errors.OpError | None = None
 
@@ -107,7 +108,8 @@ class MasterSession:
                 raise errors.AbortedError(
                     None,
                     None,
-                    f"Expected graph version {current_version} but the current version is {self.graph.version}.",
+                    f"Expected graph version {current_version} but the current version is "
+                    f"{self.graph.version}.",
                 )
             with collector.paused():
                 self.graph.extend(graph_def)

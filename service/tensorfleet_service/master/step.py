@@ -1,4 +1,4 @@
-"""A step of a session: runs the graphs of a signature on all tasks that take part, and gathers the fetches."""
+"""A step of a session: runs a signature's graphs on all tasks that take part, and gathers the fetches."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ StepDone = Callable[["errors.OpError | None", "list[Any]"], None]
 class MasterStep:
     """One step. The first error on any task ends it everywhere, and is the one that is reported.
 
-    A step never blocks the thread that starts it: `done` is called once, with the fetches in order or the error, by
-    the thread on which the last part ended.
+    A step never blocks the thread that starts it: `done` is called once, with the fetches in order or the
+    error, by the thread on which the last part ended.
     """
 
     __slots__ = ("_done", "_lock", "_parts", "_remaining", "_results", "id")

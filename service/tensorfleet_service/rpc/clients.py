@@ -1,7 +1,8 @@
 """Clients on the stream transport: their calls to this task's master.
 
-A client has at most one call under way on a connection (its threads use a connection each), so that the thread
-that reads the connection may run the step itself. While a step waits for other tasks, the thread is back at reading,
+A client has at most one call under way on a connection (its threads use a connection each), so that the
+thread that reads the connection may run the step itself. While a step waits for other tasks, the thread is
+back at reading,
 and sees a client that is gone: its step is cancelled.
 """
 

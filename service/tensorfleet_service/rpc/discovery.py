@@ -18,7 +18,8 @@ def discover(address: str, timeout: float) -> fleet_pb2.Endpoint:
     """The endpoint of the task at `address`.
 
     Raises:
-        UnavailableError: nobody answers there within `timeout` seconds, or somebody without a stream endpoint.
+        UnavailableError: nobody answers there within `timeout` seconds, or somebody without a stream
+            endpoint.
     """
     with grpc.insecure_channel(address, options=(("grpc.use_local_subchannel_pool", 1),)) as channel:
         ask = channel.unary_unary(

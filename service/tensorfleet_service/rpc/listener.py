@@ -1,4 +1,6 @@
-"""Listener: the stream endpoint of a task: a TCP port, and on Linux an abstract Unix socket for the same machine."""
+"""Listener: the stream endpoint of a task: a TCP port, and on Linux an abstract Unix socket for the same
+machine.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,8 @@ class Listener:
         port: 0 for any free one.
         advertised_host: the host that others reach the port at.
         hello: what this side says of itself.
-        accept: called with each greeted connection and the other side's hello, on a thread of the connection's own;
-            the connection ends when it returns, unless it was handed on.
+        accept: called with each greeted connection and the other side's hello, on a thread of the
+            connection's own; the connection ends when it returns, unless it was handed on.
     """
 
     def __init__(

@@ -17,7 +17,9 @@ _NO_RESOURCES = Resources()
 
 
 def evaluate_node(node: Node, inputs: list[Any]) -> Any:
-    """The output of a stateless node on NumPy values; a tuple for several outputs. Raises what the kernel raises."""
+    """The output of a stateless node on NumPy values; a tuple for several outputs. Raises what the kernel
+    raises.
+    """
     kernel = registry.make_kernel(
         KernelNode(
             name=node.name,

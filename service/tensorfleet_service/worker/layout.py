@@ -42,5 +42,5 @@ def layout(nodes: Sequence[Node]) -> Layout:
 
 
 def task_of(device: str) -> str:
-    """The task of a canonical device name: `/job:worker/replica:0/task:1/device:CPU:0` without its last part."""
+    """The task of a canonical device name, which is all but its last part."""
     return device[: device.rindex("/device:")]

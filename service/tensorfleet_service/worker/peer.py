@@ -1,8 +1,9 @@
-"""Peer: the stream connection between this task and another, with calls, steps and tensors in both directions.
+"""Peer: the stream connection between this task and another, with calls, steps and tensors in both
+directions.
 
-Both sides may ask: each is a worker to the other's master, and pushes tensors to it. One thread reads the connection.
-It hands tensors to the rendezvous and runs what they make runnable, as long as that is short; it never blocks:
-calls that take time go to the pool, and `Connection.send` does not wait.
+Both sides may ask: each is a worker to the other's master, and pushes tensors to it. One thread reads the
+connection. It hands tensors to the rendezvous and runs what they make runnable, as long as that is short; it
+never blocks: calls that take time go to the pool, and `Connection.send` does not wait.
 """
 
 from __future__ import annotations

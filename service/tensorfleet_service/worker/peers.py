@@ -7,11 +7,9 @@ import logging
 import socket
 import threading
 import time
-
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
-
 from tensorfleet.stream import MAGIC, Connection, Kind, encode, open_socket, unpack_error
 from tensorfleet_service.worker.peer import Peer, TaskService
 
@@ -62,7 +60,8 @@ class Peers:
         """The peer, connected if need be.
 
         Raises:
-            UnavailableError: it does not answer within `timeout` seconds; with its address and the last error.
+            UnavailableError: it does not answer within `timeout` seconds; with its address and the last
+                error.
             InvalidArgumentError: the cluster has no such task.
         """
         found = self.existing(task)

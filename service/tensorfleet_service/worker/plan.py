@@ -10,9 +10,10 @@ The generated code of `y = (x + 300) + (x - 66)`, with x fed and the last part o
         v0 = v0 + v1
         return (v0,)
 
-`t` is the step on this task, `a` the fed values, `c1` and kernels are globals of the code. A variable is overwritten
-or deleted at its last use, so a tensor lives no longer than it must. A partition that receives nothing becomes a
-plain function; one that receives becomes a generator, which yields an edge's number where the tensor has to come
+`t` is the step on this task, `a` the fed values, `c1` and kernels are globals of the code. A variable is
+overwritten or deleted at its last use, so a tensor lives no longer than it must. A partition that receives
+nothing becomes a plain function; one that receives becomes a generator, which yields an edge's number where
+the tensor has to come
 from another device: the step resumes it with the value, from whichever thread brings it.
 
 Line n of the code is made of one node, so an exception is traced to its node at no cost to the code itself.
@@ -112,7 +113,9 @@ SendTable = dict[int, str]
 """From an edge to the task that its tensor goes to, "" for this task."""
 
 StatefulKernels = dict[tuple[str, str], Any]
-"""From a device and the name of a node to its kernel: a random op goes on where another signature's step left it."""
+"""From a device and the name of a node to its kernel: a random op goes on where another signature's step left
+it.
+"""
 
 _Line = tuple["Node | None", list[str], "Expression | None"]
 
@@ -203,10 +206,11 @@ class _Writer:
             ending = dict.fromkeys(
                 slots[id(source), index]
                 for source, index in node.inputs
-                if self.last_use[id(source), index] == position and slots[id(source), index][0] == "v"
+                # f self.last_use[id(source), index] == position and slots[id(source), index][0] == "v"
             )
             if node.op == "_Retval":
-                # A slot that is returned is not given to others; a reference is read when its node's turn comes.
+                # A slot that is returned is not given to others; a reference is read when its node's turn
+                # comes.
                 if inputs[0].endswith(")"):
                     kept = slot()
                     add(f" {kept} = {inputs[0]}", node, inputs)
@@ -285,7 +289,7 @@ class _Writer:
 
 
 def constant_value(node: Node) -> Any:
-    """The value of a Const node in the runtime's form: a NumPy scalar for rank 0, but an array for strings."""
+    """The value of a Const node in the runtime's form: a NumPy scalar at rank 0, but an array for strings."""
     value = node.attrs["value"]
     if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype != object:
         return value[()]
@@ -313,7 +317,9 @@ def _as_string(value: Any) -> Any:
 
 
 def _explain(error: BaseException, code: CodeType, lines: list[_Line]) -> errors.OpError:
-    """The OpError for an exception out of generated code, ending with the node as TensorFlow's clients expect."""
+    """The OpError for an exception out of generated code, ending with the node as TensorFlow's clients
+    expect.
+    """
     traceback: TracebackType | None = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code is not code:
         traceback = traceback.tb_next

@@ -18,7 +18,8 @@ log = logging.getLogger(__name__)
 class Pool:
     """Runs functions on threads, the last idle one first; a function never waits for a thread.
 
-    Steps may depend on each other (a step that fills a queue, another that drains it), so the number of threads is
+    Steps may depend on each other (a step that fills a queue, another that drains it), so the number of
+    threads is
     not bounded: it is that of partitions that compute at the same time.
     """
 

@@ -1,12 +1,12 @@
 """A step on one task: its partitions as they run, and the tensors that arrive for them.
 
-A partition that waits for a tensor is a suspended generator, not a blocked thread. Whoever delivers the tensor (the
-thread that reads the connection to the producer, or the thread that runs another partition of this task) resumes
-it, at once if the rest is known to be short, else on a thread of the pool. So no thread waits inside a step, and a
-step cannot deadlock on threads.
+A partition that waits for a tensor is a suspended generator, not a blocked thread. Whoever delivers the
+tensor (the thread that reads the connection to the producer, or the thread that runs another partition of
+this task) resumes it, at once if the rest is known to be short, else on a thread of the pool. So no thread
+waits inside a step, and a step cannot deadlock on threads.
 
-Invariants: a generator is resumed only by the thread that took it out of `_waiting`, or by the one that runs it
-already; `_waiting` and `_arrived` are changed under the lock; after `fail`, both stay empty.
+Invariants: a generator is resumed only by the thread that took it out of `_waiting`, or by the one that runs
+it already; `_waiting` and `_arrived` are changed under the lock; after `fail`, both stay empty.
 """
 
 from __future__ import annotations
@@ -131,7 +131,9 @@ class Step:
     # Ends
 
     def fail(self, error: errors.OpError) -> None:
-        """Ends the step with `error`, unless it has ended; waiting partitions are closed and drop their tensors."""
+        """Ends the step with `error`, unless it has ended; waiting partitions are closed and drop their
+        tensors.
+        """
         with self._lock:
             if self.error is not None:
                 return
@@ -147,7 +149,9 @@ class Step:
             done(error, [])
 
     def _take(self, edge: int, run: _Run) -> Any:
-        """The tensor of an edge, or PENDING after noting who waits for it. Raises the step's error if it failed."""
+        """The tensor of an edge, or PENDING after noting who waits for it. Raises the step's error if it
+        failed.
+        """
         with self._lock:
             if self.error is not None:
                 raise self.error

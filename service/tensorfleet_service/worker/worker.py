@@ -1,7 +1,7 @@
 """Worker: the graphs registered on one task, and the steps that run on it.
 
-Everything here is free of transports: the master of the same task calls it, the stream service and the gRPC service
-call it for masters elsewhere. What it needs of other tasks is one function, `push`.
+Everything here is free of transports: the master of the same task calls it, the stream service and the gRPC
+service call it for masters elsewhere. What it needs of other tasks is one function, `push`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ MAX_EARLY_STEPS = 10_000  # steps of which tensors have arrived, but no request 
 
 
 class TaskGraph:
-    """What one task runs of a step: a plan per device; fed values and fetches travel in the order of `layout`."""
+    """What one task runs of a step: a plan per device; fed values and fetches travel in the order of
+    `layout`.
+    """
 
     __slots__ = ("_arg_positions", "layout", "plans", "session", "simple")
 
@@ -96,7 +98,8 @@ class Worker:
                 del self._graphs[graph_handle]
 
     def register_graph(self, session: str, nodes: Sequence[Node]) -> tuple[int, TaskGraph]:
-        """Compiles what this task runs of a signature: the nodes of all its devices, each in the order to run.
+        """Compiles what this task runs of a signature: the nodes of all its devices, each in the order to
+            run.
 
         Args:
             session: the session's handle.

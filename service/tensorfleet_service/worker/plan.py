@@ -206,7 +206,8 @@ class _Writer:
             ending = dict.fromkeys(
                 slots[id(source), index]
                 for source, index in node.inputs
-                # f self.last_use[id(source), index] == position and slots[id(source), index][0] == "v"
+                if self.last_use[id(source), index] == position
+                and slots[id(source), index][0] == "v"
             )
             if node.op == "_Retval":
                 # A slot that is returned is not given to others; a reference is read when its node's turn

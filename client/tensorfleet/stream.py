@@ -223,6 +223,8 @@ class Reader:
         if head_size > self.max_head:
             raise ValueError(f"A frame's head of {head_size} bytes is over the limit of {self.max_head}")
         if not head_size:
+            if count:
+                raise ValueError(f"A frame says to have {count} tensors, but describes none")
             return Frame(kind, flags, a, b, b"", _EMPTY)
         head = self._bytes(head_size)
         if not count:
@@ -258,20 +260,18 @@ class Reader:
             return tensor_util.strings_from_bytes(self._bytes(size), prod(dims)).reshape(dims)
         if dtype.np is None:
             raise ValueError(f"A tensor of type {dtype.name} cannot travel between tasks")
+        if size != prod(dims) * dtype.np.itemsize:
+            raise ValueError(f"A {dtype.name} tensor of shape {list(dims)} has not {size} bytes")
         array: Array
         if size <= self._end - self._start:
             start = self._start
             self._start += size
             array = np.frombuffer(bytearray(self._view[start : self._start]), dtype.np)
-            if not dims:
-                return array[0]
         else:
-            if size != prod(dims) * dtype.np.itemsize:
-                raise ValueError(f"A {dtype.name} tensor of shape {list(dims)} has not {size} bytes")
             raw = _buffers.take(size)
             self._into(raw.data)
             array = raw.view(dtype.np)
-        return array.reshape(dims)
+        return array.reshape(dims) if dims else array[0]
 
     def _fill(self, size: int) -> None:
         """Makes at least `size` bytes available in the buffer."""
@@ -351,7 +351,7 @@ class Connection:
         elif self in waiting:
             waiting[self] += buffers
         else:
-            waiting[self] = buffers
+            waiting[self] = list(buffers)  # it grows, and the caller's list is the caller's
 
     def _send(self, buffers: list[Any]) -> None:
         with self._lock:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from tensorfleet import errors
 from tensorfleet.proto import master_pb2
@@ -216,6 +217,9 @@ class _Client:
             reply = function(frame.meta)
         except errors.OpError as e:
             self._answer_error(frame.a, e)
+        except DecodeError as e:
+            message = f"The request of call {frame.b} cannot be read: {e}"
+            self._answer_error(frame.a, errors.InvalidArgumentError(None, None, message))
         except OSError:
             raise
         except Exception as e:

@@ -443,3 +443,38 @@ add("RegexReplace", text(b"a"), np.array(b"(", object), np.array(b"", object))
 for axes in ([0], [1], [0, 1], [1, 0], [], [-1], [2]):
     add("ReduceJoin", filled((2, 3), object), np.array(axes, I32), separator="-")
     add("ReduceJoin", filled((2, 3), object), np.array(axes, I32), keep_dims=True)
+
+# Ops of arithmetic, of which only the shapes are compared here.
+SHAPE_CASES: list[Case] = [
+    *(
+        (op_type, [a, b], {})
+        for op_type in ("AddV2", "Mul", "Less", "Maximum")
+        for a in (A34, SCALAR)
+        for b in (A34, A34[0], A34[:2])
+    ),
+    *(
+        (op_type, [A234, np.array(axes, I32)], {"keep_dims": keep})
+        for op_type in ("Sum", "Max", "Prod")
+        for axes in ([0], [-1, 0], [], [3])
+        for keep in (False, True)
+    ),
+    *(("ArgMax", [A34, at(axis)], {}) for axis in (0, -1, 2)),
+    *(
+        ("MatMul", [A34, b], {"transpose_b": turned})
+        for b in (A34, A34.T, A34[0])
+        for turned in (False, True)
+    ),
+    *(("BatchMatMulV2", [A234, b], {"adj_y": turned}) for b in (A234, A34) for turned in (False, True)),
+    ("AddN", [[A34, A34]], {}),
+    ("AddN", [[A34, A34[0]]], {}),
+    ("Exp", [A34], {}),
+    ("Softmax", [A34], {}),
+    ("Cumsum", [A34, at(0)], {}),
+    ("BiasAdd", [A34, A34[0]], {}),
+    ("BiasAdd", [A34, A34[0, :3]], {}),
+    ("L2Loss", [A34], {}),
+    ("SegmentSum", [A34, i32(0, 0, 1)], {}),
+    ("UnsortedSegmentSum", [A34, i32(0, 0, 1), at(2)], {}),
+    ("SparseSoftmaxCrossEntropyWithLogits", [A34, i32(0, 0, 1)], {}),
+    ("SoftmaxCrossEntropyWithLogits", [A34, A34], {}),
+]

@@ -31,7 +31,10 @@ __all__ = [
     "range",
     "linspace",
     "lin_space",
+    "eye",
 ]
+
+NAMESPACES = {"linalg": ["eye"]}
 
 # Up to here a constant is written into the graph; from here on it is made by a Fill when it is needed.
 _SMALL = 1000
@@ -275,3 +278,27 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
 
 
 lin_space = linspace
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Identity matrices: ones on the diagonal, zeros elsewhere (`tf.eye`).
+
+    Args:
+        num_rows, num_columns: ints or scalar tensors; as many columns as rows by default.
+        batch_shape: a list or an integer vector: the dimensions before those of the matrices.
+    """
+    from tensorfleet.ops.joining import concat
+    from tensorfleet.ops.shaping import broadcast_to, expand_dims
+
+    with get_default_graph().name_scope(name or "eye"):
+        columns = range(num_rows if num_columns is None else num_columns)
+        matrix: Tensor = cast(apply_one("Equal", expand_dims(range(num_rows), 1), columns), dtype)
+        if batch_shape is None or (isinstance(batch_shape, (list, tuple)) and not batch_shape):
+            return matrix
+        return broadcast_to(matrix, concat([batch_shape, shape_tensor(matrix)], 0))

@@ -359,8 +359,8 @@ def one_hot(
         TypeError: the values' dtypes differ, or are not `dtype`.
     """
     with get_default_graph().name_scope(name or "one_hot") as scope:
-        on = None if on_value is None else convert_to_tensor(on_value, dtype_hint=dtype, name="on_value")
-        off = None if off_value is None else convert_to_tensor(off_value, dtype_hint=dtype, name="off_value")
+        on = None if on_value is None else convert_to_tensor(on_value, dtype_hint=dtype)
+        off = None if off_value is None else convert_to_tensor(off_value, dtype_hint=dtype)
         found = [t.dtype.base for t in (on, off) if t is not None]
         wanted = dtypes.as_dtype(dtype).base if dtype is not None else found[0] if found else dtypes.float32
         for label, tensor in (("on_value", on), ("off_value", off)):

@@ -11,7 +11,7 @@ from tensorfleet.dims import Dims
 from tensorfleet.graph import get_default_graph
 from tensorfleet.op_def import op
 from tensorfleet.operation import Operation
-from tensorfleet.ops.constants import ones, range
+from tensorfleet.ops.constants import ones
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.joining import concat
 from tensorfleet.ops.math_common import apply_one
@@ -216,7 +216,7 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
         op_type = "ConjugateTranspose" if conjugate and a.dtype.is_complex else "Transpose"
         if perm is None:
             if a.dims is None:
-                perm = range(rank(a) - 1, -1, -1)
+                perm = apply_one("Range", rank(a) - 1, -1, -1)
             else:
                 perm = np.arange(len(a.dims) - 1, -1, -1, dtype=np.int32)
         return apply_one(op_type, a, perm, name=scope)
@@ -233,7 +233,7 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
         perm: Any
         if a.dims is None:
             last = rank(a) - 1
-            perm = concat([range(0, last - 1, 1), [last, last - 1]], 0)
+            perm = concat([apply_one("Range", 0, last - 1, 1), [last, last - 1]], 0)
         else:
             count = len(a.dims)
             if count < 2:

@@ -12,7 +12,7 @@ from tensorfleet.op_def import op
 from tensorfleet.operation import Operation
 from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.casting import cast
-from tensorfleet.ops.constants import constant, range
+from tensorfleet.ops.constants import constant
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.indexing import gather
 from tensorfleet.ops.joining import concat
@@ -174,9 +174,8 @@ def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis
         masked = None if dims is None else dims[first:after]
         if not shapes.compatible(masked, mask.dims):
             raise ValueError(f"Shapes {shapes.TensorShape(masked)} and {mask.shape} are incompatible")
-        sizes = shape(tensor)
-        count = apply_one("Prod", sizes[first:after], [0])
-        tensor = reshape(tensor, concat([sizes[:first], [count], sizes[after:]], 0))
+        count = apply_one("Prod", shape(tensor)[first:after], [0])
+        tensor = reshape(tensor, concat([shape(tensor)[:first], [count], shape(tensor)[after:]], 0))
         if dims is not None and masked is not None:
             tensor.set_shape((*dims[:first], multiply_dims(masked), *dims[after:]))
         found = squeeze(where(reshape(mask, [-1])), axis=[1])
@@ -221,13 +220,13 @@ def sequence_mask(
     with get_default_graph().name_scope(name or "SequenceMask"):
         lengths = convert_to_tensor(lengths)
         if maxlen is None:
-            greatest = apply_one("Max", lengths, range(0, rank(lengths)))
+            greatest = apply_one("Max", lengths, apply_one("Range", 0, rank(lengths), 1))
             maxlen = apply_one("Maximum", constant(0, greatest.dtype.base), greatest)
         else:
             maxlen = convert_to_tensor(maxlen)
         if maxlen.dims not in (None, ()):
             raise ValueError("Argument `maxlen` must be scalar for sequence_mask")
         kind = maxlen.dtype.base
-        row = range(constant(0, kind), maxlen, constant(1, kind))
-        result = apply_one("Less", row, cast(expand_dims(lengths, -1), kind))
+        row = apply_one("Range", constant(0, kind), maxlen, constant(1, kind))
+        result = apply_one("Less", row, apply_one("Cast", expand_dims(lengths, -1), DstT=kind))
         return cast(result, dtype)  # type: ignore[no-any-return]

@@ -31,6 +31,7 @@ __all__ = [
     "broadcast_to",
     "broadcast_static_shape",
     "broadcast_dynamic_shape",
+    "get_static_value",
 ]
 
 NAMESPACES = {"manip": ["reshape"]}
@@ -325,3 +326,23 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """The shape of an elementwise operation, from two integer vectors (`tf.broadcast_dynamic_shape`)."""
     return apply_one("BroadcastArgs", shape_x, shape_y)
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of `tensor` as an array if it is known before any run, else None (`tf.get_static_value`).
+
+    What has been decided by a value stays decided: the tensor cannot be fed any more.
+
+    Args:
+        tensor: anything that is not a Tensor is returned as it is.
+        partial: of a stack of scalars of which only some are known, give an array with None for the others.
+    """
+    if not isinstance(tensor, Tensor):
+        return tensor
+    value = static_value(tensor)
+    if value is None and partial and tensor.op.type == "Pack" and tensor.op.attrs["axis"] == 0:
+        parts = [static_value(item) for item in tensor.op.inputs]
+        value = np.array([None if part is None else part.tolist() for part in parts], object)
+    if value is not None:
+        tensor.graph.prevent_feeding(tensor)
+    return value

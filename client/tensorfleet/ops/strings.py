@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorfleet import dims as dims_module
 from tensorfleet import dtypes
 from tensorfleet.dims import Dims
 from tensorfleet.graph import get_default_graph
 from tensorfleet.op_def import op
 from tensorfleet.operation import Operation
-from tensorfleet.ops.constants import range
+from tensorfleet.ops.constants import constant, range
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.math_common import apply_one
 from tensorfleet.ops.shape_rules import unchanged
@@ -273,6 +275,10 @@ def regex_replace(
     return apply_one("RegexReplace", input, pattern, rewrite, replace_global=replace_global, name=name)
 
 
+def _last_to_first(count: int) -> np.ndarray[Any, Any]:
+    return np.arange(count - 1, -1, -1, dtype=np.int32)
+
+
 def reduce_join(
     inputs: Any,
     axis: Any = None,
@@ -294,5 +300,6 @@ def reduce_join(
     with get_default_graph().name_scope("ReduceJoin"):
         inputs = convert_to_tensor(inputs)
         if axis is None:
-            axis = range(rank(inputs) - 1, -1, -1)
+            known = None if inputs.dims is None else len(inputs.dims)
+            axis = range(rank(inputs) - 1, -1, -1) if known is None else constant(_last_to_first(known))
         return apply_one("ReduceJoin", inputs, axis, keep_dims=bool(keep), separator=separator, name=name)

@@ -293,6 +293,3 @@ def _check_index(index: Any) -> None:
         or (index.shape and len(index.shape) == 1)
     ):
         raise TypeError(f"{_INDEX_ERROR}, got {index!r}")
-
-
-Tensor._override_operator("__getitem__", _slice_helper)

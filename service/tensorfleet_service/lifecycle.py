@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Protocol
@@ -30,9 +30,9 @@ def wait_and_drain(server: Stoppable, grace: float, over: threading.Event | None
     """Returns when the server has stopped: by somebody's `stop`, or because SIGTERM or SIGINT came.
 
     The first signal drains the server, with `grace` seconds for what is running; a second one ends the
-    process at once. A signal for which the program has its own handler is left to that, and so are all of
-    them outside of the main thread, where Python cannot handle any. Whoever sets `over` drains the server
-    as the first signal does.
+    process at once, with code 128 + its number. A signal for which the program has its own handler is left to
+    that, and so are all of them outside of the main thread, where Python cannot handle any. Whoever sets
+    `over` drains the server as the first signal does.
     """
     over = over or threading.Event()
 
@@ -49,25 +49,51 @@ def wait_and_drain(server: Stoppable, grace: float, over: threading.Event | None
 @contextmanager
 def draining_signals(over: threading.Event) -> Iterator[None]:
     """Within it, the first SIGTERM or SIGINT sets `over`; see `wait_and_drain`."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
 
-    def handle(signum: int, frame: FrameType | None) -> None:
+    def act(signum: int) -> None:
         if over.is_set():
-            signal.signal(signum, signal.SIG_DFL)
-            os.kill(os.getpid(), signum)
+            os._exit(128 + signum)
         log.info("%s: draining", signal.Signals(signum).name)
         over.set()
 
+    with on_signals(act):
+        yield
+
+
+@contextmanager
+def on_signals(act: Callable[[int], None]) -> Iterator[None]:
+    """Within it, SIGTERM and SIGINT call `act` with their number, on a thread of its own.
+
+    Python runs handlers on the main thread, between two of its statements; a signal that comes just before
+    that thread begins to wait is handled after the wait. Here the C handler writes to a pipe that a thread reads.
+    """
     defaults = (signal.SIG_DFL, signal.default_int_handler)
     taken = {
         s: signal.getsignal(s) for s in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(s) in defaults
     }
+    if not taken or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+
+    def read() -> None:
+        while data := os.read(reader, 1):
+            if data[0] in taken:
+                act(data[0])
+        os.close(reader)
+
+    def handled_by_reader(signum: int, frame: FrameType | None) -> None:
+        """Its being installed makes the C handler write."""
+
+    threading.Thread(target=read, name="signals", daemon=True).start()
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     try:
         for signum in taken:
-            signal.signal(signum, handle)
+            signal.signal(signum, handled_by_reader)
         yield
     finally:
         for signum, previous in taken.items():
             signal.signal(signum, previous)
+        signal.set_wakeup_fd(before)
+        os.close(writer)

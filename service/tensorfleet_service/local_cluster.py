@@ -20,7 +20,7 @@ import grpc
 
 from tensorfleet.cluster import ClusterSpec
 from tensorfleet.proto import fleet_pb2
-from tensorfleet_service.rpc.discovery import GET_ENDPOINT
+from tensorfleet_service.rpc.fleet_service import PREFIX
 
 # Below the ports that systems give to outgoing connections, so that none of those takes a chosen port.
 PORTS = range(20_000, 32_768)
@@ -100,7 +100,6 @@ class LocalCluster:
         self._ready_seconds = ready_seconds
         self._drain_seconds = drain_seconds
         self._tasks: list[_Task] = []
-        # Simple queues may be filled from a signal's handler.
         self._events: queue.SimpleQueue[Exit | _Ready | None] = queue.SimpleQueue()
 
     @property
@@ -146,11 +145,11 @@ class LocalCluster:
         return event
 
     def cancel(self) -> None:
-        """Lets `start` or `wait` return. May be called from a signal's handler."""
+        """Lets `start` or `wait` return. May be called from any thread."""
         self._events.put(None)
 
     def kill(self) -> None:
-        """Ends all tasks at once, without a drain. May be called from a signal's handler."""
+        """Ends all tasks at once, without a drain. May be called from any thread."""
         self._signal(signal.SIGKILL)
 
     def stop(self) -> None:
@@ -236,14 +235,15 @@ class LocalCluster:
         )
         channel = grpc.insecure_channel(task.address, options=options)
         ask = channel.unary_unary(
-            GET_ENDPOINT,
-            request_serializer=fleet_pb2.GetEndpointRequest.SerializeToString,
-            response_deserializer=fleet_pb2.Endpoint.FromString,
+            PREFIX + "GetStatus",
+            request_serializer=fleet_pb2.StatusRequest.SerializeToString,
+            response_deserializer=fleet_pb2.StatusReply.FromString,
         )
-        answer = ask.future(fleet_pb2.GetEndpointRequest(), timeout=self._ready_seconds, wait_for_ready=True)
+        answer = ask.future(fleet_pb2.StatusRequest(), timeout=self._ready_seconds, wait_for_ready=True)
 
         def done(answer: grpc.Future) -> None:
-            if not answer.cancelled() and answer.exception() is None:
+            answered = not answer.cancelled() and answer.exception() is None
+            if answered and answer.result().pid == task.process.pid:
                 self._events.put(_Ready(task.name))
 
         answer.add_done_callback(done)

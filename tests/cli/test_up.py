@@ -146,6 +146,14 @@ def test_a_port_in_use_is_told_and_nothing_is_left() -> None:
 
 
 @pytest.mark.cluster
+def test_a_task_of_another_cluster_at_the_same_port_does_not_count() -> None:
+    with LocalCluster({"local": 1}) as first:
+        second = LocalCluster({"local": 1}, base_port=int(first.target.rpartition(":")[2]))
+        with pytest.raises(ClusterError, match="cannot listen at"):
+            second.start()
+
+
+@pytest.mark.cluster
 def test_a_cluster_that_does_not_answer_in_time() -> None:
     cluster = LocalCluster({"local": 1}, ready_seconds=0.01)
     with pytest.raises(ClusterError, match=r"no answer within 0.01 s from /job:local/task:0"):
@@ -169,6 +177,13 @@ def test_wait_tells_which_task_ended_and_stop_leaves_none() -> None:
         os.kill(pids["/job:local/task:1"], signal.SIGTERM)
         assert cluster.wait() == ("/job:local/task:1", 0)
     assert_gone(list(pids.values()))
+
+
+@pytest.mark.cluster
+def test_kill_ends_tasks_without_a_drain() -> None:
+    with LocalCluster({"local": 1}) as cluster:
+        cluster.kill()
+        assert cluster.wait() == ("/job:local/task:0", -signal.SIGKILL)
 
 
 @pytest.mark.parametrize("jobs", [{}, {"ps": 0}, {"ps": -1, "worker": 3}])

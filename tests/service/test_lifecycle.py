@@ -72,7 +72,7 @@ def test_a_second_signal_ends_the_process_at_once(second: int) -> None:
     program.send(signal.SIGTERM)
     assert program.line() == "draining 7"
     program.send(second)
-    assert program.end() == -second
+    assert program.end() == 128 + second
 
 
 def test_the_programs_own_handler_stays() -> None:

@@ -16,6 +16,7 @@ _COMMANDS = {
 }
 _NEED_SERVICE = ("serve", "up", "demo")
 WRONG_USAGE = 2
+INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,7 +44,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
-    return run(arguments[1:])
+    try:
+        return run(arguments[1:])
+    except KeyboardInterrupt:
+        return INTERRUPTED
 
 
 def usage() -> str:

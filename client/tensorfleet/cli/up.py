@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
 import threading
-from collections.abc import Sequence
-from types import FrameType
+from collections.abc import Callable, Sequence
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,6 +48,7 @@ def main(argv: Sequence[str]) -> int:
 
     Returns 0 after a signal, else the exit code of that task; 1 if the cluster did not come up.
     """
+    from tensorfleet_service.lifecycle import on_signals
     from tensorfleet_service.local_cluster import Cancelled, ClusterError, LocalCluster, describe
 
     p = parser()
@@ -64,8 +64,7 @@ def main(argv: Sequence[str]) -> int:
 
     try:
         cluster = LocalCluster(jobs, flags.host, flags.base_port, log=log, drain_seconds=flags.drain_seconds)
-        _stop_on_signals(cluster)
-        with cluster:
+        with on_signals(_stop_on_signals(cluster)), cluster:
             with lock:
                 print(_announcement(cluster), flush=True)
             ended = cluster.wait()
@@ -94,20 +93,14 @@ def _announcement(cluster: LocalCluster) -> str:
     )
 
 
-def _stop_on_signals(cluster: LocalCluster) -> None:
-    """The first signal lets the cluster drain, the second one kills its tasks."""
-    signals = 0
+def _stop_on_signals(cluster: LocalCluster) -> Callable[[int], None]:
+    """The first signal lets the cluster drain, each later one kills its tasks."""
+    actions = chain([cluster.cancel], repeat(cluster.kill))
 
-    def handle(signum: int, frame: FrameType | None) -> None:
-        nonlocal signals
-        signals += 1
-        if signals == 1:
-            cluster.cancel()
-        else:
-            cluster.kill()
+    def act(signum: int) -> None:
+        next(actions)()
 
-    for signum in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(signum, handle)
+    return act
 
 
 def _short(task: str) -> str:

@@ -35,7 +35,8 @@ def mean(x: tf.Tensor, size: int, target: str) -> tf.Tensor:
         mean2 = tf.reduce_mean(second)
         size1 = tf.cast(tf.size(first), tf.float32)
         size2 = tf.cast(tf.size(second), tf.float32)
-        return (mean1 * size1 + mean2 * size2) / (size1 + size2)
+        result: tf.Tensor = (mean1 * size1 + mean2 * size2) / (size1 + size2)
+    return result
 
 
 if __name__ == "__main__":

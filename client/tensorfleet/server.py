@@ -9,6 +9,9 @@ from tensorfleet.proto import config_pb2
 from tensorfleet.proto.tensorflow_server_pb2 import ServerDef
 
 
+DRAIN_SECONDS = 20.0  # what steps are given to end when the process is told to
+
+
 class Server:
     """One task of a cluster, served by this process (`tf.train.Server`).
 
@@ -51,8 +54,14 @@ class Server:
         self._task.start()
 
     def join(self) -> None:
-        """Waits until the server has shut down."""
-        self._task.join()
+        """Waits until the server has shut down.
+
+        In the main thread, SIGTERM and SIGINT drain the server: running steps end, and `join` returns. (In
+        TensorFlow it never does.)
+        """
+        from tensorfleet_service.lifecycle import wait_and_drain
+
+        wait_and_drain(self._task, DRAIN_SECONDS)
 
     def stop(self, grace: float | None = None) -> None:
         """Stops the server: no new calls, `grace` seconds for those that run, then the end."""

@@ -140,12 +140,14 @@ class TaskServer:
         """Waits until the server was stopped; False if it was not within `timeout` seconds."""
         return self._stopped.wait(timeout)
 
-    def stop(self, grace: float = DRAIN_SECONDS) -> None:
-        """Drains and stops: running steps may end within `grace` seconds, new ones are refused."""
+    def stop(self, grace: float | None = None) -> None:
+        """Drains and stops: running steps may end within `grace` seconds (20), new ones are refused."""
         if self._stopped.is_set():
             return
+        grace = DRAIN_SECONDS if grace is None else grace
         end = time.monotonic() + grace
-        if not self._master.drain(grace):
+        drained = self._master.drain(grace)
+        if not self._worker.drain(end) or not drained:
             log.warning("%s: steps still ran after %g s and were cancelled", self.task, grace)
         if self._listener is not None:
             self._listener.close()

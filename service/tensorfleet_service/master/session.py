@@ -94,7 +94,8 @@ class MasterSession:
         # Step numbers differ between sessions by where they start (a task knows a step by its number, whoever
         # its master is), and from requests on a connection by their highest bit.
         self._step_ids = itertools.count(_random.getrandbits(61) | 1 << 62)
-        self._closed: errors.OpError | None = None
+        self._closed = False
+        self._refusal: errors.OpError | None = None
 
     def extend(self, graph_def: GraphDef, current_version: int | None = None) -> int:
         """Adds nodes to the session's graph; its new version.
@@ -206,7 +207,7 @@ class MasterSession:
         """
         plan = prepared.direct
         assert plan is not None
-        if self._closed is not None:
+        if self._refusal is not None:
             self.check_open()
         self.steps += 1
         if prepared.reorder_args:
@@ -229,17 +230,22 @@ class MasterSession:
         return response
 
     def drain(self, end: float) -> bool:
-        """Waits until no step runs, at most until the monotonic time `end`; whether none does."""
+        """Refuses new steps, and waits until none runs, at most until the monotonic time `end`; whether so."""
         self._draining = True
+        if self._refusal is None:
+            self._refusal = errors.UnavailableError(
+                None, None, "The server is shutting down and starts no new steps"
+            )
         with self._idle:
             return self._idle.wait_for(lambda: not self._running, end - time.monotonic())
 
     def close(self, error: errors.OpError | None = None) -> None:
         """Ends the session's steps and gives back what it has on the tasks. Variables stay."""
         with self._lock:
-            if self._closed is not None:
+            if self._closed:
                 return
-            self._closed = error or errors.AbortedError(None, None, f"Session {self.handle} is not found.")
+            self._closed = True
+            self._refusal = error or errors.AbortedError(None, None, f"Session {self.handle} is not found.")
             self._prepared.clear()
         for step in list(self._running.values()):
             step.fail(errors.CancelledError(None, None, "Session was closed."))
@@ -248,12 +254,12 @@ class MasterSession:
 
     @property
     def closed(self) -> bool:
-        return self._closed is not None
+        return self._closed
 
     def check_open(self) -> None:
-        """Raises what a later use of a closed session is answered with."""
-        if self._closed is not None:
-            raise errors.from_code(self._closed.error_code, self._closed.message)
+        """Raises what the use of a session is answered with that is closed, or whose server is draining."""
+        if self._refusal is not None:
+            raise errors.from_code(self._refusal.error_code, self._refusal.message)
 
     @property
     def callables(self) -> int:

@@ -65,6 +65,8 @@ class Worker:
         self.steps_total = 0
         self._push: Push = self._no_push
         self._lock = threading.Lock()
+        self._idle = threading.Condition()
+        self._draining = False
         self._graphs: dict[int, TaskGraph] = {}
         # A handle of the task's process before a restart must not name another graph now.
         self._handles = itertools.count(secrets.randbits(47) << 15)
@@ -160,6 +162,12 @@ class Worker:
     ) -> None:
         """Runs this task's part of a step; see `Step.start`."""
         self.steps_total += 1
+        if self._draining:
+            done(
+                errors.UnavailableError(None, None, f"{self.task} is shutting down and starts no new steps"),
+                [],
+            )
+            return
         plan = graph.simple
         if plan is not None and trace is None and (may_block or plan.seconds < INLINE_SECONDS):
             self._run_simple(plan, step_id, values, done)
@@ -215,6 +223,14 @@ class Worker:
         """How many graphs are registered."""
         return len(self._graphs)
 
+    def drain(self, end: float) -> bool:
+        """Refuses new steps, and waits until none runs, at most until the monotonic time `end`; whether so."""
+        self._draining = True
+        with self._idle:
+            return self._idle.wait_for(
+                lambda: not any(step.started for step in list(self._steps.values())), end - time.monotonic()
+            )
+
     def _step(self, step_id: int) -> Step | None:
         with self._lock:
             step = self._steps.get(step_id)
@@ -238,6 +254,9 @@ class Worker:
         with self._lock:
             self._steps.pop(step_id, None)
             self._remember(step_id)
+        if self._draining:
+            with self._idle:
+                self._idle.notify_all()
 
     def _remember(self, step_id: int) -> None:
         self._ended[step_id] = None

@@ -65,7 +65,8 @@ def on_signals(act: Callable[[int], None]) -> Iterator[None]:
     """Within it, SIGTERM and SIGINT call `act` with their number, on a thread of its own.
 
     Python runs handlers on the main thread, between two of its statements; a signal that comes just before
-    that thread begins to wait is handled after the wait. Here the C handler writes to a pipe that a thread reads.
+    that thread begins to wait is handled after the wait. Here the C handler writes to a pipe, which a thread
+    reads.
     """
     defaults = (signal.SIG_DFL, signal.default_int_handler)
     taken = {

@@ -1,0 +1,135 @@
+"""TensorFlow's WorkerService: what the tasks ask of each other by gRPC, where one of them has no stream endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import grpc
+
+from tensorfleet import errors, tensor_util
+from tensorfleet.proto import worker_pb2
+from tensorfleet_service.observe.trace import StepTrace
+from tensorfleet_service.rpc.grpc_server import Methods, Reply, Waiting
+from tensorfleet_service.worker.peer_grpc import SERVICE, value_of
+from tensorfleet_service.worker.rendezvous import edge_of
+
+if TYPE_CHECKING:
+    from tensorfleet_service.rpc.tasks import Tasks
+    from tensorfleet_service.worker.worker import Worker
+
+
+class WorkerService:
+    """The calls, on one worker. Fed values and fetches go in the order of the graph's layout."""
+
+    def __init__(self, worker: Worker, tasks: Tasks) -> None:
+        self._worker = worker
+        self._tasks = tasks
+
+    def methods(self) -> Methods:
+        """The calls that are answered at once, by their gRPC names."""
+        tasks = self._tasks
+        calls: dict[str, tuple[Any, Any]] = {
+            "GetStatus": (worker_pb2.GetStatusRequest, lambda request, _: tasks.status()),
+            "CreateWorkerSession": (
+                worker_pb2.CreateWorkerSessionRequest,
+                lambda request, _: tasks.create_session(request),
+            ),
+            "DeleteWorkerSession": (
+                worker_pb2.DeleteWorkerSessionRequest,
+                lambda request, _: tasks.delete_session(request),
+            ),
+            "RegisterGraph": (worker_pb2.RegisterGraphRequest, lambda request, _: tasks.register(request)),
+            "DeregisterGraph": (
+                worker_pb2.DeregisterGraphRequest,
+                lambda request, _: tasks.deregister(request),
+            ),
+            "CleanupGraph": (worker_pb2.CleanupGraphRequest, self._cleanup_graph),
+            "CleanupAll": (worker_pb2.CleanupAllRequest, lambda request, _: tasks.cleanup_all(request)),
+        }
+        return {SERVICE + name: call for name, call in calls.items()}
+
+    def waiting(self) -> Waiting:
+        """The calls that may last, by their gRPC names."""
+        return {
+            SERVICE + "RunGraph": (worker_pb2.RunGraphRequest, self._run_graph),
+            SERVICE + "RecvTensor": (worker_pb2.RecvTensorRequest, self._recv_tensor),
+        }
+
+    def _cleanup_graph(
+        self, request: worker_pb2.CleanupGraphRequest, context: grpc.ServicerContext
+    ) -> worker_pb2.CleanupGraphResponse:
+        self._tasks.abort(
+            request.step_id, errors.AbortedError(None, None, f"Step {request.step_id} was ended by its master")
+        )
+        return worker_pb2.CleanupGraphResponse()
+
+    def _run_graph(
+        self, request: worker_pb2.RunGraphRequest, context: grpc.ServicerContext, reply: Reply
+    ) -> None:
+        step_id = request.step_id
+        graph = self._worker.graph(graph_number(request.graph_handle))
+        values = [value_of(named.tensor) for named in request.send]
+        if len(values) != len(graph.layout.args):
+            raise errors.InvalidArgumentError(
+                None, None, f"Expected {len(graph.layout.args)} fed values, but got {len(values)}"
+            )
+        trace = StepTrace() if request.exec_opts.record_timeline else None
+        ended = False
+
+        def done(error: errors.OpError | None, results: Sequence[Any]) -> None:
+            nonlocal ended
+            ended = True
+            response = worker_pb2.RunGraphResponse()
+            if trace is not None:
+                response.step_stats.CopyFrom(trace.step_stats())
+            try:
+                if error is not None:
+                    raise error
+                for i, value in enumerate(results):
+                    response.recv.add(name=f"fetch_{i}", tensor=_proto(value))
+            except errors.OpError as e:
+                response.ClearField("recv")
+                response.status_code = e.error_code  # type: ignore[assignment]
+                response.status_error_message = e.message
+            reply(None, response)
+
+        def gone() -> None:
+            if not ended:
+                error = errors.CancelledError(None, None, f"The master of step {step_id} is gone")
+                self._tasks.abort(step_id, error)
+
+        if context.add_callback(gone):
+            self._worker.run(graph, step_id, values, done, trace)
+
+    def _recv_tensor(
+        self, request: worker_pb2.RecvTensorRequest, context: grpc.ServicerContext, reply: Reply
+    ) -> None:
+        edge = edge_of(request.rendezvous_key, self._worker.incarnation)
+
+        def taken(error: errors.OpError | None, value: Any) -> None:
+            if error is not None:
+                reply(error, None)
+                return
+            try:
+                response = worker_pb2.RecvTensorResponse(tensor=_proto(value))
+            except errors.OpError as e:
+                reply(e, None)
+            else:
+                reply(None, response)
+
+        withdraw = self._worker.rendezvous.take(request.step_id, edge, taken)
+        if not context.add_callback(withdraw):
+            withdraw()
+
+
+def graph_number(handle: str) -> int:
+    """The number of a graph handle; -1, which is no graph's, for a handle that some other program has made."""
+    return int(handle) if handle.isascii() and handle.isdigit() else -1
+
+
+def _proto(value: Any) -> Any:
+    try:
+        return tensor_util.to_proto(value)
+    except (TypeError, ValueError) as e:
+        raise errors.InvalidArgumentError(None, None, f"A tensor cannot be sent by gRPC: {e}") from None

@@ -1,0 +1,146 @@
+"""Rendezvous: tensors that wait on their producer until the task that needs them asks, as it does by gRPC.
+
+On the stream transport a producer pushes, and nothing waits here. A tensor leaves with the one who asks for it;
+those of a step that fails are dropped when its master says so, and those that nobody ever asks for, because the
+master is gone, when they are old.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet import errors
+
+if TYPE_CHECKING:
+    from tensorfleet_service.graph import Node
+
+Taken = Callable[["errors.OpError | None", Any], None]
+
+KEEP_SECONDS = 600.0
+REMEMBERED_STEPS = 10_000  # steps that have failed: what still comes for them is dropped
+
+
+class _Step:
+    __slots__ = ("started", "takers", "values")
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+        self.values: dict[int, Any] = {}
+        self.takers: dict[int, Taken] = {}
+
+
+class Rendezvous:
+    """The tensors of all steps of a task, each under its step and edge."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._steps: dict[int, _Step] = {}
+        self._failed: OrderedDict[int, errors.OpError] = OrderedDict()
+
+    def __len__(self) -> int:
+        """How many tensors wait."""
+        with self._lock:
+            return sum(len(step.values) for step in self._steps.values())
+
+    def put(self, step_id: int, edge: int, value: Any) -> None:
+        """Hands a tensor to the one who asks, now or later."""
+        with self._lock:
+            if step_id in self._failed:
+                return
+            self._drop_old()
+            step = self._steps.get(step_id) or self._steps.setdefault(step_id, _Step())
+            taken = step.takers.pop(edge, None)
+            if taken is None:
+                step.values[edge] = value
+            else:
+                self._drop_empty(step_id, step)
+        if taken is not None:
+            taken(None, value)
+
+    def take(self, step_id: int, edge: int, taken: Taken) -> Callable[[], None]:
+        """Asks for a tensor: calls `taken` once, on any thread, with the tensor or why there is none.
+
+        Returns a function that withdraws the question.
+        """
+        with self._lock:
+            error = self._failed.get(step_id)
+            found = False
+            value = None
+            if error is None:
+                step = self._steps.get(step_id) or self._steps.setdefault(step_id, _Step())
+                found = edge in step.values
+                if found:
+                    value = step.values.pop(edge)
+                    self._drop_empty(step_id, step)
+                else:
+                    step.takers[edge] = taken
+        if error is not None or found:
+            taken(error, value)
+        return lambda: self._withdraw(step_id, edge, taken)
+
+    def fail(self, step_id: int, error: errors.OpError) -> None:
+        """Drops the tensors of a step, now and later, and tells those who have asked for them."""
+        with self._lock:
+            step = self._steps.pop(step_id, None)
+            self._failed[step_id] = error
+            if len(self._failed) > REMEMBERED_STEPS:
+                self._failed.popitem(last=False)
+        if step is not None:
+            for taken in step.takers.values():
+                taken(error, None)
+
+    def _withdraw(self, step_id: int, edge: int, taken: Taken) -> None:
+        with self._lock:
+            step = self._steps.get(step_id)
+            if step is not None and step.takers.get(edge) is taken:
+                del step.takers[edge]
+                self._drop_empty(step_id, step)
+
+    def _drop_empty(self, step_id: int, step: _Step) -> None:
+        if not step.values and not step.takers:
+            del self._steps[step_id]
+
+    def _drop_old(self) -> None:
+        limit = time.monotonic() - KEEP_SECONDS
+        while self._steps:
+            step_id, step = next(iter(self._steps.items()))
+            if step.started > limit or step.takers:
+                return
+            del self._steps[step_id]
+
+
+def key_of(node: Node) -> str:
+    """The key of the tensor that a _Send or _Recv node stands for, in TensorFlow's form."""
+    attrs = node.attrs
+    incarnation = attrs["send_device_incarnation"] & 0xFFFFFFFFFFFFFFFF
+    texts = (attrs[name].decode() for name in ("send_device", "recv_device", "tensor_name"))
+    source, target, tensor = texts
+    return f"{source};{incarnation:016x};{target};{tensor};0:0"
+
+
+def edge_of(key: str, incarnation: int) -> int:
+    """The edge that a key stands for, on the task of this incarnation.
+
+    Raises:
+        InvalidArgumentError: it is no key.
+        AbortedError: it was meant for the task's process before a restart.
+    """
+    parts = key.split(";")
+    try:
+        _, meant, _, tensor, _ = parts
+        number = int(tensor.split("_", 2)[1])
+        expected = int(meant, 16)
+    except (ValueError, IndexError):
+        raise errors.InvalidArgumentError(None, None, f"Invalid rendezvous key: {key}") from None
+    if expected != incarnation:
+        raise errors.AbortedError(
+            None,
+            None,
+            f"RecvTensor expects a different device incarnation: {expected} vs. {incarnation}. "
+            "Your worker job was probably restarted. Check your worker job for the reason why it was restarted.",
+        )
+    return number

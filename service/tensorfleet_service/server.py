@@ -30,6 +30,7 @@ from tensorfleet_service.rpc.grpc_server import GrpcServer
 from tensorfleet_service.rpc.listener import Listener
 from tensorfleet_service.rpc.master_service import MasterService
 from tensorfleet_service.rpc.tasks import Tasks
+from tensorfleet_service.rpc.worker_service import WorkerService
 from tensorfleet_service.worker.deadlines import Deadlines
 from tensorfleet_service.worker.peers import Peers
 from tensorfleet_service.worker.worker import Worker
@@ -95,7 +96,7 @@ class TaskServer:
             for job in cluster.jobs
             for index in cluster.task_indices(job)
         }
-        self._peers = Peers(self.task, self._incarnation, addresses, discover)
+        self._peers = Peers(self.task, self._incarnation, addresses, discover, protocol != "grpc")
         self._tasks = Tasks(self._worker, self._peers)
         self._deadlines = Deadlines()
         self._master = Master(self._join, self._reset)
@@ -115,8 +116,10 @@ class TaskServer:
             **MasterService(self._master).methods(),
             **FleetService(endpoint, cluster.as_cluster_def(), self._master, self._worker).methods(),
         }
+        worker_service = WorkerService(self._worker, self._tasks)
+        methods.update(worker_service.methods())
         try:
-            self._grpc = GrpcServer(f"{bind}:{port}", methods)
+            self._grpc = GrpcServer(f"{bind}:{port}", methods, worker_service.waiting())
         except errors.OpError:
             if self._listener is not None:
                 self._listener.close()
@@ -174,11 +177,16 @@ class TaskServer:
         others = [task for task in self._peers.addresses if task != self.task and _wanted(task, config)]
 
         def connect(task: str) -> Member | errors.OpError:
-            try:
-                peer = self._peers.get(task, timeout)
-                return RemoteMember(self._peers, peer, self._worker.pool, session, isolate, timeout)
-            except errors.OpError as e:
-                return e
+            end = time.monotonic() + timeout
+            while True:
+                peer = None
+                try:
+                    peer = self._peers.get(task, max(end - time.monotonic(), 0))
+                    return RemoteMember(self._peers, peer, self._worker.pool, session, isolate, timeout)
+                except errors.OpError as e:
+                    if peer is None or peer.lost is None or time.monotonic() > end:
+                        return e
+                    # The connection was one to the task before a restart.
 
         if others:
             with ThreadPoolExecutor(min(len(others), 32), thread_name_prefix="connect") as executor:

@@ -1,4 +1,4 @@
-"""RemoteMember: a task elsewhere, reached through the stream connection to it."""
+"""RemoteMember: a task elsewhere, reached as a peer."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from tensorfleet_service.worker.layout import layout
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
     from tensorfleet_service.observe.trace import StepTrace
-    from tensorfleet_service.worker.peer import Peer
-    from tensorfleet_service.worker.peers import Peers
+    from tensorfleet_service.worker.peers import AnyPeer, Peers
     from tensorfleet_service.worker.pool import Pool
 
 REGISTER_SECONDS = 600.0  # compiling a graph of millions of nodes takes minutes
@@ -31,20 +30,26 @@ class RemoteMember(Member):
     """
 
     def __init__(
-        self, peers: Peers, peer: Peer, pool: Pool, session: str, isolate: bool, timeout: float
+        self, peers: Peers, peer: AnyPeer, pool: Pool, session: str, isolate: bool, timeout: float
     ) -> None:
         self.task = peer.task
         self._peers = peers
         self._peer = peer
         self._pool = pool
         self._session = session
-        status = peer.call(
+        peer.call(
             Method.CREATE_WORKER_SESSION,
             worker_pb2.CreateWorkerSessionRequest(
-                session_handle=session, isolate_session_state=isolate, master_task=peers.task
+                session_handle=session,
+                isolate_session_state=isolate,
+                master_task=peers.task,
+                master_incarnation=peers.incarnation,
             ),
-            worker_pb2.GetStatusResponse,
+            worker_pb2.CreateWorkerSessionResponse,
             timeout,
+        )
+        status = peer.call(
+            Method.GET_STATUS, worker_pb2.GetStatusRequest(), worker_pb2.GetStatusResponse, timeout
         )
         self.devices = list(status.device_attributes)
 

@@ -15,11 +15,10 @@ GET_ENDPOINT = "/tensorfleet.FleetService/GetEndpoint"
 
 
 def discover(address: str, timeout: float) -> fleet_pb2.Endpoint:
-    """The endpoint of the task at `address`.
+    """The endpoint of the task at `address`; without stream addresses if it has gRPC only.
 
     Raises:
-        UnavailableError: nobody answers there within `timeout` seconds, or somebody without a stream
-            endpoint.
+        UnavailableError: nobody answers there within `timeout` seconds.
     """
     with grpc.insecure_channel(address, options=(("grpc.use_local_subchannel_pool", 1),)) as channel:
         ask = channel.unary_unary(
@@ -31,6 +30,4 @@ def discover(address: str, timeout: float) -> fleet_pb2.Endpoint:
             endpoint: fleet_pb2.Endpoint = ask(fleet_pb2.GetEndpointRequest(), timeout=timeout)
         except grpc.RpcError as e:
             raise errors.UnavailableError(None, None, f"{e.code().name}: {e.details()}") from None
-    if not endpoint.stream_address:
-        raise errors.UnavailableError(None, None, f"{address} offers no stream endpoint")
     return endpoint

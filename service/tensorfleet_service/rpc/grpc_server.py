@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 
 import grpc
 import numpy as np
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, EncodeError, Message
 
 from tensorfleet import errors
+from tensorfleet_service.worker.peer_grpc import OWN_ERROR
 
 log = logging.getLogger(__name__)
 
+_OWN_ERROR = ((OWN_ERROR, "1"),)
 MAX_DETAILS = 2000  # bytes: TensorFlow's client loses longer ones to the limit on metadata
 THREADS = 1024  # at most; a step occupies one while it runs
 
 # A method takes its request and gives its response; failures are OpErrors.
 Methods = Mapping[str, tuple[type[Message], Callable[[Any, grpc.ServicerContext], Message]]]
+
+# A method that may last: it returns at once, and `Reply` is called later, once, on any thread.
+Reply = Callable[["errors.OpError | None", "Message | None"], None]
+Waiting = Mapping[str, tuple[type[Message], Callable[[Any, grpc.ServicerContext, Reply], None]]]
 
 _CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -29,23 +35,27 @@ class GrpcServer:
 
     Args:
         address: host and port to bind; port 0 for any free one.
+        methods: those that are answered by the thread that they run on.
+        waiting: those that are answered when something has happened; no thread waits for it.
 
     Raises:
         UnknownError: the address cannot be bound.
     """
 
-    def __init__(self, address: str, methods: Methods) -> None:
+    def __init__(self, address: str, methods: Methods, waiting: Waiting) -> None:
         executor = ThreadPoolExecutor(
             THREADS, thread_name_prefix="grpc", initializer=lambda: np.seterr(all="ignore") and None
         )
         self._executor = executor
         self._server = grpc.server(
             executor,
-            handlers=(_Handler(methods),),
+            handlers=(_Handler(methods, waiting, executor),),
             options=(
                 ("grpc.max_receive_message_length", -1),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", 0),
+                # Tasks whose step waits here ask every ten seconds whether this one is still there.
+                ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
             ),
         )
         try:
@@ -63,8 +73,10 @@ class GrpcServer:
 
 
 class _Handler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types
-    def __init__(self, methods: Methods) -> None:
+    def __init__(self, methods: Methods, waiting: Waiting, executor: Executor) -> None:
         self._methods = {name: _method_handler(name, *method) for name, method in methods.items()}
+        for name, method in waiting.items():
+            self._methods[name] = _waiting_handler(name, executor, *method)
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
         return self._methods.get(handler_call_details.method)
@@ -77,6 +89,7 @@ def _method_handler(
         try:
             return function(parse(request, data), context).SerializeToString()
         except errors.OpError as e:
+            context.set_trailing_metadata(_OWN_ERROR)
             context.abort(_CODES.get(e.error_code, grpc.StatusCode.UNKNOWN), shorten(e.message))
         except Exception as e:
             log.exception("%s failed", name)
@@ -86,14 +99,56 @@ def _method_handler(
     return grpc.unary_unary_rpc_method_handler(answer, None, None)
 
 
+def _waiting_handler(
+    name: str,
+    executor: Executor,
+    request: type[Message],
+    function: Callable[[Any, grpc.ServicerContext, Reply], None],
+) -> grpc.RpcMethodHandler:
+    """A handler that occupies no thread between request and answer.
+
+    On the wire, a stream of one response is the response of a unary call; and for streams gRPC has a form in
+    which the handler returns and the response follows.
+    """
+
+    def answer(data: bytes, context: grpc.ServicerContext, send: Callable[[bytes | None], None]) -> None:
+        def finish(error: errors.OpError | None, response: Message | None) -> None:
+            if error is None:
+                assert response is not None
+                try:
+                    send(response.SerializeToString())
+                except (ValueError, EncodeError) as e:
+                    error = errors.InvalidArgumentError(None, None, f"The answer cannot be sent by gRPC: {e}")
+            if error is not None:
+                context.set_trailing_metadata(_OWN_ERROR)
+                context.set_code(_CODES.get(error.error_code, grpc.StatusCode.UNKNOWN))
+                context.set_details(shorten(error.message))
+            send(None)
+
+        def reply(error: errors.OpError | None, response: Message | None) -> None:
+            try:
+                executor.submit(finish, error, response)
+            except RuntimeError:
+                log.debug("%s not answered: the server has stopped", name)
+
+        try:
+            function(parse(request, data), context, reply)
+        except errors.OpError as e:
+            reply(e, None)
+        except Exception as e:
+            log.exception("%s failed", name)
+            reply(errors.InternalError(None, None, f"{type(e).__name__}: {e}"), None)
+
+    answer.experimental_non_blocking = True  # type: ignore[attr-defined]
+    return grpc.unary_stream_rpc_method_handler(answer, None, None)
+
+
 def parse(message: type[Message], data: bytes) -> Message:
     """A request from its bytes.
 
     Raises:
         InternalError: they are no such message, in the words of gRPC.
     """
-    from google.protobuf.message import DecodeError
-
     try:
         return message.FromString(data)
     except DecodeError:

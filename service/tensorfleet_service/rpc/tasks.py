@@ -1,4 +1,4 @@
-"""What a task does for the other tasks of its cluster: the WorkerService behind the stream connections."""
+"""What a task does for the other tasks of its cluster, whichever way they reach it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from tensorfleet.stream import Method
 from tensorfleet_service.graph import from_graph_def
 from tensorfleet_service.observe.trace import StepTrace
 from tensorfleet_service.worker.layout import task_of
+from tensorfleet_service.worker.peer import Peer
 
 if TYPE_CHECKING:
-    from tensorfleet_service.worker.peer import Peer
-    from tensorfleet_service.worker.peers import Peers
+    from tensorfleet_service.worker.peers import AnyPeer, Peers
     from tensorfleet_service.worker.worker import Worker
 
 log = logging.getLogger(__name__)
 
 PEER_SECONDS = 30.0
+
+Owner = Peer | tuple[str, int]
+"""Whose a session is: the master's connection or, by gRPC, the master's task and incarnation."""
 
 
 class Tasks:
@@ -35,9 +38,9 @@ class Tasks:
         self._peers = peers
         self._lock = threading.Lock()
         self._steps: dict[Peer, set[int]] = {}
-        self._sessions: dict[Peer, set[str]] = {}
+        self._sessions: dict[Owner, set[str]] = {}
         peers.serve(self)
-        worker.connect(peers.push)
+        worker.connect(peers.push, peers)
 
     def submit(self, function: Callable[..., None], *arguments: Any) -> None:
         self._worker.pool.submit(function, *arguments)
@@ -47,35 +50,77 @@ class Tasks:
         match method:
             case Method.CREATE_WORKER_SESSION:
                 create = worker_pb2.CreateWorkerSessionRequest.FromString(request)
-                self._worker.create_session(create.session_handle, create.isolate_session_state)
-                with self._lock:
-                    self._sessions.setdefault(peer, set()).add(create.session_handle)
-                return self._status()
+                return self.create_session(create, peer).SerializeToString()
             case Method.GET_STATUS:
-                return self._status()
+                return self.status().SerializeToString()
             case Method.REGISTER_GRAPH:
-                return self._register(worker_pb2.RegisterGraphRequest.FromString(request))
+                register = worker_pb2.RegisterGraphRequest.FromString(request)
+                return self.register(register).SerializeToString()
             case Method.DEREGISTER_GRAPH:
                 deregister = worker_pb2.DeregisterGraphRequest.FromString(request)
-                self._worker.deregister_graph(int(deregister.graph_handle))
-                return b""
+                return self.deregister(deregister).SerializeToString()
             case Method.DELETE_WORKER_SESSION:
                 delete = worker_pb2.DeleteWorkerSessionRequest.FromString(request)
-                self._worker.delete_session(delete.session_handle)
-                with self._lock:
-                    self._sessions.get(peer, set()).discard(delete.session_handle)
-                return b""
+                return self.delete_session(delete).SerializeToString()
             case Method.CLEANUP_ALL:
                 cleanup = worker_pb2.CleanupAllRequest.FromString(request)
-                self._worker.resources.reset(list(cleanup.container))
-                return b""
+                return self.cleanup_all(cleanup).SerializeToString()
         raise errors.UnimplementedError(None, None, f"Call {method} is not known")
 
-    def _status(self) -> bytes:
+    def status(self) -> worker_pb2.GetStatusResponse:
+        """The devices of this task."""
         devices = [device.attributes() for device in self._worker.devices.values()]
-        return worker_pb2.GetStatusResponse(device_attributes=devices).SerializeToString()
+        return worker_pb2.GetStatusResponse(device_attributes=devices)
 
-    def _register(self, request: worker_pb2.RegisterGraphRequest) -> bytes:
+    def create_session(
+        self, request: worker_pb2.CreateWorkerSessionRequest, peer: Peer | None = None
+    ) -> worker_pb2.CreateWorkerSessionResponse:
+        """Prepares for a session of a master elsewhere; it ends with `peer`, the stream connection to that.
+
+        By gRPC there is no such connection: what a master had before a restart ends when it comes back.
+        """
+        handle = request.session_handle
+        self._worker.create_session(handle, request.isolate_session_state)
+        owner: Owner = peer or (request.master_task, request.master_incarnation)
+        stale: list[Owner] = []
+        with self._lock:
+            self._sessions.setdefault(owner, set()).add(handle)
+            if peer is None:
+                stale = [
+                    other
+                    for other in self._sessions
+                    if isinstance(other, tuple) and other[0] == request.master_task and other != owner
+                ]
+            forgotten = [session for other in stale for session in self._sessions.pop(other)]
+        for session in forgotten:
+            self._worker.delete_session(session)
+        return worker_pb2.CreateWorkerSessionResponse()
+
+    def delete_session(
+        self, request: worker_pb2.DeleteWorkerSessionRequest
+    ) -> worker_pb2.DeleteWorkerSessionResponse:
+        """Drops what a session has here."""
+        self._worker.delete_session(request.session_handle)
+        with self._lock:
+            for owner, handles in list(self._sessions.items()):
+                handles.discard(request.session_handle)
+                if not handles:
+                    del self._sessions[owner]
+        return worker_pb2.DeleteWorkerSessionResponse()
+
+    def deregister(self, request: worker_pb2.DeregisterGraphRequest) -> worker_pb2.DeregisterGraphResponse:
+        """Drops a graph."""
+        if request.graph_handle.isdigit():
+            self._worker.deregister_graph(int(request.graph_handle))
+        return worker_pb2.DeregisterGraphResponse()
+
+    def cleanup_all(self, request: worker_pb2.CleanupAllRequest) -> worker_pb2.CleanupAllResponse:
+        """Clears containers, all of them if none is named."""
+        self._worker.resources.reset(list(request.container))
+        return worker_pb2.CleanupAllResponse()
+
+    def register(self, request: worker_pb2.RegisterGraphRequest) -> worker_pb2.RegisterGraphResponse:
+        """Compiles a graph."""
         with collector.paused():
             nodes = from_graph_def(request.graph_def)
             for node in nodes:
@@ -86,7 +131,7 @@ class Tasks:
                 self._peers.get(task, PEER_SECONDS)
         with collector.paused():
             handle, _ = self._worker.register_graph(request.session_handle, nodes)
-        return worker_pb2.RegisterGraphResponse(graph_handle=str(handle)).SerializeToString()
+        return worker_pb2.RegisterGraphResponse(graph_handle=str(handle))
 
     def run_graph(self, peer: Peer, step_id: int, handle: int, values: Sequence[Any], traced: bool) -> None:
         """Runs this task's part of a peer's step, and answers when it has ended."""
@@ -111,14 +156,20 @@ class Tasks:
     def deliver(self, step_id: int, edge: int, value: Any) -> None:
         self._worker.deliver(step_id, edge, value)
 
+    def keep(self, step_id: int, edge: int, value: Any) -> None:
+        self._worker.rendezvous.put(step_id, edge, value)
+
     def abort(self, step_id: int, error: errors.OpError) -> None:
         self._worker.abort(step_id, error)
 
-    def peer_lost(self, peer: Peer) -> None:
+    def peer_lost(self, peer: AnyPeer) -> None:
         """Ends what the peer was master of on this task."""
-        with self._lock:
-            steps = self._steps.pop(peer, set())
-            sessions = self._sessions.pop(peer, set())
+        steps: set[int] = set()
+        sessions: set[str] = set()
+        if isinstance(peer, Peer):
+            with self._lock:
+                steps = self._steps.pop(peer, steps)
+                sessions = self._sessions.pop(peer, sessions)
         assert peer.lost is not None
         for step_id in list(steps):
             self._worker.abort(step_id, peer.lost)

@@ -7,16 +7,20 @@ import logging
 import socket
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
 from tensorfleet.stream import MAGIC, Connection, Kind, encode, open_socket, unpack_error
 from tensorfleet_service.worker.peer import Peer, TaskService
+from tensorfleet_service.worker.peer_grpc import GrpcPeer
 
 if TYPE_CHECKING:
     from tensorfleet_service.rpc.discovery import Discovery
 
 log = logging.getLogger(__name__)
+
+AnyPeer = Peer | GrpcPeer
 
 HELLO_SECONDS = 10.0
 RETRY_SECONDS = 0.2
@@ -29,16 +33,26 @@ class Peers:
         task, incarnation: of this task.
         addresses: from a task's canonical name to its gRPC address.
         discover: asks an address where its stream endpoint is.
+        streams: whether this task has a stream endpoint. Two tasks are connected by stream if both have one:
+            each of them has to know which of them moves the tensors.
     """
 
-    def __init__(self, task: str, incarnation: int, addresses: dict[str, str], discover: Discovery) -> None:
+    def __init__(
+        self,
+        task: str,
+        incarnation: int,
+        addresses: dict[str, str],
+        discover: Discovery,
+        streams: bool = True,
+    ) -> None:
         self.task = task
         self.incarnation = incarnation
         self.addresses = addresses
         self._discover = discover
+        self._streams = streams
         self._service: TaskService | None = None
         self._lock = threading.Lock()
-        self._peers: dict[str, Peer] = {}
+        self._peers: dict[str, AnyPeer] = {}
         self._connecting: dict[str, threading.Lock] = {}
         self._stopped = threading.Event()
 
@@ -46,7 +60,7 @@ class Peers:
         """Sets who answers the peers."""
         self._service = service
 
-    def existing(self, task: str) -> Peer | None:
+    def existing(self, task: str) -> AnyPeer | None:
         """The peer if it is connected."""
         peer = self._peers.get(task)
         return peer if peer is not None and peer.lost is None else None
@@ -56,7 +70,26 @@ class Peers:
         peer = self.existing(task) or self.get(task, HELLO_SECONDS)
         peer.push(step_id, edge, value)
 
-    def get(self, task: str, timeout: float) -> Peer:
+    def pulls_from(self, task: str) -> bool:
+        """Whether tensors of this task have to be asked for, as they have by gRPC.
+
+        Raises:
+            UnavailableError: the task does not answer.
+        """
+        return isinstance(self.get(task, HELLO_SECONDS), GrpcPeer)
+
+    def pull(self, task: str, step_id: int, edge: int, key: str) -> Callable[[], None]:
+        """Asks for a tensor, without waiting; returns what withdraws the question.
+
+        Raises:
+            UnavailableError: the connection to the task is lost.
+        """
+        peer = self._peers.get(task)
+        if not isinstance(peer, GrpcPeer):
+            raise errors.UnavailableError(None, None, f"There is no connection by gRPC to {task}")
+        return peer.pull(step_id, edge, key)
+
+    def get(self, task: str, timeout: float) -> AnyPeer:
         """The peer, connected if need be.
 
         Raises:
@@ -78,7 +111,7 @@ class Peers:
             found = self.existing(task)
             return found if found is not None else self._connect(task, address, timeout)
 
-    def _connect(self, task: str, address: str, timeout: float) -> Peer:
+    def _connect(self, task: str, address: str, timeout: float) -> AnyPeer:
         end = time.monotonic() + timeout
         while True:
             left = end - time.monotonic()
@@ -91,7 +124,7 @@ class Peers:
                         None, None, f"{task} at {address} does not answer; last error: {e.message}"
                     ) from None
 
-    def _try(self, task: str, address: str, timeout: float) -> Peer:
+    def _try(self, task: str, address: str, timeout: float) -> AnyPeer:
         endpoint = self._discover(address, min(timeout, HELLO_SECONDS))
         if endpoint.task != task:
             raise errors.InvalidArgumentError(
@@ -99,6 +132,8 @@ class Peers:
                 None,
                 f"{address} is said to be {task}, but it is {endpoint.task}: check the ClusterSpec",
             )
+        if not (self._streams and endpoint.stream_address):
+            return self._add_grpc(task, endpoint.incarnation, address)
         sock = open_socket(endpoint.stream_address, min(timeout, HELLO_SECONDS))
         try:
             connection, hello = greet(sock, {"task": self.task, "incarnation": self.incarnation}, task)
@@ -129,6 +164,13 @@ class Peers:
         if known is not None and known.lost is None and known.incarnation != incarnation:
             known.close()  # the task has restarted, and this connection leads to nobody
         peer.start()
+        return peer
+
+    def _add_grpc(self, task: str, incarnation: int, address: str) -> GrpcPeer:
+        assert self._service is not None
+        peer = GrpcPeer(task, incarnation, address, self._service)
+        with self._lock:
+            self._peers[task] = peer
         return peer
 
     def close(self) -> None:

@@ -11,13 +11,14 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet import errors
 from tensorfleet_service.worker.layout import Layout, by_device, layout, task_of
 from tensorfleet_service.worker.plan import Plan, StatefulKernels
 from tensorfleet_service.worker.pool import Pool
+from tensorfleet_service.worker.rendezvous import Rendezvous, key_of
 from tensorfleet_service.worker.resources import Resources
 from tensorfleet_service.worker.step import INLINE_SECONDS, Done, Push, Sender, Step
 
@@ -30,15 +31,27 @@ REMEMBERED_STEPS = 10_000  # ended steps whose late tensors are dropped
 MAX_EARLY_STEPS = 10_000  # steps of which tensors have arrived, but no request yet
 
 
+Pull = tuple[str, int, str]
+"""A tensor to ask for: its task, its edge, and its key."""
+
+
+class Puller(Protocol):
+    """Asks tasks that do not push for their tensors."""
+
+    def pulls_from(self, task: str) -> bool: ...
+    def pull(self, task: str, step_id: int, edge: int, key: str) -> Callable[[], None]: ...
+
+
 class TaskGraph:
     """What one task runs of a step: a plan per device; fed values and fetches travel in the order of
     `layout`.
     """
 
-    __slots__ = ("_arg_positions", "layout", "plans", "session", "simple")
+    __slots__ = ("_arg_positions", "layout", "plans", "pulls", "session", "simple")
 
-    def __init__(self, plans: list[Plan], session: str, layout: Layout) -> None:
+    def __init__(self, plans: list[Plan], session: str, layout: Layout, pulls: list[Pull]) -> None:
         self.plans = plans
+        self.pulls = pulls
         self.session = session
         self.layout = layout
         place = {index: i for i, index in enumerate(layout.args)}
@@ -62,8 +75,10 @@ class Worker:
         self.devices = {device.name: device for device in devices}
         self.resources = Resources()
         self.pool = Pool("compute")
+        self.rendezvous = Rendezvous()
         self.steps_total = 0
         self._push: Push = self._no_push
+        self._puller: Puller | None = None
         self._lock = threading.Lock()
         self._idle = threading.Condition()
         self._draining = False
@@ -75,9 +90,10 @@ class Worker:
         self._isolated: dict[str, Resources] = {}
         self._stateful: dict[str, StatefulKernels] = {}
 
-    def connect(self, push: Push) -> None:
-        """Sets the function that sends a tensor: (task, step, edge, value)."""
+    def connect(self, push: Push, puller: Puller) -> None:
+        """Sets the function that sends a tensor: (task, step, edge, value), and what asks for one."""
         self._push = push
+        self._puller = puller
 
     def _no_push(self, task: str, step: int, edge: int, value: Any) -> None:
         raise errors.InternalError(None, None, f"{self.task} is not connected to {task}")
@@ -124,11 +140,21 @@ class Worker:
                     task = task_of(node.attrs["recv_device"].decode())
                     sends[int(node.attrs["_edge"])] = "" if task == self.task else task
             plans.append(Plan(name, own, resources, device.xp, sends, self._stateful.get(session)))
-        graph = TaskGraph(plans, session, layout(nodes))
+        graph = TaskGraph(plans, session, layout(nodes), self._pulls(nodes))
         handle = next(self._handles)
         with self._lock:
             self._graphs[handle] = graph
         return handle, graph
+
+    def _pulls(self, nodes: Sequence[Node]) -> list[Pull]:
+        """The tensors that this task has to ask for: those of tasks that do not push."""
+        pulls = []
+        for node in nodes:
+            if node.op == "_Recv" and self._puller is not None:
+                source = task_of(node.attrs["send_device"].decode())
+                if source != self.task and self._puller.pulls_from(source):
+                    pulls.append((source, int(node.attrs["_edge"]), key_of(node)))
+        return pulls
 
     def deregister_graph(self, handle: int) -> None:
         with self._lock:
@@ -177,11 +203,27 @@ class Worker:
             done(errors.AbortedError(None, None, f"Step {step_id} has ended already"), [])
             return
 
+        questions = self._ask(graph.pulls, step_id) if graph.pulls else ()
+
         def end(error: errors.OpError | None, results: Sequence[Any]) -> None:
             self._forget(step_id)
+            if error is not None:
+                for withdraw in questions:
+                    withdraw()
             done(error, results)
 
         step.start(graph.plans, graph.split_args(values), end, trace, may_block)
+
+    def _ask(self, pulls: Sequence[Pull], step_id: int) -> list[Callable[[], None]]:
+        """Asks for tensors of other tasks; returns what withdraws each question."""
+        assert self._puller is not None
+        questions: list[Callable[[], None]] = []
+        try:
+            for task, edge, key in pulls:
+                questions.append(self._puller.pull(task, step_id, edge, key))
+        except errors.OpError as e:
+            self.abort(step_id, e)
+        return questions
 
     def _run_simple(self, plan: Plan, step_id: int, values: Sequence[Any], done: Done) -> None:
         """Runs a plan to which nothing can be delivered: nobody needs to find its step."""
@@ -205,6 +247,7 @@ class Worker:
         with self._lock:
             step = self._steps.pop(step_id, None)
             self._remember(step_id)
+        self.rendezvous.fail(step_id, error)
         if step is not None:
             step.fail(error)
 

@@ -110,8 +110,7 @@ def _must_match(
 
 
 def _one_hot_shape(op: Operation) -> list[Dims]:
-    for tensor in op.inputs[1:]:
-        with_rank(tensor.dims, 0)
+    with_rank(op.inputs[1].dims, 0)  # TensorFlow looks at the ranks of the values at run time only
     indices, depth, axis = op.inputs[0].dims, static_value(op.inputs[1]), op.attrs["axis"]
     if axis < -1:
         raise ValueError("axis must be >= -1")

@@ -10,8 +10,8 @@ from tensorfleet.op_def import op
 from tensorfleet.operation import Operation
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.math_common import COMPLEX, FLOATS, apply_one
-from tensorfleet.ops.shape_rules import merge_dim, unchanged, with_rank_at_least
-from tensorfleet.shapes import Dims
+from tensorfleet.ops.shape_rules import merge_dim, unchanged, with_rank, with_rank_at_least
+from tensorfleet.shapes import Dims, merge
 from tensorfleet.static_value import static_value
 from tensorfleet.tensor import Tensor
 
@@ -57,6 +57,17 @@ def _matrix_diag_part_shape(operation: Operation) -> list[Dims]:
     return [(*dims[:-2], None if rows is None or columns is None else min(rows, columns))]
 
 
+def _matrix_set_diag_shape(operation: Operation) -> list[Dims]:
+    dims, diagonal = with_rank_at_least(operation.inputs[0].dims, 2), operation.inputs[1].dims
+    if dims is None:
+        return [diagonal and (*with_rank_at_least(diagonal, 1)[:-1], None, None)]
+    rows, columns = dims[-2:]
+    length = None if rows is None or columns is None else min(rows, columns)
+    with_rank(diagonal, len(dims) - 1)
+    merge((*dims[:-2], length), diagonal)
+    return [dims]
+
+
 def _band_of(tensor: Tensor) -> tuple[int, int] | None:
     """The lowest and the highest diagonal that `k` names, if they are known."""
     value = static_value(tensor)
@@ -68,6 +79,8 @@ def _band_of(tensor: Tensor) -> tuple[int, int] | None:
 
 def _matrix_diag_v3_shape(operation: Operation) -> list[Dims]:
     dims = with_rank_at_least(operation.inputs[0].dims, 1)
+    for tensor in operation.inputs[2:]:
+        with_rank(tensor.dims, 0)
     band = _band_of(operation.inputs[1])
     num_rows, num_cols = (static_value(t) for t in operation.inputs[2:4])
     if dims is None or band is None:
@@ -80,11 +93,15 @@ def _matrix_diag_v3_shape(operation: Operation) -> list[Dims]:
     rows, columns = int(num_rows), int(num_cols)
     if rows == -1 and columns == -1:
         rows = columns = max(least)
+    for text, size, needed in (("num_rows", rows, least[0]), ("num_cols", columns, least[1])):
+        if size != -1 and size < needed:
+            raise ValueError(f"{text} is too small")
     return [(*batch, least[0] if rows == -1 else rows, least[1] if columns == -1 else columns)]
 
 
 def _matrix_diag_part_v3_shape(operation: Operation) -> list[Dims]:
     dims = with_rank_at_least(operation.inputs[0].dims, 2)
+    with_rank(operation.inputs[2].dims, 0)
     band = _band_of(operation.inputs[1])
     if dims is None or band is None:
         return [None]
@@ -108,7 +125,7 @@ op("Diag(diagonal: T) -> (output: T)", _NUMBERS, shape=_diag_shape)
 op("DiagPart(input: T) -> (diagonal: T)", _NUMBERS, shape=_diag_part_shape)
 op("MatrixDiag(diagonal: T) -> (output: T)", "T: type", shape=_matrix_diag_shape)
 op("MatrixDiagPart(input: T) -> (diagonal: T)", "T: type", shape=_matrix_diag_part_shape)
-op("MatrixSetDiag(input: T, diagonal: T) -> (output: T)", "T: type", shape=unchanged)
+op("MatrixSetDiag(input: T, diagonal: T) -> (output: T)", "T: type", shape=_matrix_set_diag_shape)
 op(
     "MatrixDiagV3(diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T) -> (output: T)",
     "T: type",

@@ -127,7 +127,7 @@ def dynamic_stitch(node: KernelNode) -> Kernel:
         for i, (places, rows) in enumerate(zip(indices, data, strict=True)):
             if places.size and places.min() < 0:
                 raise invalid(f"indices[{i}] is out of range")
-            merged[places.reshape(-1)] = rows.reshape(-1, *rest) if places.size else rows.reshape(0, *rest)
+            merged[places.reshape(-1)] = rows.reshape(places.size, *rest)
         return merged
 
     return run

@@ -45,14 +45,20 @@ def _combine(kind: str, xp: ModuleType) -> Scatter:
         return _set
     if kind == "Div":
         return _divide
+    if kind == "Sub":
+        return lambda array, index, updates: _difference(array, xp).at(array, index, updates)
     ufunc = {
         "Add": xp.add,
-        "Sub": xp.subtract,
         "Mul": xp.multiply,
         "Min": xp.minimum,
         "Max": xp.maximum,
     }[kind]
     return lambda array, index, updates: ufunc.at(array, index, updates)
+
+
+def _difference(array: Any, xp: ModuleType) -> Any:
+    """The ufunc of a difference, which between booleans is whether they differ, as in C."""
+    return xp.not_equal if array.dtype == np.bool_ else xp.subtract
 
 
 def _set(array: Any, index: Any, updates: Any) -> None:

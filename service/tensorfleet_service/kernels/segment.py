@@ -122,7 +122,7 @@ def _unsorted_segment(node: KernelNode) -> Kernel:
             )
         result = xp.full((count, *data.shape[rank:]), neutral, data.dtype)
         ids = segment_ids.ravel()
-        if not ids.size:
+        if not data.size:  # as in TensorFlow, which does not look at the ids of nothing
             return result
         if int(ids.max()) >= count:
             position = int(xp.flatnonzero(ids >= count)[0])

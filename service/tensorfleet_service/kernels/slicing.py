@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorfleet.slice_spec import Index, SliceSpec
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
@@ -50,8 +52,8 @@ def tensor_strided_slice_update(node: KernelNode) -> Kernel:
     xp, spec = node.xp, spec_of(node)
 
     def run(x: Any, begin: Any, end: Any, strides: Any, value: Any) -> Any:
-        result = x.copy()
-        index = slice_index(spec, x.shape, begin, end, strides)
+        result = xp.array(x)  # also of a scalar, which has no places to write to
+        index = _view(slice_index(spec, x.shape, begin, end, strides))
         part = result[index]
         try:
             result[index] = xp.broadcast_to(value, part.shape)
@@ -60,7 +62,7 @@ def tensor_strided_slice_update(node: KernelNode) -> Kernel:
                 f"Cannot broadcast input shape {shape_text(value.shape)} into final shape "
                 f"{shape_text(part.shape)}"
             ) from None
-        return result
+        return result[()]
 
     return run
 
@@ -71,16 +73,21 @@ def strided_slice_grad(node: KernelNode) -> Kernel:
 
     def run(shape: Any, begin: Any, end: Any, strides: Any, dy: Any) -> Any:
         dims = shape.tolist()
-        result = xp.zeros(dims, dtype)
-        index = slice_index(spec, dims, begin, end, strides)
+        result = np.full(dims, b"", object) if dtype == object else xp.zeros(dims, dtype)
+        index = _view(slice_index(spec, dims, begin, end, strides))
         if result[index].shape != dy.shape:
             raise invalid(
                 f"shape of dy was {shape_text(dy.shape)} instead of {shape_text(result[index].shape)}"
             )
         result[index] = dy
-        return result
+        return result[()]
 
     return run
+
+
+def _view(index: Index) -> Index:
+    """The index with an ellipsis: with it NumPy gives a view even of a single place, and not the value."""
+    return index if Ellipsis in index else (*index, ...)
 
 
 def spec_of(node: KernelNode) -> SliceSpec:

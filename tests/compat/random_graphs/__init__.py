@@ -1,0 +1,1 @@
+"""Random graphs over all registered op types, run by both libraries."""

@@ -1,0 +1,92 @@
+"""Random graphs over all registered op types give in TensorFleet what they give in TensorFlow."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tensorfleet import op_def
+from tests.compat.cluster import Cluster
+from tests.compat.random_graphs import array_nodes, math_nodes, other_nodes, programs
+from tests.compat.random_graphs.draws import kernel_types
+from tests.compat.random_graphs.table import ALONE, GENERATORS, SHAPES_ONLY
+
+pytestmark = [pytest.mark.slow, pytest.mark.cluster]
+
+__all__ = ["array_nodes", "math_nodes", "other_nodes"]  # imported for what they register
+
+EXAMPLES = float(os.environ.get("TENSORFLEET_EXAMPLES", "1"))
+"""How many times the usual number of examples to try."""
+
+WITHOUT_GENERATOR = {
+    "Const": "the source of every other graph",
+    "Placeholder": "the source of every other graph",
+    "PlaceholderV2": "as Placeholder, and TensorFlow refuses to run it unfed",
+    "Variable": "the old form of VariableV2, which every reference test uses",
+    "VariableV2": "made for every reference input",
+    "VarHandleOp": "made for every resource input",
+    "NoOp": "has no inputs and no outputs",
+    "ControlTrigger": "has no inputs and no outputs",
+    "TopK": "TensorFlow's importer takes it no more; its kernel is that of TopKV2",
+    "Timestamp": "gives another value each time",
+    "PrintV2": "has no outputs: test_tensorflow_client.py looks at what is printed",
+    "PyFunc": "names a Python function of its own process",
+    "PyFuncStateless": "names a Python function of its own process",
+    "_Arg": "made by the runtime only",
+    "_Retval": "made by the runtime only",
+    "_Send": "made by the runtime only",
+    "_Recv": "made by the runtime only",
+    "_HostSend": "made by the runtime only",
+    "_HostRecv": "made by the runtime only",
+}
+
+CHAINED = sorted(programs.covered() - ALONE - SHAPES_ONLY)
+
+_SETTINGS = settings(
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.generate),
+    print_blob=False,
+)
+
+
+def test_every_op_type_has_a_generator_or_a_reason() -> None:
+    registered = set(op_def.registered())
+    assert registered - set(GENERATORS) - set(WITHOUT_GENERATOR) == set()
+    assert set(GENERATORS) & set(WITHOUT_GENERATOR) == set()
+    assert set(WITHOUT_GENERATOR) - registered == set(), "reasons for op types that are not there"
+
+
+@pytest.mark.parametrize("op", sorted(programs.covered()))
+def test_one_node(op: str) -> None:
+    """A node of every op type, for all dtypes of TensorFlow's kernels, with right and with wrong inputs."""
+
+    @settings(_SETTINGS, max_examples=int(EXAMPLES * min(30, 8 + len(kernel_types(op)))))
+    @given(st.data(), st.integers(0, 4))
+    def check(data: Any, faulty: int) -> None:
+        program = programs.draw_program(data.draw, [op], faulty == 0)
+        programs.compare(program, programs.run_ours(program), programs.run_tensorflow(program))
+
+    check()
+
+
+@settings(_SETTINGS, max_examples=int(EXAMPLES * 150))
+@given(data=st.data(), ops=st.lists(st.sampled_from(CHAINED), min_size=3, max_size=10), faulty=st.integers(0, 9))
+def test_graphs(local: Cluster, data: Any, ops: list[str], faulty: int) -> None:
+    """Graphs of several nodes: in process, and over two tasks with each node on a random one."""
+    program = programs.draw_program(data.draw, ops, faulty == 0)
+    theirs = programs.run_tensorflow(program)
+    programs.compare(program, programs.run_ours(program), theirs)
+    if not program.refused:
+        for node in program.graph.get_operations():
+            node._set_device(f"/job:local/task:{data.draw(st.integers(0, 1))}")
+        programs.compare(program, programs.run_ours(program, local.target("local", data.draw(st.integers(0, 1)))), theirs)

@@ -55,6 +55,7 @@ class Plan:
         "_code",
         "_lines",
         "_traced",
+        "_writer",
         "args",
         "device",
         "function",
@@ -87,10 +88,14 @@ class Plan:
         self.rets = writer.rets
         self.waits = writer.waits
         self.function, self._code, self._lines = writer.compile(traced=False)
-        self._traced: Any = None
         self.seconds = float("inf")
-        # A second compilation, with clocks, is made only when somebody asks for a trace.
-        self._traced = lambda: writer.compile(traced=True)
+        self._writer = writer
+        self._traced: tuple[Callable[..., Any], CodeType, list[_Line]] | None = None
+
+    @property
+    def source(self) -> str:
+        """The generated code, for people: written anew each time."""
+        return self._writer.write(traced=False)[0]
 
     def took(self, seconds: float) -> None:
         """Notes how long a run took. One that was interrupted by other work of the machine counts little."""
@@ -99,10 +104,12 @@ class Plan:
 
     def traced(self) -> tuple[Callable[..., Any], Callable[[BaseException], errors.OpError]]:
         """The function that also calls `t.trace(node, start_ns, end_ns, value)`, and its `explain`."""
-        if callable(self._traced):
-            function, code, lines = self._traced()
-            self._traced = (function, lambda e: _explain(e, code, lines))
-        return self._traced  # type: ignore[no-any-return]
+        # A second compilation, with clocks, is made only when somebody asks for a trace.
+        found = self._traced
+        if found is None:
+            found = self._traced = self._writer.compile(traced=True)
+        function, code, lines = found
+        return function, lambda e: _explain(e, code, lines)
 
     def explain(self, error: BaseException) -> errors.OpError:
         """The error to report for an exception that left the function, with the node's name in it."""
@@ -168,6 +175,14 @@ class _Writer:
                 self.kernels[position] = kernel
 
     def compile(self, traced: bool) -> tuple[Callable[..., Any], CodeType, list[_Line]]:
+        """The function, its code, and what each of its lines is made of."""
+        source, names, lines = self.write(traced)
+        exec(compile(source, f"<partition of {self.device}>", "exec"), names)
+        function = names["run"]
+        return function, function.__code__, lines
+
+    def write(self, traced: bool) -> tuple[str, dict[str, Any], list[_Line]]:
+        """The source, its globals, and what each of its lines is made of."""
         body: list[str] = []
         lines: list[_Line] = [
             (None, [], None),
@@ -190,6 +205,12 @@ class _Writer:
         def add(statement: str, node: Node, inputs: list[str], expression: Expression | None = None) -> None:
             body.append(statement)
             lines.append((node, inputs, expression))
+
+        def timed(statement: str, position: int, value: str) -> str:
+            if not traced:
+                return statement
+            names[f"n{position}"] = self.nodes[position]
+            return f" q = clock();{statement}; t.trace(n{position}, q, clock(), {value})"
 
         for position, node in enumerate(self.nodes):
             if node.op == "NoOp":
@@ -224,7 +245,7 @@ class _Writer:
                 task = self.send[edge]
                 call = f"t.push({task!r}, {edge}, {inputs[0]})" if task else f"t.deliver({edge}, {inputs[0]})"
                 free_now = [s for s in ending if s not in rets]
-                add(f" {call}{_delete(free_now)}", node, inputs)
+                add(timed(f" {call}", position, "None") + _delete(free_now), node, inputs)
                 free += free_now
                 continue
             if node.op == "_Arg":
@@ -241,24 +262,15 @@ class _Writer:
                 name = released.pop() if released else slot()
                 outputs.append(name)
                 slots[id(node), index] = name
-            statement = self._assign(node, outputs, text)
+            value = outputs[0] if outputs else "None"
+            statement = timed(self._assign(node, outputs, text), position, value)
             unused = [name for index, name in enumerate(outputs) if (id(node), index) not in self.last_use]
             dead = released + unused
-            if traced and node.op != "_Recv":
-                names[f"n{position}"] = node
-                value = outputs[0] if outputs else "None"
-                statement = f" q = clock(); {statement.strip()}; t.trace(n{position}, q, clock(), {value})"
             add(statement + _delete(dead), node, inputs, expression)
             free += dead
         returns = ", ".join(rets)
         body.append(f" return ({returns}{',' if rets else ''})")
-        source = "def run(t, a):\n" + "\n".join(body) + "\n"
-        if self.waits and "yield" not in source:
-            raise AssertionError("a partition that receives has a _Recv")
-        code = compile(source, f"<partition of {self.device}>", "exec")
-        exec(code, names)
-        function = names["run"]
-        return function, function.__code__, lines
+        return "def run(t, a):\n" + "\n".join(body) + "\n", names, lines
 
     def _call(self, position: int, inputs: list[str], names: dict[str, Any]) -> tuple[str, Expression | None]:
         kernel = self.kernels[position]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tensorfleet_service.worker.pool import Pool
 
 PENDING = object()
+FAILED = object()
 INLINE_SECONDS = 0.0005  # a plan known to take less than this runs on the thread that made it runnable
 
 Done = Callable[["errors.OpError | None", "Sequence[Any]"], None]
@@ -149,14 +150,13 @@ class Step:
             done(error, [])
 
     def _take(self, edge: int, run: _Run) -> Any:
-        """The tensor of an edge, or PENDING after noting who waits for it. Raises the step's error if it
-        failed.
-        """
+        """The tensor of an edge, or PENDING after noting who waits for it, or FAILED if the step has."""
         with self._lock:
             if self.error is not None:
-                raise self.error
+                return FAILED
             value = self._arrived.pop(edge, PENDING)
             if value is PENDING:
+                run.pause()
                 self._waiting[edge] = run
             return value
 
@@ -192,7 +192,7 @@ class Sender:
 class _Run:
     """One partition in one step."""
 
-    __slots__ = ("args", "explain", "generator", "index", "plan", "spent", "step")
+    __slots__ = ("args", "explain", "generator", "index", "plan", "resumed", "spent", "step")
 
     def __init__(self, step: Step, plan: Plan, index: int, args: Sequence[Any]) -> None:
         self.step = step
@@ -201,7 +201,8 @@ class _Run:
         self.args = args
         self.generator: Generator[int, Any, Sequence[Any]] | None = None
         self.explain: Callable[[BaseException], errors.OpError] = plan.explain
-        self.spent = 0.0
+        self.spent = 0.0  # seconds until the last pause
+        self.resumed = 0.0
 
     def begin(self) -> None:
         plan, step = self.plan, self.step
@@ -225,27 +226,33 @@ class _Run:
         """Goes on with the value that the generator waits for, until it waits again or ends."""
         generator = self.generator
         assert generator is not None
-        started = time.perf_counter()
+        self.resumed = time.perf_counter()
         try:
             while True:
                 value = self.step._take(generator.send(value), self)
                 if value is PENDING:
                     # Another thread may have resumed the generator by now: nothing of it is touched any more.
                     return
+                if value is FAILED:
+                    generator.close()
+                    return
         except StopIteration as e:
-            self.plan.took(time.perf_counter() - started)
+            self.pause()
+            self.plan.took(self.spent)
             self.step._finish(self.index, e.value)
         except BaseException as e:
             self._fail(e)
 
+    def pause(self) -> None:
+        """Notes the time that was spent since the run was resumed."""
+        self.spent += time.perf_counter() - self.resumed
+
     def close(self) -> None:
+        """Drops what a waiting run holds."""
         assert self.generator is not None
         self.generator.close()
 
     def _fail(self, error: BaseException) -> None:
-        # The step's own error comes back here when a partition meets it: it has its text already.
-        known = self.step.error
-        found = known if known is not None and error is known else self.explain(error)
-        self.step.fail(found)
+        self.step.fail(self.explain(error))
         if not isinstance(error, Exception):
             raise error

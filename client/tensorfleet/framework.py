@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
-from tensorfleet.graph import Graph, GraphKeys, get_default_graph, reset_default_graph
+from tensorfleet.graph import Graph, get_default_graph, reset_default_graph
+from tensorfleet.graph_keys import GraphKeys
 from tensorfleet.operation import Operation
 from tensorfleet.tensor import Tensor
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import device as device_module
-from tensorfleet import op_def, shapes
+from tensorfleet import describe, op_def, shapes
+from tensorfleet.elements import find_element
 from tensorfleet.op_def import OpDef
 from tensorfleet.operation import Operation, call_frames
 from tensorfleet.proto import graph_pb2, versions_pb2
+from tensorfleet.scopes import Controller, ScopeState, device_scope, device_string
 from tensorfleet.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -22,47 +23,8 @@ _VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _VALID_SCOPE = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 # TensorFlow 2.21's graph version: which consumer a GraphDef asks for, at least.
-PRODUCER_VERSION = 2538
+PRODUCER_VERSION = 2474
 MIN_CONSUMER_VERSION = 12
-
-DeviceFunction = Callable[[Operation], Any]
-
-
-class GraphKeys:
-    """Names of the standard collections (`tf.GraphKeys`)."""
-
-    GLOBAL_VARIABLES = "variables"
-    VARIABLES = "variables"
-    LOCAL_VARIABLES = "local_variables"
-    METRIC_VARIABLES = "metric_variables"
-    MODEL_VARIABLES = "model_variables"
-    TRAINABLE_VARIABLES = "trainable_variables"
-    SUMMARIES = "summaries"
-    QUEUE_RUNNERS = "queue_runners"
-    TABLE_INITIALIZERS = "table_initializer"
-    ASSET_FILEPATHS = "asset_filepaths"
-    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
-    REGULARIZATION_LOSSES = "regularization_losses"
-    CONCATENATED_VARIABLES = "concatenated_variables"
-    SAVERS = "savers"
-    WEIGHTS = "weights"
-    BIASES = "biases"
-    ACTIVATIONS = "activations"
-    UPDATE_OPS = "update_ops"
-    LOSSES = "losses"
-    SAVEABLE_OBJECTS = "saveable_objects"
-    RESOURCES = "resources"
-    LOCAL_RESOURCES = "local_resources"
-    INIT_OP = "init_op"
-    LOCAL_INIT_OP = "local_init_op"
-    READY_OP = "ready_op"
-    READY_FOR_LOCAL_INIT_OP = "ready_for_local_init_op"
-    SUMMARY_OP = "summary_op"
-    GLOBAL_STEP = "global_step"
-    EVAL_STEP = "eval_step"
-    TRAIN_OP = "train_op"
-    COND_CONTEXT = "cond_context"
-    WHILE_CONTEXT = "while_context"
 
 
 class Graph:
@@ -81,7 +43,7 @@ class Graph:
         self._unfetchable: set[Any] = set()
         self._functions: dict[str, Any] = {}
         self.seed: int | None = None
-        self._state = _ScopeState()
+        self._state = ScopeState()
         self._local_states: threading.local | None = None
 
     # Building
@@ -106,8 +68,7 @@ class Graph:
         state = self._scopes
         controls = self._controls_for(state, inputs) if state.controls else []
         op = Operation(self, opdef, name, inputs, controls, attrs, output_types, call_frames(skip_frames))
-        if op.outputs:
-            self._infer_shapes(op)
+        self._infer_shapes(op)
         for key, value in state.attrs.items():
             op.attrs.setdefault(key, value)
         if state.colocation:
@@ -149,7 +110,7 @@ class Graph:
         try:
             dims = op.opdef.shape(op)
         except ValueError as e:
-            raise ValueError(f"{e} for '{describe_node(op)}'{_describe_inputs(op)}.") from None
+            raise ValueError(describe.shape_error(op, e)) from None
         for tensor, d in zip(op.outputs, dims, strict=True):
             tensor.dims = d
 
@@ -227,7 +188,7 @@ class Graph:
         finally:
             state.devices = old
 
-    def _apply_devices(self, op: Operation, state: _ScopeState) -> None:
+    def _apply_devices(self, op: Operation, state: ScopeState) -> None:
         for scope in reversed(state.devices):
             if scope is None:
                 break
@@ -301,13 +262,13 @@ class Graph:
                 else:
                     element = self.as_graph_element(value)
                     ops.append(element.op if isinstance(element, Tensor) else element)
-            state.controls = (*old, _Controller(list(dict.fromkeys(ops))))
+            state.controls = (*old, Controller(list(dict.fromkeys(ops))))
         try:
             yield
         finally:
             state.controls, state.control_flow = old, old_flow
 
-    def _controls_for(self, state: _ScopeState, inputs: tuple[Tensor, ...]) -> list[Operation]:
+    def _controls_for(self, state: ScopeState, inputs: tuple[Tensor, ...]) -> list[Operation]:
         """The control inputs of a new node; those that its inputs wait for already are left out."""
         input_ops = {t.op for t in inputs}
         result: list[Operation] = []
@@ -349,10 +310,10 @@ class Graph:
             self._local_states = threading.local()
 
     @property
-    def _scopes(self) -> _ScopeState:
+    def _scopes(self) -> ScopeState:
         if self._local_states is None:
             return self._state
-        state: _ScopeState | None = getattr(self._local_states, "state", None)
+        state: ScopeState | None = getattr(self._local_states, "state", None)
         if state is None:
             state = self._local_states.state = self._state.copy()
         return state
@@ -382,60 +343,7 @@ class Graph:
             ValueError: `obj` is an element of another graph, or a malformed name.
             KeyError: the graph has no element of that name.
         """
-        if not (allow_tensor or allow_operation):
-            raise ValueError("allow_tensor and allow_operation can't both be False.")
-        types_text = (
-            "Tensor or Operation"
-            if allow_tensor and allow_operation
-            else "Tensor"
-            if allow_tensor
-            else "Operation"
-        )
-        if hasattr(obj, "_as_graph_element"):
-            obj = obj._as_graph_element()
-        if isinstance(obj, (Tensor, Operation)):
-            if not (allow_tensor if isinstance(obj, Tensor) else allow_operation):
-                raise TypeError(f"Can not convert a {type(obj).__name__} into a {types_text}.")
-            if obj.graph is not self:
-                raise ValueError(f"{obj} is not an element of this graph.")
-            return obj
-        if isinstance(obj, bytes):
-            obj = obj.decode()
-        if not isinstance(obj, str):
-            raise TypeError(f"Can not convert a {type(obj).__name__} into a {types_text}.")
-        if ":" in obj and allow_tensor:
-            op_name, _, index_text = obj.partition(":")
-            if not op_name or not index_text.isdigit():
-                raise ValueError(
-                    f"The name {obj!r} looks a like a Tensor name, but is not a valid one. "
-                    'Tensor names must be of the form "<op_name>:<output_index>".'
-                )
-            op = self._operations.get(op_name)
-            if op is None:
-                raise KeyError(
-                    f"The name {obj!r} refers to a Tensor which does not exist. The operation, {op_name!r}, "
-                    "does not exist in the graph."
-                )
-            index = int(index_text)
-            if index >= len(op.outputs):
-                raise KeyError(
-                    f"The name {obj!r} refers to a Tensor which does not exist. The operation, {op_name!r}, "
-                    f"exists but only has {len(op.outputs)} outputs."
-                )
-            return op.outputs[index]
-        if ":" in obj:
-            raise ValueError(f"Name {obj!r} appears to refer to a Tensor, not a {types_text}.")
-        if not allow_operation:
-            found = "refers to an Operation"
-            if obj not in self._operations:
-                found = "looks like an (invalid) Operation name"
-            raise ValueError(
-                f"The name {obj!r} {found}, not a {types_text}. "
-                'Tensor names must be of the form "<op_name>:<output_index>".'
-            )
-        if obj not in self._operations:
-            raise KeyError(f"The name {obj!r} refers to an Operation not in the graph.")
-        return self._operations[obj]
+        return find_element(self, obj, allow_tensor, allow_operation)
 
     def is_feedable(self, tensor: Any) -> bool:
         return tensor not in self._unfeedable
@@ -528,62 +436,6 @@ class Graph:
         return proto
 
 
-class _Controller:
-    """One `control_dependencies` scope, and the operations made under it."""
-
-    __slots__ = ("ops", "seen")
-
-    def __init__(self, ops: list[Operation]) -> None:
-        self.ops = ops
-        self.seen: set[Operation] = set(ops)
-
-
-class _ScopeState:
-    """The scopes in force: each is replaced, never changed in place."""
-
-    __slots__ = ("attrs", "colocation", "container", "control_flow", "controls", "devices", "name")
-
-    def __init__(self) -> None:
-        self.name = ""
-        self.attrs: dict[str, Any] = {}
-        self.devices: tuple[DeviceFunction | None, ...] = ()
-        self.colocation: tuple[Operation, ...] = ()
-        self.controls: tuple[_Controller, ...] = ()
-        self.container = ""
-        self.control_flow: Any = None
-
-    def copy(self) -> _ScopeState:
-        new = _ScopeState()
-        for slot in self.__slots__:
-            setattr(new, slot, getattr(self, slot))
-        return new
-
-
-def device_string(device: Any) -> str:
-    """A device as a string; strings that are not devices raise ValueError, as in TensorFlow."""
-    if device is None:
-        return ""
-    return device if isinstance(device, str) else str(device.to_string())
-
-
-def device_scope(device: Any) -> DeviceFunction | None:
-    """What a `tf.device` argument does to an operation; the inner scope's fields win over the outer's."""
-    if device is None:
-        return None
-    if callable(device) and not isinstance(device, (str, device_module.DeviceSpec)):
-        return device  # type: ignore[no-any-return]
-    outer = device_module.parse(device_string(device))
-    merged: dict[str, str] = {}
-
-    def merge(op: Operation) -> str:
-        result = merged.get(op._device)
-        if result is None:
-            result = merged[op._device] = str(outer.merge(device_module.parse(op._device)))
-        return result
-
-    return merge
-
-
 class _DefaultStack(threading.local):
     def __init__(self) -> None:
         self.graphs: list[Graph] = []
@@ -618,47 +470,6 @@ def reset_default_graph() -> None:
             "the nesting and create a new graph."
         )
     _global_default = Graph()
-
-
-def describe_node(op: Operation) -> str:
-    """The node as TensorFlow's error messages name it: `{{node n}} = Op[attributes](inputs)`."""
-    attrs = ", ".join(
-        f"{k}={_describe_attr(v)}" for k, v in sorted(op.attrs.items()) if not k.startswith("_")
-    )
-    inputs = [t.name if t.value_index else t.op.name for t in op.inputs]
-    return f"{{{{node {op.name}}}}} = {op.type}[{attrs}]({', '.join(inputs)})"
-
-
-def _describe_attr(value: Any) -> str:
-    enum_name = getattr(value, "enum", None)
-    if enum_name is not None:
-        return "DT_" + str(value.name).upper().replace("FLOAT32", "FLOAT").replace(
-            "FLOAT64", "DOUBLE"
-        ).replace("FLOAT16", "HALF")
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, bytes):
-        return '"' + value.decode("utf-8", "backslashreplace") + '"'
-    if isinstance(value, tuple) or value is None:
-        return shapes.format_dims(value)
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_describe_attr, value)) + "]"
-    return str(value)
-
-
-def _describe_inputs(op: Operation) -> str:
-    from tensorfleet.static_value import static_value
-
-    if not op.inputs:
-        return ""
-    text = f" with input shapes: {', '.join(shapes.format_dims(t.dims) for t in op.inputs)}"
-    computed = {i: static_value(t) for i, t in enumerate(op.inputs)}
-    known = [
-        f"input[{i}] = <{' '.join(str(v.tolist()).split())}>"
-        for i, v in computed.items()
-        if v is not None and v.size < 16
-    ]
-    return text + (f" and with computed input tensors: {', '.join(known)}" if known else "")
 
 
 def lookup_op(op_type: str) -> OpDef:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet import attr_value
-from tensorfleet.graph import GraphKeys
+from tensorfleet.graph_keys import GraphKeys
 from tensorfleet.operation import Operation
 from tensorfleet.proto import attr_value_pb2
 from tensorfleet.tensor import Tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet import framework
-from tensorfleet.graph import GraphKeys
+from tensorfleet.graph_keys import GraphKeys
 from tensorfleet.ops import state
 from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.control import group

@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import Any
 
 from tensorfleet import dtypes, framework
-from tensorfleet.graph import Graph, GraphKeys, get_default_graph
+from tensorfleet.graph import Graph, get_default_graph
+from tensorfleet.graph_keys import GraphKeys
 from tensorfleet.ops.variable_store import VariableStore, explicit_dtype_matches, variable_store
 from tensorfleet.ops.variables import VariableAggregation, VariableSynchronization, creators
 

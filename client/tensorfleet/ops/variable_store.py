@@ -9,7 +9,8 @@ from typing import Any
 
 from tensorfleet import dtypes, framework, shapes
 from tensorfleet.dtypes import DType
-from tensorfleet.graph import GraphKeys, get_default_graph
+from tensorfleet.graph import get_default_graph
+from tensorfleet.graph_keys import GraphKeys
 from tensorfleet.ops import initializers
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.variables import Variable, resource_variables_enabled

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tensorfleet import shapes
 from tensorfleet.dtypes import DType
-from tensorfleet.graph import Graph, GraphKeys, get_default_graph
+from tensorfleet.graph import Graph, get_default_graph
+from tensorfleet.graph_keys import GraphKeys
 from tensorfleet.operation import Operation
 from tensorfleet.ops import save_slice, state
 from tensorfleet.ops.save_slice import prepend_scope, strip_scope

@@ -100,7 +100,8 @@ class WorkerService:
                 self._tasks.abort(step_id, error)
 
         if context.add_callback(gone):
-            self._worker.run(graph, step_id, values, done, trace)
+            # Not on this thread: the process could not end before the kernel that it runs.
+            self._worker.run(graph, step_id, values, done, trace, may_block=False)
 
     def _recv_tensor(
         self, request: worker_pb2.RecvTensorRequest, context: grpc.ServicerContext, reply: Reply

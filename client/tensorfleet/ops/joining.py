@@ -353,7 +353,7 @@ def split(
 
 def _is_scalar(value: Any) -> bool:
     return (
-        value.dims == () if isinstance(value, Tensor) else np.ndim(value) == 0 and not hasattr(value, "shape")
+        value.dims == () if isinstance(value, Tensor) else not hasattr(value, "shape") and np.ndim(value) == 0
     )
 
 

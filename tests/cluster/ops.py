@@ -103,7 +103,9 @@ def _fail(node: KernelNode) -> Kernel:
 def _status(node: KernelNode) -> Kernel:
     def run() -> Any:
         worker = _worker[0]
-        return np.array([worker.steps, worker.graphs, getattr(worker, "waiting", 0), threading.active_count()], np.int64)
+        return np.array(
+            [worker.steps, worker.graphs, len(worker.rendezvous), threading.active_count()], np.int64
+        )
 
     return run
 

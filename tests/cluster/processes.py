@@ -115,7 +115,13 @@ class Cluster:
         self.spec = {job: [f"127.0.0.1:{next(ports)}" for _ in range(count)] for job, count in jobs.items()}
         self.tasks = {
             (job, index): Task(
-                {"cluster": {**self.spec, **(absent or {})}, "job": job, "task": index, "protocol": protocols[job], **settings}
+                {
+                    "cluster": {**self.spec, **(absent or {})},
+                    "job": job,
+                    "task": index,
+                    "protocol": protocols[job],
+                    **settings,
+                }
             )
             for job, count in jobs.items()
             for index in range(count)

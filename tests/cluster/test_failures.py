@@ -277,9 +277,9 @@ def test_sessions_closed_under_running_threads_end_them_properly(shared: Cluster
             session.close()
             for thread in threads:
                 error = thread.error(AT_ONCE)
-                assert isinstance(
-                    error, (tf.errors.CancelledError, tf.errors.AbortedError, RuntimeError)
-                ), repr(error)
+                assert isinstance(error, (tf.errors.CancelledError, tf.errors.AbortedError, RuntimeError)), (
+                    repr(error)
+                )
 
 
 def test_two_tasks_that_do_not_agree_who_they_are(way: Way, cluster: MakeCluster) -> None:

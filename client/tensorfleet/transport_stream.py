@@ -17,6 +17,7 @@ from typing import TypeVar
 from google.protobuf.message import Message
 
 from tensorfleet import errors
+from tensorfleet.connection import open_socket, tune
 from tensorfleet.proto import config_pb2, device_attributes_pb2, fleet_pb2, graph_pb2, master_pb2
 from tensorfleet.stream import (
     MAGIC,
@@ -26,8 +27,6 @@ from tensorfleet.stream import (
     Reader,
     encode,
     encode_with_meta,
-    open_socket,
-    tune,
     unpack_error,
 )
 from tensorfleet.transport import Transport, Value, address_of, connect_seconds

@@ -15,10 +15,13 @@ from typing import Any
 import tensorfleet_service.kernels  # noqa: F401  the kernels register themselves
 from tensorfleet import errors
 from tensorfleet.cluster import ClusterSpec
+from tensorfleet.connection import Connection
 from tensorfleet.device import parse
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
-from tensorfleet.stream import Connection, Method
+from tensorfleet.stream import (
+    Method,
+)
 from tensorfleet_service.devices.device import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member

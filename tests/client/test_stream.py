@@ -12,8 +12,16 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tensorfleet import errors, stream
-from tensorfleet.stream import DESCRIPTOR, HEADER, Connection, Frame, Kind, Reader, encode, held
+from tensorfleet import connection, errors, stream
+from tensorfleet.connection import Connection, held
+from tensorfleet.stream import (
+    DESCRIPTOR,
+    HEADER,
+    Frame,
+    Kind,
+    Reader,
+    encode,
+)
 
 TIMEOUT = 20.0
 
@@ -476,7 +484,7 @@ def test_held_does_not_report_a_broken_connection(pair: Pair) -> None:
 
 def test_no_address_answers() -> None:
     with pytest.raises(errors.UnavailableError, match=r"unix:@nobody-is-here.*tcp:127\.0\.0\.1:1: "):
-        stream.open_socket(["unix:@nobody-is-here", "tcp:127.0.0.1:1"], TIMEOUT)
+        connection.open_socket(["unix:@nobody-is-here", "tcp:127.0.0.1:1"], TIMEOUT)
 
 
 # ------------------------------------------------------------------------------------------- receive buffers

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
-from tensorfleet.stream import held
+from tensorfleet.connection import held
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.members import Registered

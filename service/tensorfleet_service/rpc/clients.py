@@ -18,9 +18,16 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from tensorfleet import errors
+from tensorfleet.connection import Connection
 from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import RunMetadata, RunOptions
-from tensorfleet.stream import Connection, Frame, Kind, Method, encode, pack_error
+from tensorfleet.stream import (
+    Frame,
+    Kind,
+    Method,
+    encode,
+    pack_error,
+)
 from tensorfleet_service.master.partial import PartialRuns
 
 if TYPE_CHECKING:

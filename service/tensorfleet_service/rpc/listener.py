@@ -12,7 +12,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.stream import MAGIC, MAX_HEAD, Connection, Kind, encode
+from tensorfleet.connection import Connection
+from tensorfleet.stream import (
+    MAGIC,
+    MAX_HEAD,
+    Kind,
+    encode,
+)
 
 log = logging.getLogger(__name__)
 

@@ -18,8 +18,17 @@ import numpy as np
 from google.protobuf.message import Message
 
 from tensorfleet import errors
+from tensorfleet.connection import Connection, held
 from tensorfleet.proto.step_stats_pb2 import StepStats
-from tensorfleet.stream import TRACE, Connection, Frame, Kind, Method, encode, held, pack_error, unpack_error
+from tensorfleet.stream import (
+    TRACE,
+    Frame,
+    Kind,
+    Method,
+    encode,
+    pack_error,
+    unpack_error,
+)
 
 if TYPE_CHECKING:
     from tensorfleet_service.observe.trace import StepTrace

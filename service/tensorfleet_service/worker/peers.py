@@ -11,7 +11,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
-from tensorfleet.stream import MAGIC, Connection, Kind, encode, open_socket, unpack_error
+from tensorfleet.connection import Connection, open_socket
+from tensorfleet.stream import (
+    MAGIC,
+    Kind,
+    encode,
+    unpack_error,
+)
 from tensorfleet_service.worker.peer import Peer, TaskService
 from tensorfleet_service.worker.peer_grpc import GrpcPeer
 

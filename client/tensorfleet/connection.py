@@ -1,0 +1,194 @@
+"""Connections of the stream transport: sending without waiting, and opening sockets."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.stream import MAX_SEND_BUFFERS, SMALL, Reader
+
+
+class Connection:
+    """One socket with frames in both directions.
+
+    Sending never blocks the caller: what the socket does not take at once is left to a writer thread, in
+    order.
+    Reading is done by one thread, which the owner provides.
+    """
+
+    def __init__(self, sock: socket.socket, name: str = "") -> None:
+        tune(sock)
+        self.sock = sock
+        self.name = name
+        self.reader = Reader(sock)
+        self._lock = threading.Lock()
+        self._queue: deque[list[Any]] = deque()
+        self._writable = threading.Condition(self._lock)
+        self._writer: threading.Thread | None = None
+        self._closed = False
+
+    def send(self, buffers: list[Any]) -> None:
+        """Sends a frame's buffers; inside of `held`, at its end.
+
+        Raises:
+            OSError: the connection is closed or broken.
+        """
+        waiting = _held.frames
+        if waiting is None:
+            self._send(buffers)
+        elif self in waiting:
+            waiting[self] += buffers
+        else:
+            waiting[self] = list(buffers)  # it grows, and the caller's list is the caller's
+
+    def _send(self, buffers: list[Any]) -> None:
+        with self._lock:
+            if self._closed:
+                raise OSError("connection closed")
+            if self._queue:
+                self._queue.append(buffers)
+                return
+            rest = self._try(buffers)
+            if rest:
+                self._queue.append(rest)
+                if self._writer is None:
+                    self._writer = threading.Thread(
+                        target=self._write, name=f"write {self.name}", daemon=True
+                    )
+                    self._writer.start()
+                self._writable.notify()
+
+    def _try(self, buffers: list[Any]) -> list[Any]:
+        """Sends what the socket takes without waiting; what is left."""
+        sock = self.sock
+        try:
+            if len(buffers) == 1:
+                data = buffers[0]
+                sent = sock.send(data, socket.MSG_DONTWAIT)
+                return [] if sent == len(data) else [memoryview(data)[sent:]]
+            sent = sock.sendmsg(buffers[:MAX_SEND_BUFFERS], [], socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return buffers
+        return _after(buffers, sent)
+
+    def _write(self) -> None:
+        try:
+            while True:
+                with self._lock:
+                    while not self._queue and not self._closed:
+                        self._writable.wait()
+                    if self._closed:
+                        return
+                    buffers = self._queue[0]
+                while buffers:
+                    buffers = _after(buffers, self.sock.sendmsg(buffers[:MAX_SEND_BUFFERS]))
+                with self._lock:
+                    if self._closed:
+                        return
+                    self._queue.popleft()
+        except OSError:
+            self.close()  # the reading thread sees the end of the connection, and tells whom it concerns
+
+    def close(self) -> None:
+        """Ends the connection; the thread that reads it gets EOFError or OSError."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._queue.clear()
+            self._writable.notify()
+        try:
+            self.sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # not connected any more
+        self.sock.close()
+
+
+class _Held(threading.local):
+    frames: dict[Connection, list[Any]] | None = None
+
+
+_held = _Held()
+
+
+class held:
+    """Holds back what this thread sends, and writes it at the end: one wake-up per connection.
+
+    For code that is known to be short. A connection that breaks is not reported to the sender then, but to
+    the thread that reads it.
+    """
+
+    __slots__ = ("_outer",)
+
+    def __enter__(self) -> None:
+        self._outer = _held.frames
+        if self._outer is None:
+            _held.frames = {}
+
+    def __exit__(self, *_: object) -> None:
+        if self._outer is None:
+            frames, _held.frames = _held.frames, None
+            assert frames is not None
+            for connection, buffers in frames.items():
+                if len(buffers) > 1 and sum(map(len, buffers)) <= SMALL:
+                    buffers = [b"".join(buffers)]
+                try:
+                    connection._send(buffers)
+                except OSError:
+                    pass  # its reading thread sees the same, and ends what depends on it
+
+
+def _after(buffers: list[Any], sent: int) -> list[Any]:
+    """What is left of the buffers after so many bytes."""
+    for i, data in enumerate(buffers):
+        size = len(data)
+        if sent < size:
+            return [memoryview(data)[sent:] if sent else data, *buffers[i + 1 :]]
+        sent -= size
+    return []
+
+
+def tune(sock: socket.socket) -> None:
+    """Low latency, large windows, and a dead peer noticed within half a minute."""
+    sock.settimeout(None)
+    if sock.family in (socket.AF_INET, socket.AF_INET6):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+            if hasattr(socket, option):
+                sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
+    else:
+        for buffer in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            sock.setsockopt(socket.SOL_SOCKET, buffer, 4 << 20)
+
+
+def open_socket(addresses: Sequence[str], timeout: float) -> socket.socket:
+    """A connection to the first address that answers: `unix:@name` (this machine only), `tcp:host:port`.
+
+    Raises:
+        UnavailableError: none does; with the address and error of each.
+    """
+    failures = []
+    for address in addresses:
+        scheme, _, rest = address.partition(":")
+        try:
+            if scheme == "unix":
+                sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                try:
+                    sock.settimeout(timeout)
+                    sock.connect("\0" + rest[1:])
+                except OSError:
+                    sock.close()
+                    raise
+                return sock
+            host, _, port = rest.rpartition(":")
+            return socket.create_connection((host.strip("[]"), int(port)), timeout)
+        except OSError as e:
+            failures.append(f"{address}: {e}")
+    raise errors.UnavailableError(None, None, "failed to connect to all addresses; " + "; ".join(failures))

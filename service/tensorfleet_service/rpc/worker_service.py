@@ -1,4 +1,4 @@
-"""TensorFlow's WorkerService: what the tasks ask of each other by gRPC, where one of them has no stream endpoint."""
+"""TensorFlow's WorkerService: what tasks ask of each other by gRPC, where one has no stream endpoint."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class WorkerService:
 
 
 def graph_number(handle: str) -> int:
-    """The number of a graph handle; -1, which is no graph's, for a handle that some other program has made."""
+    """The number of a graph handle; -1, which is no graph's, for one that some other program has made."""
     return int(handle) if handle.isascii() and handle.isdigit() else -1
 
 

@@ -1,7 +1,7 @@
 """GrpcPeer: another task that offers no stream endpoint, reached by TensorFlow's WorkerService.
 
-Its calls go out on one channel. A tensor for it waits here until it asks, and a tensor from it is asked for when the
-step starts. Nothing waits on a thread: answers come as callbacks, whose work is done on the pool.
+Its calls go out on one channel. A tensor for it waits here until it asks, and a tensor from it is asked for
+when the step starts. Nothing waits on a thread: answers come as callbacks, whose work is done on the pool.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rendezvous: tensors that wait on their producer until the task that needs them asks, as it does by gRPC.
 
-On the stream transport a producer pushes, and nothing waits here. A tensor leaves with the one who asks for it;
-those of a step that fails are dropped when its master says so, and those that nobody ever asks for, because the
-master is gone, when they are old.
+On the stream transport a producer pushes, and nothing waits here. A tensor leaves with the one who asks for
+it; those of a step that fails are dropped when its master says so, and those that nobody ever asks for,
+because the master is gone, when they are old.
 """
 
 from __future__ import annotations
@@ -141,6 +141,6 @@ def edge_of(key: str, incarnation: int) -> int:
             None,
             None,
             f"RecvTensor expects a different device incarnation: {expected} vs. {incarnation}. "
-            "Your worker job was probably restarted. Check your worker job for the reason why it was restarted.",
+            "The task was restarted: make a new session.",
         )
     return number

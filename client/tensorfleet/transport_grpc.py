@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import secrets
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -289,5 +289,5 @@ def feed_proto(value: Value) -> TensorProto:
 
 
 def new_request_id() -> int:
-    """Random and not 0: by it the master knows a repeated request."""
-    return random.getrandbits(63) or 1
+    """Random and not 0: by it the master knows a repeated request. No seed of the program's own repeats it."""
+    return secrets.randbits(63) or 1

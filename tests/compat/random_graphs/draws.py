@@ -66,7 +66,16 @@ def kernel_types(op: str) -> list[dict[str, tuple[DType, ...]]]:
             types[attr.name] = tuple(t for t in allowed if attr.name not in limits or t.enum in limits[attr.name])
         if all(types.values()) and (entry.device_type == "CPU" or types not in found):
             found.append(types)
-    return found
+    return found or [_definition_types(definition)]
+
+
+def _definition_types(definition: op_def.OpDef) -> dict[str, tuple[DType, ...]]:
+    """What the definition allows, for op types that TensorFlow's runtime rewrites before it looks for kernels."""
+    return {
+        attr.name: tuple(t for t in _NUMPY_TYPES if attr.allowed is None or t in attr.allowed)
+        for attr in definition.attrs.values()
+        if attr.kind in ("type", "list(type)")
+    }
 
 
 class Draw:
@@ -90,8 +99,7 @@ class Draw:
         self._fault = draw(st.integers(0, 3)) if faulty else -1
         self._types: dict[str, DType] = {}
         self._wanted = draw(st.sampled_from(pool)) if pool and draw(st.integers(0, 3)) else None
-        entries = kernel_types(op)
-        self._limits = draw(st.sampled_from(entries)) if entries else {}
+        self._limits = draw(st.sampled_from(kernel_types(op)))
 
     # Choices
 

@@ -240,7 +240,7 @@ def test_a_frame_of_more_buffers_than_one_system_call_takes(pair: Pair) -> None:
         same(got, value)
 
 
-# ------------------------------------------------------------------------------------------ what is no frame
+# ---------------------------------------------------------------------------- what is no frame
 
 
 def raw(kind: int, count: int, head: bytes, payload: bytes, head_size: int | None = None) -> bytes:
@@ -283,7 +283,7 @@ WRONG = {
 @pytest.mark.parametrize("data", WRONG.values(), ids=WRONG.keys())
 def test_what_is_no_frame(pair: Pair, data: bytes) -> None:
     sender = in_thread(pair[0].sendall, data)
-    with pytest.raises(ValueError, match="frame|tensor|string"):
+    with pytest.raises(ValueError, match=r"frame|tensor|string"):
         Reader(pair[1]).read()
     join(sender)
 
@@ -306,7 +306,12 @@ def test_the_end_of_the_stream_anywhere(pair: Pair) -> None:
 
 def test_the_end_of_the_stream_in_a_large_tensor(pair: Pair) -> None:
     whole = b"".join(encode(Kind.PUSH, 1, 2, b"", [np.ones(1 << 18)]))
-    sender = in_thread(lambda: (pair[0].sendall(whole[:-1]), pair[0].shutdown(socket.SHUT_WR)))
+
+    def send() -> None:
+        pair[0].sendall(whole[:-1])
+        pair[0].shutdown(socket.SHUT_WR)
+
+    sender = in_thread(send)
     with pytest.raises(EOFError):
         Reader(pair[1]).read()
     join(sender)
@@ -326,17 +331,20 @@ def test_errors_travel() -> None:
         assert got.message == sent.message
 
 
-# ------------------------------------------------------------------------------------------------ connections
+# ---------------------------------------------------------------------------- connections
 
 
 def test_sending_does_not_wait_for_the_reader(pair: Pair) -> None:
     connection = Connection(pair[0], "slow reader")
     tensor = np.arange(1 << 17, dtype=np.float64)  # 1 MiB
     count = 50
+
+    def send() -> None:
+        for i in range(count):
+            connection.send(encode(Kind.PUSH, i, 2 * i, b"", [tensor]))
+
     # Nobody reads yet: a sender that waited would never come back, and the test would time out.
-    sender = in_thread(
-        lambda: [connection.send(encode(Kind.PUSH, i, 2 * i, b"", [tensor])) for i in range(count)]
-    )
+    sender = in_thread(send)
     join(sender)
     connection.send(encode(Kind.ABORT, count, 0, b"last"))
     reader = Reader(pair[1])
@@ -487,7 +495,7 @@ def test_no_address_answers() -> None:
         connection.open_socket(["unix:@nobody-is-here", "tcp:127.0.0.1:1"], TIMEOUT)
 
 
-# ------------------------------------------------------------------------------------------- receive buffers
+# ---------------------------------------------------------------------------- receive buffers
 
 
 MB = 1 << 20
@@ -563,12 +571,8 @@ def test_threads_do_not_get_the_same_buffer() -> None:
 
 
 def test_received_tensors_share_no_memory(pair: Pair) -> None:
-    sender = in_thread(
-        lambda: [
-            pair[0].sendall(b"".join(encode(Kind.PUSH, i, 0, b"", [np.full(MB, i, np.uint8)])))
-            for i in range(6)
-        ]
-    )
+    frames = [b"".join(encode(Kind.PUSH, i, 0, b"", [np.full(MB, i, np.uint8)])) for i in range(6)]
+    sender = in_thread(pair[0].sendall, b"".join(frames))
     reader = Reader(pair[1])
     kept = [reader.read().tensors[0] for _ in range(6)]
     join(sender)

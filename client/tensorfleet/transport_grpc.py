@@ -41,6 +41,7 @@ class Channel:
         self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
         self._methods: dict[str, Any] = {}
         self._answered = False
+        self._closed = False
 
     def call(
         self,
@@ -63,6 +64,10 @@ class Channel:
             result: _Response = stub(request, timeout=timeout, wait_for_ready=wait)
         except grpc.RpcError as error:
             raise self._converted(error) from None
+        except ValueError:
+            if self._closed:
+                raise RuntimeError("Attempted to use a closed Session.") from None
+            raise
         return result
 
     def _converted(self, error: grpc.RpcError) -> errors.OpError:
@@ -127,6 +132,7 @@ class Channel:
         )
 
     def close(self) -> None:
+        self._closed = True
         self._channel.close()
 
 

@@ -30,7 +30,7 @@ class Task:
         self.name = f"/job:{settings['job']}/replica:0/task:{settings['task']}"
         self.address: str = settings["cluster"][settings["job"]][settings["task"]]
         self.target = f"grpc://{self.address}"
-        self._log = tempfile.NamedTemporaryFile(prefix="task-")
+        self._log = tempfile.NamedTemporaryFile(prefix="task-")  # noqa: SIM115  gone with the task
         self._process: ForkServerProcess | None = None
         self._control: Connection | None = None
 
@@ -58,12 +58,14 @@ class Task:
     @property
     def pid(self) -> int:
         """The process, while it runs."""
-        assert self._process is not None and self._process.pid is not None
+        assert self._process is not None
+        assert self._process.pid is not None
         return self._process.pid
 
     def kill(self) -> None:
         """Ends the process at once, as a crash of its machine would."""
-        assert self._process is not None and self._control is not None
+        assert self._process is not None
+        assert self._control is not None
         self._process.kill()
         self._process.join()
         self._control.close()

@@ -70,7 +70,8 @@ def test_a_client_killed_in_the_middle_of_a_step(way: Way, cluster: MakeCluster)
     ready, theirs = context.Pipe()
     process = context.Process(target=client, args=(master.target, theirs), daemon=True)
     process.start()
-    assert ready.poll(20) and ready.recv() == "session"
+    assert ready.poll(20)
+    assert ready.recv() == "session"
     with tf.Graph().as_default():
         counts = []
         for task in TASKS[:2]:
@@ -81,12 +82,14 @@ def test_a_client_killed_in_the_middle_of_a_step(way: Way, cluster: MakeCluster)
         with tf.Session(tasks.target()) as other:
             other.run(entered)
             before = other.run(counts)
-            assert before[0][0] >= 1 and before[1][0] >= 1
+            assert before[0][0] >= 1
+            assert before[1][0] >= 1
             assert process.pid is not None
             os.kill(process.pid, signal.SIGKILL)
             process.join()
             after = eventually(
-                lambda: other.run(counts), lambda found: all(a[0] < b[0] for a, b in zip(found, before))
+                lambda: other.run(counts),
+                lambda found: all(a[0] < b[0] for a, b in zip(found, before, strict=True)),
             )
             assert all(a[0] < b[0] for a, b in zip(after, before, strict=True))
             # By gRPC a client has no connection of its own whose end could be seen: its session stays, as in

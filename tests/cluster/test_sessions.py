@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.proto.config_pb2 import CallableOptions
 from tests.cluster import ops
 from tests.cluster.conftest import MakeCluster, Way
 from tests.cluster.processes import Cluster
@@ -112,13 +113,7 @@ def test_make_callable(shared: Cluster) -> None:
         with tf.Session(shared.target()) as session:
             call = session.make_callable(difference, [b, a])
             assert [call(1, i) for i in range(3)] == [-1, 0, 1]
-            options = tf.CallableOptions() if hasattr(tf, "CallableOptions") else None
-            if options is None:
-                from tensorfleet.proto.config_pb2 import CallableOptions
-
-                options = CallableOptions()
-            options.feed.extend([a.name, b.name])
-            options.fetch.append(difference.name)
+            options = CallableOptions(feed=[a.name, b.name], fetch=[difference.name])
             assert session._make_callable_from_options(options)(9, 4) == [5]
 
 
@@ -210,7 +205,7 @@ def test_a_full_trace_has_the_nodes_of_all_tasks(shared: Cluster) -> None:
         device, node = nodes[f"add_{i}"]
         assert device == task.replace("/task", "/replica:0/task") + "/device:CPU:0"
         assert node.all_start_micros > 0
-        assert list(node.output[0].tensor_description.shape.dim[0:1])[0].size == 2
+        assert node.output[0].tensor_description.shape.dim[0].size == 2
     assert {n.name for g in metadata.partition_graphs for n in g.node} >= {"add_0", "add_1", "add_2"}
 
 

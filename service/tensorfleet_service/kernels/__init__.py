@@ -36,6 +36,7 @@ _FAMILIES: tuple[str, ...] = (
     "special",
     "state",
     "strings",
+    "training",
 )
 
 for _family in _FAMILIES:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from typing import Any, TypeVar
 
 import numpy as np
@@ -190,6 +191,15 @@ class Variable:
         self._value = None
         return value
 
+    def _take_own(self) -> Any:
+        """As `_take`, an array that is contiguous and nobody else's."""
+        current = self._take()
+        if isinstance(current, np.generic):
+            return np.array(current)
+        if _is_free(_references(current), current) and current.flags.c_contiguous:
+            return current
+        return current.copy()
+
     def _uninitialized(self, reading: bool) -> errors.OpError:
         if self.kind == REFERENCE:
             return errors.FailedPreconditionError(
@@ -224,6 +234,31 @@ class Variable:
                 f"{format_dims(got)}, shapes must be equal."
             )
         return errors.InvalidArgumentError(None, None, text)
+
+
+def modify_together(variables: Sequence[Variable], function: Callable[[list[Any]], None]) -> None:
+    """Calls `function(arrays)`, which changes the variables' arrays in place, or raises first.
+
+    The arrays are contiguous. All variables stay locked meanwhile; the locks are taken in one order, whatever
+    the order of the variables, so that two such calls never wait for each other.
+
+    Raises:
+        FailedPreconditionError, NotFoundError: a variable is not initialized.
+        InvalidArgumentError: a variable is named twice.
+    """
+    if len(set(variables)) != len(variables):
+        raise errors.InvalidArgumentError(None, None, "The variable and its slots must all be different ones")
+    with ExitStack() as locks:
+        for variable in sorted(variables, key=id):
+            locks.enter_context(variable.lock)
+        arrays: list[Any] = []
+        try:
+            for variable in variables:
+                arrays.append(variable._take_own())
+            function(arrays)
+        finally:
+            for variable, array in zip(variables, arrays, strict=False):
+                variable._value = array if array.ndim else array[()]
 
 
 def _dims_of(value: Any) -> tuple[int, ...]:

@@ -1,0 +1,82 @@
+"""Elementwise work on large arrays: in blocks that fit the cache, on as many threads as there are cores.
+
+NumPy makes one pass over memory for each operation, and lets other threads run meanwhile. So a chain of
+operations over a block that stays in the cache, and half of the blocks on each of two cores, take a fraction
+of the time; blocks much smaller would spend it on calls, which only one thread makes at a time.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+BLOCK_BYTES = 1 << 18
+"""The size of a block of one array."""
+
+
+@functools.cache
+def thread_count() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@functools.cache
+def _threads() -> ThreadPoolExecutor:
+    # The caller is the other thread.
+    return ThreadPoolExecutor(
+        max(1, thread_count() - 1),
+        thread_name_prefix="kernel",
+        initializer=functools.partial(np.seterr, all="ignore"),
+    )
+
+
+def in_parallel(function: Callable[[Any], None], parts: Sequence[Any]) -> None:
+    """Calls `function` with each of the parts, each on a thread of its own, and waits for all.
+
+    `function` must not wait for other work, as the threads are shared by all kernels of the process.
+    """
+    futures = [_threads().submit(function, part) for part in parts[1:]]
+    try:
+        function(parts[0])
+    finally:
+        errors = [future.exception() for future in futures]
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+def split(size: int, parts: int) -> list[tuple[int, int]]:
+    """`size` things in at most so many ranges (begin, end) of nearly equal length."""
+    step = -(-size // parts)
+    return [(begin, min(begin + step, size)) for begin in range(0, size, step)]
+
+
+def each_block(function: Callable[..., None], arrays: Sequence[Any], scratch: int) -> None:
+    """Calls `function(temporaries, *blocks)` over flat blocks of arrays of one size, on several threads.
+
+    Args:
+        function: works on the blocks, in place; not told which they are.
+        arrays: contiguous arrays of the same number of elements.
+        scratch: how many temporary arrays, of a block's shape and of the first array's dtype, it needs.
+    """
+    first = arrays[0]
+    if first.nbytes <= 2 * BLOCK_BYTES or not isinstance(first, np.ndarray):
+        # On a GPU, an array is one block.
+        function([np.empty_like(first) for _ in range(scratch)], *arrays)
+        return
+    flat = [array.reshape(-1) for array in arrays]
+    block = BLOCK_BYTES // first.itemsize
+
+    def run(part: tuple[int, int]) -> None:
+        temporaries = [np.empty(block, first.dtype) for _ in range(scratch)]
+        begin, end = part
+        for at in range(begin, end, block):
+            stop = min(at + block, end)
+            function([t[: stop - at] for t in temporaries], *[array[at:stop] for array in flat])
+
+    in_parallel(run, split(first.size, thread_count()))

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorfleet import dtypes, errors
+from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels import registry
 from tensorfleet_service.kernels.registry import Expression, KernelNode
 
@@ -143,6 +144,9 @@ class _Writer:
         self.nodes = nodes
         self.send = send
         self.globals: dict[str, Any] = {"xp": xp, "S": _as_string, "clock": time.time_ns}
+        self.moves = movers(xp)
+        if self.moves is not None:
+            self.globals["D"], self.globals["H"] = self.moves
         self.args: list[int] = []
         self.rets: list[int] = []
         self.waits = any(n.op == "_Recv" for n in nodes)
@@ -217,7 +221,8 @@ class _Writer:
                 continue
             if node.op == "Const":
                 name = f"c{position}"
-                names[name] = constant_value(node)
+                value = constant_value(node)
+                names[name] = value if self.moves is None else self.moves[0](value)
                 slots[id(node), 0] = name
                 continue
             inputs = [
@@ -227,15 +232,14 @@ class _Writer:
             ending = dict.fromkeys(
                 slots[id(source), index]
                 for source, index in node.inputs
-                if self.last_use[id(source), index] == position
-                and slots[id(source), index][0] == "v"
+                if self.last_use[id(source), index] == position and slots[id(source), index][0] == "v"
             )
             if node.op == "_Retval":
                 # A slot that is returned is not given to others; a reference is read when its node's turn
                 # comes.
-                if inputs[0].endswith(")"):
+                if inputs[0].endswith(")") or self.moves is not None:
                     kept = slot()
-                    add(f" {kept} = {inputs[0]}", node, inputs)
+                    add(f" {kept} = {self._to_host(inputs[0])}", node, inputs)
                     rets.append(kept)
                 else:
                     rets.append(inputs[0])
@@ -243,16 +247,17 @@ class _Writer:
             if node.op == "_Send":
                 edge = int(node.attrs["_edge"])
                 task = self.send[edge]
-                call = f"t.push({task!r}, {edge}, {inputs[0]})" if task else f"t.deliver({edge}, {inputs[0]})"
+                value = self._to_host(inputs[0])
+                call = f"t.push({task!r}, {edge}, {value})" if task else f"t.deliver({edge}, {value})"
                 free_now = [s for s in ending if s not in rets]
                 add(timed(f" {call}", position, "None") + _delete(free_now), node, inputs)
                 free += free_now
                 continue
             if node.op == "_Arg":
-                text, expression = f"a[{arg}]", None
+                text, expression = self._to_device(f"a[{arg}]"), None
                 arg += 1
             elif node.op == "_Recv":
-                text, expression = f"(yield {int(node.attrs['_edge'])})", None
+                text, expression = self._to_device(f"(yield {int(node.attrs['_edge'])})"), None
             else:
                 text, expression = self._call(position, inputs, names)
             # The inputs that end here hand their slots on to the outputs.
@@ -271,6 +276,12 @@ class _Writer:
         returns = ", ".join(rets)
         body.append(f" return ({returns}{',' if rets else ''})")
         return "def run(t, a):\n" + "\n".join(body) + "\n", names, lines
+
+    def _to_device(self, text: str) -> str:
+        return text if self.moves is None else f"D({text})"
+
+    def _to_host(self, text: str) -> str:
+        return text if self.moves is None else f"H({text})"
 
     def _call(self, position: int, inputs: list[str], names: dict[str, Any]) -> tuple[str, Expression | None]:
         kernel = self.kernels[position]

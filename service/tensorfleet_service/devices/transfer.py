@@ -1,0 +1,33 @@
+"""Between the host's memory and a device's: at the edges of partitions on devices with memory of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+Move = Callable[[Any], Any]
+
+
+def movers(xp: ModuleType) -> tuple[Move, Move] | None:
+    """(to the device, to the host) for values of a step; None where the device computes in the host's memory.
+
+    Strings, variables and whatever else is no array of numbers stays what it is.
+    """
+    if xp is np:
+        return None
+
+    def to_device(value: Any) -> Any:
+        if isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
+            return xp.asarray(value)
+        return value
+
+    def to_host(value: Any) -> Any:
+        if isinstance(value, xp.ndarray):
+            array = xp.asnumpy(value)
+            return array if array.ndim else array[()]
+        return value
+
+    return to_device, to_host

@@ -57,7 +57,8 @@ def _pad(node: KernelNode) -> Kernel:
         pairs = checked_paddings(x, paddings)
         sizes = [before + d + after for (before, after), d in zip(pairs, x.shape, strict=True)]
         result = xp.full(sizes, value, dtype)
-        result[tuple(slice(before, before + d) for (before, _), d in zip(pairs, x.shape, strict=True))] = x
+        inside = tuple(slice(before, before + d) for (before, _), d in zip(pairs, x.shape, strict=True))
+        result[*inside, ...] = x  # the ellipsis: else a string of rank 0 becomes an array in an array
         return result
 
     return run

@@ -254,6 +254,8 @@ def difference(op: str, ours: Any, theirs: Any) -> str:
     """How our value differs from TensorFlow's; empty if it does not."""
     if isinstance(theirs, bytes) or isinstance(ours, bytes):
         return "" if ours == theirs else f"TensorFlow {theirs!r}, TensorFleet {ours!r}"
+    if isinstance(ours, np.generic) is not isinstance(theirs, np.generic):
+        return f"TensorFlow {type(theirs)}, TensorFleet {type(ours)}"
     if (ours.dtype, ours.shape) != (theirs.dtype, theirs.shape):
         return f"TensorFlow {theirs.dtype} {theirs.shape}, TensorFleet {ours.dtype} {ours.shape}"
     if op in SHAPES_ONLY:

@@ -35,7 +35,8 @@ DESCRIPTOR = struct.Struct("<BBQ")
 MAGIC = b"tensorfleet-stream-1"
 SMALL = 16 * 1024  # payloads up to this size are copied into the header's write
 BUFFER = 64 * 1024
-MAX_HEAD = 1 << 30
+MAX_HEAD = 1 << 31
+MAX_PAYLOAD = 1 << 48
 MAX_SEND_BUFFERS = 64
 POOLED_SIZE = 1 << 20
 
@@ -150,6 +151,22 @@ def encode(
     return [header + head, *(p for p in payloads if len(p))]
 
 
+class FrameTooLarge(ValueError):
+    """A frame over the reader's limits.
+
+    Attributes:
+        kind, a: of the frame's header.
+        head, payload: its sizes in bytes.
+    """
+
+    def __init__(self, kind: int, a: int, head: int, payload: int) -> None:
+        super().__init__(f"a frame of {head + payload} bytes is over the limit")
+        self.kind = kind
+        self.a = a
+        self.head = head
+        self.payload = payload
+
+
 class _Buffers:
     """Memory for received tensors, used again once nobody refers to the tensor any more.
 
@@ -197,6 +214,7 @@ class Reader:
 
     def __init__(self, sock: socket.socket) -> None:
         self.max_head = MAX_HEAD
+        self.max_payload = MAX_PAYLOAD
         self._sock = sock
         self._buffer = bytearray(BUFFER)
         self._view = memoryview(self._buffer)
@@ -214,14 +232,17 @@ class Reader:
         Raises:
             EOFError: the other side closed the connection.
             OSError: the connection broke, or its timeout passed.
+            FrameTooLarge: the frame is over the limits: `skip` it, and the next one can be read.
             ValueError: what arrived is not a frame.
         """
         if self._end - self._start < HEADER.size:
             self._fill(HEADER.size)
-        kind, flags, count, head_size, a, b, _ = HEADER.unpack_from(self._buffer, self._start)
+        kind, flags, count, head_size, a, b, payload = HEADER.unpack_from(self._buffer, self._start)
         self._start += HEADER.size
-        if head_size > self.max_head:
-            raise ValueError(f"A frame's head of {head_size} bytes is over the limit of {self.max_head}")
+        if head_size > self.max_head or payload > self.max_payload:
+            if head_size > MAX_HEAD or payload > MAX_PAYLOAD:
+                raise ValueError(f"A frame's head of {head_size} bytes is over the limit of {MAX_HEAD}")
+            raise FrameTooLarge(kind, a, head_size, payload)
         if not head_size:
             if count:
                 raise ValueError(f"A frame says to have {count} tensors, but describes none")
@@ -233,6 +254,18 @@ class Reader:
             return self._tensors(kind, flags, count, head, a, b)
         except (struct.error, IndexError, TypeError, OverflowError, MemoryError) as e:
             raise ValueError(f"A frame's tensors cannot be read: {e}") from None
+
+    def skip(self, frame: FrameTooLarge) -> None:
+        """Reads and drops the rest of a frame that is over the limits."""
+        size = frame.head + frame.payload
+        have = min(self._end - self._start, size)
+        self._start += have
+        size -= have
+        while size:
+            received = self._sock.recv_into(self._view[: min(size, BUFFER)])
+            if not received:
+                raise EOFError("connection closed")
+            size -= received
 
     def _tensors(self, kind: int, flags: int, count: int, head: bytes, a: int, b: int) -> Frame:
         # The frequent frames have no meta, and their descriptors stand at the start of the head.

@@ -230,7 +230,7 @@ class MasterSession:
         return response
 
     def drain(self, end: float) -> bool:
-        """Refuses new steps, and waits until none runs, at most until the monotonic time `end`; whether so."""
+        """Refuses new steps, and waits until none runs or the monotonic time is `end`; whether none does."""
         self._draining = True
         if self._refusal is None:
             self._refusal = errors.UnavailableError(

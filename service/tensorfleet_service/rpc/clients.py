@@ -23,12 +23,14 @@ from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import RunMetadata, RunOptions
 from tensorfleet.stream import (
     Frame,
+    FrameTooLarge,
     Kind,
     Method,
     encode,
     pack_error,
 )
 from tensorfleet_service.master.partial import PartialRuns
+from tensorfleet_service.rpc import limits
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
@@ -123,7 +125,12 @@ class _Client:
         read = self._connection.reader.read
         try:
             while True:
-                frame = read()
+                try:
+                    frame = read()
+                except FrameTooLarge as e:
+                    self._answer_error(e.a, limits.frame_error(e.head, e.payload))
+                    self._connection.reader.skip(e)
+                    continue
                 if frame.kind == Kind.RUN:
                     self._run(frame)
                 elif frame.kind == Kind.CALL:

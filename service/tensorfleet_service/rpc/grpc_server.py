@@ -12,6 +12,7 @@ import numpy as np
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from tensorfleet import errors
+from tensorfleet_service.rpc import limits
 from tensorfleet_service.worker.peer_grpc import OWN_ERROR
 
 log = logging.getLogger(__name__)
@@ -147,9 +148,11 @@ def parse(message: type[Message], data: bytes) -> Message:
     """A request from its bytes.
 
     Raises:
+        ResourceExhaustedError: there are more of them than the task takes.
         InternalError: they are no such message, in the words of gRPC.
     """
     try:
+        limits.check_message(len(data))
         return message.FromString(data)
     except DecodeError:
         raise errors.InternalError(

@@ -15,10 +15,10 @@ from typing import Any
 from tensorfleet.connection import Connection
 from tensorfleet.stream import (
     MAGIC,
-    MAX_HEAD,
     Kind,
     encode,
 )
+from tensorfleet_service.rpc import limits
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +82,7 @@ class Listener:
             sock.settimeout(HELLO_SECONDS)
             reader.max_head = MAX_HELLO
             frame = reader.read()
-            reader.max_head = MAX_HEAD
+            limits.apply(reader)
             if frame.kind != Kind.HELLO or not frame.meta.startswith(MAGIC):
                 raise ValueError("not a HELLO")
             hello = json.loads(frame.meta[len(MAGIC) :])

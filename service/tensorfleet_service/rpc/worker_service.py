@@ -60,7 +60,8 @@ class WorkerService:
         self, request: worker_pb2.CleanupGraphRequest, context: grpc.ServicerContext
     ) -> worker_pb2.CleanupGraphResponse:
         self._tasks.abort(
-            request.step_id, errors.AbortedError(None, None, f"Step {request.step_id} was ended by its master")
+            request.step_id,
+            errors.AbortedError(None, None, f"Step {request.step_id} was ended by its master"),
         )
         return worker_pb2.CleanupGraphResponse()
 

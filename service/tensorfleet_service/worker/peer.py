@@ -23,12 +23,14 @@ from tensorfleet.proto.step_stats_pb2 import StepStats
 from tensorfleet.stream import (
     TRACE,
     Frame,
+    FrameTooLarge,
     Kind,
     Method,
     encode,
     pack_error,
     unpack_error,
 )
+from tensorfleet_service.rpc import limits
 
 if TYPE_CHECKING:
     from tensorfleet_service.observe.trace import StepTrace
@@ -188,7 +190,12 @@ class Peer:
         read = self._connection.reader.read
         try:
             while True:
-                frame = read()
+                try:
+                    frame = read()
+                except FrameTooLarge as e:
+                    self._refuse(e)
+                    self._connection.reader.skip(e)
+                    continue
                 kind = frame.kind
                 if kind == Kind.PUSH:
                     # What runs on this thread is short: what it sends may go out together.
@@ -211,6 +218,21 @@ class Peer:
         except Exception as e:
             log.exception("the connection to %s is given up", self.task)
             self._end(e)
+
+    def _refuse(self, frame: FrameTooLarge) -> None:
+        """Ends the step, or answers the call, that a frame over the limits belongs to."""
+        error = limits.frame_error(frame.head, frame.payload)
+        if frame.kind == Kind.RUN_GRAPH:
+            self.step_done(frame.a, error, (), None)
+        elif frame.kind == Kind.CALL:
+            code, text = pack_error(error)
+            self._send(encode(Kind.ERROR, frame.a, code, text))
+        elif frame.kind == Kind.RESULT:
+            found = self._steps.pop(frame.a, None)
+            if found is not None:
+                found[0](error, ())
+        else:
+            self._service.abort(frame.a, error)
 
     def _handle(self, frame: Frame) -> None:
         match frame.kind:

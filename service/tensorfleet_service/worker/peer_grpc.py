@@ -29,7 +29,9 @@ log = logging.getLogger(__name__)
 _Response = TypeVar("_Response", bound=Message)
 
 SERVICE = "/tensorflow.WorkerService/"
-OWN_ERROR = "tensorfleet-error"  # trailing metadata of a status that the task itself gave, not the connection to it
+OWN_ERROR = (
+    "tensorfleet-error"  # trailing metadata of a status that the task itself gave, not the connection to it
+)
 
 _NAMES = {
     Method.GET_STATUS: "GetStatus",
@@ -70,7 +72,9 @@ class GrpcPeer:
         if self.lost is not None:
             raise self.lost
         try:
-            return response.FromString(self._stub(_NAMES[method])(request.SerializeToString(), timeout=timeout))
+            return response.FromString(
+                self._stub(_NAMES[method])(request.SerializeToString(), timeout=timeout)
+            )
         except grpc.RpcError as e:
             raise self._converted(e) from None
 

@@ -18,6 +18,7 @@ from tensorfleet.stream import (
     encode,
     unpack_error,
 )
+from tensorfleet_service.rpc import limits
 from tensorfleet_service.worker.peer import Peer, TaskService
 from tensorfleet_service.worker.peer_grpc import GrpcPeer
 
@@ -204,5 +205,6 @@ def greet(sock: socket.socket, hello: dict[str, Any], expected: str) -> tuple[Co
     if frame.kind != Kind.HELLO or not frame.meta.startswith(MAGIC):
         raise ConnectionError(f"{expected} does not speak {MAGIC.decode()}")
     sock.settimeout(None)
+    limits.apply(connection.reader)
     answer: dict[str, Any] = json.loads(frame.meta[len(MAGIC) :])
     return connection, answer

@@ -267,7 +267,7 @@ class Worker:
         return len(self._graphs)
 
     def drain(self, end: float) -> bool:
-        """Refuses new steps, and waits until none runs, at most until the monotonic time `end`; whether so."""
+        """Refuses new steps, and waits until none runs or the monotonic time is `end`; whether none does."""
         self._draining = True
         with self._idle:
             return self._idle.wait_for(

@@ -1,0 +1,44 @@
+"""Limits on what a task takes in: whoever sends more is told the limit and the variable that sets it."""
+
+from __future__ import annotations
+
+import os
+
+from tensorfleet import errors
+from tensorfleet.stream import Reader
+
+MESSAGE_VARIABLE = "TENSORFLEET_MAX_MESSAGE_MB"
+TENSORS_VARIABLE = "TENSORFLEET_MAX_TENSORS_MB"
+
+# A request without its tensors, or with them by gRPC: protobuf itself ends at 2 GiB.
+MAX_MESSAGE_BYTES = int(os.environ.get(MESSAGE_VARIABLE, "2047")) << 20
+# The tensors of one frame of the stream transport.
+MAX_TENSORS_BYTES = int(os.environ.get(TENSORS_VARIABLE, "65536")) << 20
+
+
+def apply(reader: Reader) -> None:
+    """Holds a connection to the limits."""
+    reader.max_head = MAX_MESSAGE_BYTES
+    reader.max_payload = MAX_TENSORS_BYTES
+
+
+def check_message(size: int) -> None:
+    """Raises ResourceExhaustedError for a message over the limit."""
+    if size > MAX_MESSAGE_BYTES:
+        raise too_large(size, MAX_MESSAGE_BYTES, MESSAGE_VARIABLE)
+
+
+def too_large(size: int, limit: int, variable: str) -> errors.OpError:
+    return errors.ResourceExhaustedError(
+        None,
+        None,
+        f"A message of {size} bytes is over this task's limit of {limit} bytes. "
+        f"Send less at once, or raise {variable} on the task.",
+    )
+
+
+def frame_error(head: int, payload: int) -> errors.OpError:
+    """What a refused frame is answered with."""
+    if head > MAX_MESSAGE_BYTES:
+        return too_large(head, MAX_MESSAGE_BYTES, MESSAGE_VARIABLE)
+    return too_large(payload, MAX_TENSORS_BYTES, TENSORS_VARIABLE)

@@ -174,8 +174,8 @@ def test_errors_leave_the_variable_as_it_was() -> None:
         errors.InvalidArgumentError, match=r"var and grad do not have the same shape\[3\] \[2\]"
     ):
         run_op("ApplyMomentum", variable, slot, one, np.ones(2, np.float32), one, T=dtypes.float32)
+    grad, indices = np.ones(2, np.float32), np.array([0, 3], np.int32)
     with pytest.raises(errors.InvalidArgumentError, match="Index 3 at offset 1 in indices is out of range"):
-        grad, indices = np.ones(2, np.float32), np.array([0, 3], np.int32)
         run_op("SparseApplyMomentum", variable, slot, one, grad, indices, one, T=dtypes.float32)
     with pytest.raises(errors.InvalidArgumentError, match="must all be different"):
         run_op("ApplyMomentum", variable, variable, one, np.ones(3, np.float32), one, T=dtypes.float32)

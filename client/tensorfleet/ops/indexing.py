@@ -83,10 +83,12 @@ def _scattered(indices: Dims, updates: Dims, output: Dims) -> Dims:
     """`output`, where updates have the shape that the indices ask for."""
     if output is not None and len(output) < 1:
         raise ValueError("Shape must be at least rank 1 but is rank 0")
-    if indices is None or updates is None or output is None or not indices or indices[-1] is None:
+    if not indices or updates is None:
         return output
     depth, outer = indices[-1], len(indices) - 1
     _must_match(("indices", indices, 0), ("updates", updates, 0), outer)
+    if output is None or depth is None:
+        return output
     _must_match(("input", output, depth), ("updates", updates, outer), len(output) - depth)
     return output
 

@@ -61,10 +61,7 @@ def _matrix_set_diag_shape(operation: Operation) -> list[Dims]:
     dims, diagonal = with_rank_at_least(operation.inputs[0].dims, 2), operation.inputs[1].dims
     if dims is None:
         return [diagonal and (*with_rank_at_least(diagonal, 1)[:-1], None, None)]
-    rows, columns = dims[-2:]
-    length = None if rows is None or columns is None else min(rows, columns)
-    with_rank(diagonal, len(dims) - 1)
-    merge((*dims[:-2], length), diagonal)
+    with_rank(diagonal, len(dims) - 1)  # TensorFlow looks at the sizes at run time only
     return [dims]
 
 
@@ -75,6 +72,31 @@ def _band_of(tensor: Tensor) -> tuple[int, int] | None:
         return None
     numbers = value.ravel().tolist()
     return numbers[0], numbers[-1]
+
+
+def _check_band(band: tuple[int, int], rows: int | None, columns: int | None) -> None:
+    """Raises ValueError for a diagonal that lies outside of matrices of this size."""
+    if rows is None or columns is None:
+        return
+    for text, number in (("lower", band[0]), ("upper", band[1])):
+        if number and not -rows < number < columns:
+            raise ValueError(f"{text}_diag_index is out of bound.")
+    if band[0] > band[1]:
+        raise ValueError("lower_diag_index is greater than upper_diag_index")
+
+
+def _matrix_set_diag_v3_shape(operation: Operation) -> list[Dims]:
+    dims = with_rank_at_least(operation.inputs[0].dims, 2)
+    band = _band_of(operation.inputs[2])
+    if dims is None or band is None:
+        return [dims]
+    rows, columns = dims[-2:]
+    _check_band(band, rows, columns)
+    if rows is not None and columns is not None:
+        length = min(rows + min(band[1], 0), columns - max(band[0], 0))
+        packed = (length,) if band[0] == band[1] else (band[1] - band[0] + 1, length)
+        merge((*dims[:-2], *packed), operation.inputs[1].dims)
+    return [dims]
 
 
 def _matrix_diag_v3_shape(operation: Operation) -> list[Dims]:
@@ -106,6 +128,7 @@ def _matrix_diag_part_v3_shape(operation: Operation) -> list[Dims]:
     if dims is None or band is None:
         return [None]
     rows, columns = dims[-2:]
+    _check_band(band, rows, columns)
     length = (
         None if rows is None or columns is None else min(rows + min(band[1], 0), columns - max(band[0], 0))
     )
@@ -138,7 +161,7 @@ op(
     _ALIGN,
     shape=_matrix_diag_part_v3_shape,
 )
-op("MatrixSetDiagV3(input: T, diagonal: T, k: int32) -> (output: T)", "T: type", _ALIGN, shape=unchanged)
+op("MatrixSetDiagV3(input: T, diagonal: T, k: int32) -> (output: T)", "T: type", _ALIGN, shape=_matrix_set_diag_v3_shape)
 
 
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:

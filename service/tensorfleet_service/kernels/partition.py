@@ -155,6 +155,8 @@ def sparse_to_dense(node: KernelNode) -> Kernel:
                 f"sparse_values has incorrect shape {shape_text(values.shape)}, should be [] "
                 f"or [{places.shape[0]}]"
             )
+        if default.ndim:
+            raise invalid("default_value should be a scalar.")
         if validate:
             _check_order(places.tolist(), dims)
         result = xp.full(dims, default, dtype)

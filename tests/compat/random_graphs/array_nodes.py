@@ -339,7 +339,9 @@ def tensor_scatter(d: Draw) -> Call:
     else:
         count = d.int(0, 3)
         indices = _nd_indices(d, shape, depth, (count,), d.type("Tindices"))
-    return d.node(d.tensor(shape), indices, d.tensor((count, *shape[depth:])))
+    # Of a NaN and a number, the least is whichever TensorFlow's loop happens to come to last: none from elsewhere.
+    kind, values = ("fixed", "small") if d.op.endswith(("Min", "Max")) else ("tensor", "any")
+    return d.node(d.tensor(shape, None, values, kind), indices, d.tensor((count, *shape[depth:]), None, values, kind))
 
 
 @generator("SparseToDense")

@@ -218,6 +218,8 @@ def run_ours(program: Program, target: str = "", config: ConfigProto | None = No
 
 def run_node(program: Program, op: Operation, values: dict[str, Any]) -> Outcome:
     """One node alone in our session, on the values that TensorFlow's inputs had."""
+    for node in program.graph.get_operations():
+        node._set_device("")
     feeds = {t.name: values[t.name] for t in op.inputs if t.name in values}
     feeds |= {name: value for name, value in program.feeds.items() if name not in feeds}
     with tensorfleet.Session(graph=program.graph) as session:

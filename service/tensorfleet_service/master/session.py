@@ -38,6 +38,9 @@ log = logging.getLogger(__name__)
 
 MAX_SIGNATURES = 10_000
 
+Signature = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+"""The names of feeds, fetches and targets."""
+
 _random = random.SystemRandom()
 
 
@@ -45,21 +48,22 @@ class Prepared:
     """A run signature, ready to run.
 
     Attributes:
-        parts: the tasks that take part, the master's own last.
+        key: what it is prepared for.
+        parts: the tasks that take part, the master's own last; none any more if it had to make room.
         direct: the only plan, where one device of the master's own task runs all of it.
         reorder_args, reorder_rets: whether that plan takes the feeds, or returns the fetches, in another
             order.
     """
 
-    __slots__ = ("direct", "feeds", "fetches", "graphs", "parts", "reorder_args", "reorder_rets")
+    __slots__ = ("direct", "feeds", "fetches", "graphs", "key", "parts", "reorder_args", "reorder_rets")
 
-    def __init__(
-        self, feeds: int, fetches: int, parts: list[Registered], graphs: list[tuple[str, list[Node]]]
-    ) -> None:
+    def __init__(self, key: Signature, parts: list[Registered], graphs: list[tuple[str, list[Node]]]) -> None:
+        feeds, fetches = len(key[0]), len(key[1])
         self.feeds = feeds
         self.fetches = fetches
         self.parts = parts
         self.graphs = graphs
+        self.key = key
         self.direct: Plan | None = None
         self.reorder_args = self.reorder_rets = False
         if len(parts) == 1 and isinstance(parts[0].member, LocalMember):
@@ -89,7 +93,7 @@ class MasterSession:
         self._lock = threading.Lock()
         self._idle = threading.Condition()
         self._draining = False
-        self._prepared: dict[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], Prepared] = {}
+        self._prepared: dict[Signature, Prepared] = {}
         self._running: dict[int, MasterStep] = {}
         # Step numbers differ between sessions by where they start (a task knows a step by its number, whoever
         # its master is), and from requests on a connection by their highest bit.
@@ -164,14 +168,15 @@ class MasterSession:
             for done in registered:
                 done.member.deregister(done.handle)
             raise
-        return Prepared(len(feeds), len(fetches), registered, graphs)
+        return Prepared((feeds, fetches, targets), registered, graphs)
 
     def _place(self, nodes: list[Node]) -> None:
         soft = self.config.allow_soft_placement
         place(nodes, self._devices, self._default_device, allow_soft_placement=soft)
 
     def _drop(self, prepared: Prepared) -> None:
-        for part in prepared.parts:
+        parts, prepared.parts = prepared.parts, []
+        for part in parts:
             part.member.deregister(part.handle)
 
     def start(
@@ -184,6 +189,9 @@ class MasterSession:
     ) -> MasterStep:
         """Starts a step; `done` is called once, possibly before this returns."""
         self.check_open()
+        parts = prepared.parts
+        if not parts:
+            parts = self.prepare(*prepared.key).parts  # it had to make room for others
         self.steps += 1
         step_id = next(self._step_ids)
         running = self._running
@@ -195,8 +203,14 @@ class MasterSession:
                 with self._idle:
                     self._idle.notify_all()
 
-        step = running[step_id] = MasterStep(step_id, prepared.parts, prepared.fetches, end)
-        step.start(feeds, trace, may_block)
+        step = running[step_id] = MasterStep(step_id, parts, prepared.fetches, end)
+        try:
+            step.start(feeds, trace, may_block)
+        except errors.OpError as e:
+            step.fail(e)
+        except BaseException:
+            step.fail(errors.CancelledError(None, None, "The step was interrupted"))
+            raise
         return step
 
     def run_direct(self, prepared: Prepared, feeds: Sequence[Any]) -> Sequence[Any]:

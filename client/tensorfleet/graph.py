@@ -71,6 +71,8 @@ class Graph:
         self._infer_shapes(op)
         for key, value in state.attrs.items():
             op.attrs.setdefault(key, value)
+        if state.gradient_overrides and opdef.name in state.gradient_overrides:
+            op.attrs["_gradient_op_type"] = state.gradient_overrides[opdef.name].encode()
         if state.colocation:
             self._apply_colocation(op, state.colocation)
         if state.devices and not op._device:
@@ -235,6 +237,28 @@ class Graph:
             yield
         finally:
             state.attrs = old
+
+    @contextlib.contextmanager
+    def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
+        """Gives new operations of some types other gradients (`tf.Graph.gradient_override_map`).
+
+        Args:
+            op_type_map: from an op type to the name that the other gradient was registered by.
+
+        Raises:
+            TypeError: not a dictionary from strings to strings.
+        """
+        if not isinstance(op_type_map, dict):
+            raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        for op_type, mapped in op_type_map.items():
+            if not isinstance(op_type, str) or not isinstance(mapped, str):
+                raise TypeError("op_type_map must be a dictionary mapping strings to strings")
+        state = self._scopes
+        old, state.gradient_overrides = state.gradient_overrides, {**state.gradient_overrides, **op_type_map}
+        try:
+            yield
+        finally:
+            state.gradient_overrides = old
 
     # Control dependencies
 

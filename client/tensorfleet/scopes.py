@@ -24,7 +24,10 @@ class Controller:
 class ScopeState:
     """The scopes in force: each is replaced, never changed in place."""
 
-    __slots__ = ("attrs", "colocation", "container", "control_flow", "controls", "devices", "name")
+    __slots__ = (
+        *("attrs", "colocation", "container", "control_flow", "controls", "devices", "gradient_overrides"),
+        "name",
+    )
 
     def __init__(self) -> None:
         self.name = ""
@@ -34,6 +37,7 @@ class ScopeState:
         self.controls: tuple[Controller, ...] = ()
         self.container = ""
         self.control_flow: Any = None
+        self.gradient_overrides: dict[str, str] = {}
 
     def copy(self) -> ScopeState:
         new = ScopeState()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet import shapes
 from tensorfleet.graph import get_default_graph
 from tensorfleet.op_def import op
 from tensorfleet.operation import Operation
@@ -45,6 +46,24 @@ op(
     f"{_FLOATS} = float32",
     shape=unchanged,
 )
+
+
+def _same_shapes(operation: Operation) -> list[Dims]:
+    return [shapes.merge(operation.inputs[0].dims, operation.inputs[1].dims)]
+
+
+for _name in ("Relu", "Relu6"):
+    op(f"{_name}Grad(gradients: T, features: T) -> (backprops: T)", f"T: {{{ORDERED}}}", shape=_same_shapes)
+for _name in ("Elu", "Selu"):
+    op(f"{_name}Grad(gradients: T, outputs: T) -> (backprops: T)", _FLOATS, shape=_same_shapes)
+for _name in ("Softplus", "Softsign"):
+    op(f"{_name}Grad(gradients: T, features: T) -> (backprops: T)", _FLOATS, shape=_same_shapes)
+op(
+    "LeakyReluGrad(gradients: T, features: T) -> (backprops: T)",
+    "alpha: float = 0.20000000298023224",
+    f"{_FLOATS} = float32",
+    shape=_same_shapes,
+)
 op("L2Loss(t: T) -> (output: T)", _FLOATS, shape=scalar)
 
 
@@ -73,6 +92,20 @@ op(
     "T: {number}",
     'data_format: {"NHWC", "NCHW"} = "NHWC"',
     shape=_bias_shape,
+)
+
+
+def _bias_grad_shape(operation: Operation) -> list[Dims]:
+    channels_first = operation.attrs["data_format"] == b"NCHW"
+    dims = with_rank_at_least(operation.inputs[0].dims, 3 if channels_first else 2)
+    return [(None if dims is None else dims[1 if channels_first else -1],)]
+
+
+op(
+    "BiasAddGrad(out_backprop: T) -> (output: T)",
+    "T: {number}",
+    'data_format: {"NHWC", "NCHW"} = "NHWC"',
+    shape=_bias_grad_shape,
 )
 op("BiasAddV1(value: T, bias: T) -> (output: T)", "T: {number}", shape=_bias_shape)
 

@@ -104,6 +104,8 @@ _unary(f"{FLOATS}, {SIGNED}, {COMPLEX}", "Neg", "Sign", "Reciprocal", "Inv", "Ro
 _unary(f"{FLOATS}, {SIGNED}", "Abs")
 _unary(f"{FLOATS}, {SIGNED}, uint8, uint16, uint32, uint64, {COMPLEX}", "Square")
 _unary(FLOATS, "Ceil", "Floor", "Rint")
+for _name in ("Tanh", "Sigmoid", "Sqrt", "Rsqrt", "Reciprocal", "Inv"):
+    op(f"{_name}Grad(y: T, dy: T) -> (z: T)", f"T: {{{FLOATS}, {COMPLEX}}}", shape=unchanged)
 _unary(FLOATS, "IsNan", "IsInf", "IsFinite", result="bool")
 
 

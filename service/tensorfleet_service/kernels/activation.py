@@ -113,3 +113,59 @@ def _bias_add(node: KernelNode) -> Kernel:
         return value + bias
 
     return bias_add
+
+
+@kernel("ReluGrad", "Relu6Grad")
+def _relu_grad(node: KernelNode) -> Expression:
+    name = node.input_types[0].name
+    dtype = node.input_types[0].np
+    assert dtype is not None
+    names = {f"zero_{name}": dtype.type(0), f"six_{name}": dtype.type(6)}
+    if node.op == "ReluGrad":
+        return Expression(f"{{0}} * ({{1}} > zero_{name})", names)
+    return Expression(f"{{0}} * (({{1}} > zero_{name}) & ({{1}} < six_{name}))", names)
+
+
+@kernel("EluGrad", "SeluGrad", "LeakyReluGrad", "SoftplusGrad", "SoftsignGrad")
+def _activation_grad(node: KernelNode) -> Kernel:
+    xp = node.xp
+    slope = node.attrs.get("alpha")
+
+    def elu_grad(gradient: Any, y: Any) -> Any:
+        return xp.where(y < 0, gradient * (y + y.dtype.type(1)), gradient)
+
+    def selu_grad(gradient: Any, y: Any) -> Any:
+        scale, alpha = y.dtype.type(_SELU_SCALE), y.dtype.type(_SELU_SCALE * _SELU_ALPHA)
+        return gradient * xp.where(y < 0, y + alpha, scale)
+
+    def leaky_relu_grad(gradient: Any, x: Any) -> Any:
+        return xp.where(x > 0, gradient, gradient * x.dtype.type(slope))
+
+    def softplus_grad(gradient: Any, x: Any) -> Any:
+        return gradient / (xp.exp(-x) + x.dtype.type(1))
+
+    def softsign_grad(gradient: Any, x: Any) -> Any:
+        return gradient / xp.square(abs(x) + x.dtype.type(1))
+
+    functions = {
+        "EluGrad": elu_grad,
+        "SeluGrad": selu_grad,
+        "LeakyReluGrad": leaky_relu_grad,
+        "SoftplusGrad": softplus_grad,
+        "SoftsignGrad": softsign_grad,
+    }
+    return through_float32(functions[node.op], node.input_types[0])
+
+
+@kernel("BiasAddGrad")
+def _bias_add_grad(node: KernelNode) -> Kernel:
+    channels_first = node.attrs["data_format"] == b"NCHW"
+
+    def bias_add_grad(gradient: Any) -> Any:
+        if gradient.ndim < 2:
+            raise invalid(f"Input tensor must be at least 2D: {format_shape(gradient.shape)}")
+        axis = 1 if channels_first else gradient.ndim - 1
+        others = tuple(i for i in range(gradient.ndim) if i != axis)
+        return gradient.sum(axis=others, dtype=gradient.dtype)
+
+    return through_float32(bias_add_grad, node.input_types[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet_service.kernels.math_common import SMALL_FLOATS, through_float32, unary
-from tensorfleet_service.kernels.registry import Expression, KernelNode, expression, kernel
+from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, expression, kernel
 
 _UFUNCS = {
     "Sign": "sign",
@@ -75,3 +75,50 @@ def _sigmoid(node: KernelNode) -> Expression:
         return xp.reciprocal(xp.exp(-x) + 1)
 
     return unary(through_float32(sigmoid, dtype))
+
+
+@kernel("TanhGrad", "SigmoidGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad")
+def _from_output(node: KernelNode) -> Kernel:
+    """The gradient of a function from its output y and the gradient dy that arrives there."""
+    xp = node.xp
+    dtype = node.input_types[0]
+    is_complex = dtype.is_complex
+
+    def tanh_grad(y: Any, dy: Any) -> Any:
+        slope = y * y
+        slope *= slope.dtype.type(-1)
+        slope += slope.dtype.type(1)
+        slope *= dy
+        return slope
+
+    def sigmoid_grad(y: Any, dy: Any) -> Any:
+        slope = y.dtype.type(1) - y
+        slope *= y
+        slope *= dy
+        return slope
+
+    def sqrt_grad(y: Any, dy: Any) -> Any:
+        # Nothing arrives, nothing goes on, not even through the infinite slope at 0.
+        return xp.where(dy == 0, dy, y.dtype.type(0.5) * dy / y)
+
+    def rsqrt_grad(y: Any, dy: Any) -> Any:
+        return xp.where(dy == 0, dy, y.dtype.type(-0.5) * (dy * y) * (y * y))
+
+    def reciprocal_grad(y: Any, dy: Any) -> Any:
+        slope = -y
+        slope *= dy
+        slope *= y
+        return slope
+
+    functions = {
+        "TanhGrad": tanh_grad,
+        "SigmoidGrad": sigmoid_grad,
+        "SqrtGrad": sqrt_grad,
+        "RsqrtGrad": rsqrt_grad,
+        "ReciprocalGrad": reciprocal_grad,
+        "InvGrad": reciprocal_grad,
+    }
+    function = functions[node.op]
+    if is_complex:
+        return lambda y, dy: function(xp.conj(y), dy)
+    return through_float32(function, dtype)

@@ -21,6 +21,7 @@ from tensorfleet import (
 from tensorfleet import namespaces as _namespaces
 from tensorfleet.behavior import *
 from tensorfleet.cluster import ClusterSpec as _ClusterSpec
+from tensorfleet.custom_gradient import *
 from tensorfleet.device import DeviceSpec as DeviceSpec
 from tensorfleet.dtypes import (
     QUANTIZED_DTYPES as QUANTIZED_DTYPES,
@@ -54,6 +55,8 @@ from tensorfleet.dtypes import (
 )
 from tensorfleet.errors import OpError as OpError
 from tensorfleet.framework import *
+from tensorfleet.gradient_registry import *
+from tensorfleet.gradients import *
 from tensorfleet.graph import MIN_CONSUMER_VERSION as GRAPH_DEF_VERSION_MIN_CONSUMER
 from tensorfleet.graph import PRODUCER_VERSION as GRAPH_DEF_VERSION
 from tensorfleet.import_graph import import_graph_def as import_graph_def
@@ -77,6 +80,7 @@ from tensorfleet.ops.convert import (
 from tensorfleet.ops.elementwise import *
 from tensorfleet.ops.extrema import *
 from tensorfleet.ops.identity import *
+from tensorfleet.ops.indexed_slices import *
 from tensorfleet.ops.indexing import *
 from tensorfleet.ops.initializers import *
 from tensorfleet.ops.joining import *

@@ -114,22 +114,26 @@ class Peers:
             )
         with self._lock:
             lock = self._connecting.setdefault(task, threading.Lock())
-        with lock:
-            found = self.existing(task)
-            return found if found is not None else self._connect(task, address, timeout)
+        return self._connect(task, address, lock, timeout)
 
-    def _connect(self, task: str, address: str, timeout: float) -> AnyPeer:
+    def _connect(self, task: str, address: str, lock: threading.Lock, timeout: float) -> AnyPeer:
+        """Tries until the time is over. One thread tries at once; none waits for it beyond its own time."""
         end = time.monotonic() + timeout
+        last = "another attempt to connect is under way"
         while True:
+            left = max(end - time.monotonic(), 0.1)
+            if lock.acquire(timeout=left):
+                try:
+                    return self.existing(task) or self._try(task, address, left)
+                except errors.UnavailableError as e:
+                    last = e.message
+                finally:
+                    lock.release()
             left = end - time.monotonic()
-            try:
-                return self._try(task, address, max(left, 0.1))
-            except errors.UnavailableError as e:
-                left = end - time.monotonic()
-                if left <= 0 or self._stopped.wait(min(RETRY_SECONDS, left)):
-                    raise errors.UnavailableError(
-                        None, None, f"{task} at {address} does not answer; last error: {e.message}"
-                    ) from None
+            if left <= 0 or self._stopped.wait(min(RETRY_SECONDS, left)):
+                raise errors.UnavailableError(
+                    None, None, f"{task} at {address} does not answer; last error: {last}"
+                )
 
     def _try(self, task: str, address: str, timeout: float) -> AnyPeer:
         endpoint = self._discover(address, min(timeout, HELLO_SECONDS))

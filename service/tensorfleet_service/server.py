@@ -174,6 +174,7 @@ class TaskServer:
     def _join(self, session: str, config: ConfigProto) -> Sequence[Member]:
         """The members of a new session: this task first, then the others, all connected at once."""
         timeout = (config.operation_timeout_in_ms or self._config.operation_timeout_in_ms) / 1000
+        own_limit = timeout > 0
         timeout = timeout or CREATE_SESSION_SECONDS
         isolate = config.isolate_session_state
         members: list[Member] = [LocalMember(self._worker, session, isolate)]
@@ -199,17 +200,23 @@ class TaskServer:
             if failures:
                 for member in members:
                     member.delete_session(session)
-                raise self._missing(failures, len(others), timeout)
+                raise self._missing(failures, len(others), timeout, own_limit)
         return members
 
-    def _missing(self, failures: list[errors.OpError], others: int, timeout: float) -> errors.OpError:
+    def _missing(
+        self, failures: list[errors.OpError], others: int, timeout: float, own_limit: bool
+    ) -> errors.OpError:
+        """What a session is refused with; where it has set the limit itself, its passing is the error."""
         text = "\n".join(f"  {e.message}" for e in failures)
         message = (
             f"{len(failures)} of {others} other tasks did not answer {self.task} within {timeout:g} s:\n"
             f"{text}\n"
             "Start them, correct the ClusterSpec, or leave them out with ConfigProto.device_filters."
         )
-        return errors.from_code(failures[0].error_code, message)
+        code = failures[0].error_code
+        if code == errors.UNAVAILABLE and own_limit:
+            code = errors.DEADLINE_EXCEEDED
+        return errors.from_code(code, message)
 
     def _reset(self, containers: Sequence[str]) -> None:
         self._worker.resources.reset(containers)

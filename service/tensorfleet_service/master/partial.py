@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
-from tensorfleet_service.master.prune import prune
+from tensorfleet_service.master.prune import after, prune
+from tensorfleet_service.master.step import MasterStep
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
     from tensorfleet_service.master.session import MasterSession
-    from tensorfleet_service.master.step import MasterStep, StepDone
+    from tensorfleet_service.master.step import StepDone
 
 MAX_OPEN = 1000
 
@@ -92,18 +93,23 @@ class _PartialRun:
                         None,
                         f"The fetch {name} was not specified in partial_run_setup, or has been fetched.",
                     )
+            last = len(self._fetches) == len(fetches)
+            known = [*self._values, *feeds]
+            # What an earlier part computed for itself is here already.
+            wanted = [name for name in fetches if name not in self._values]
+            targets = [name for name in self._targets if name not in self._ran] if last else []
+            ran = frozenset(self._ran)
+            extra: list[str] = []
+            prepared = None
+            if wanted or targets:
+                nodes = prune(after(self._session.graph, ran), known, wanted, targets)
+                self._check_fed(nodes, fetches, self._feeds.difference(feeds))
+                extra = [name for name in self._frontier(nodes, set(known)) if name not in wanted]
+                prepared = self._session.prepare(tuple(known), (*wanted, *extra), tuple(targets), ran)
             self._feeds.difference_update(feeds)
             self._values.update(feeds)
             for name in fetches:
                 del self._fetches[name]
-            last = not self._fetches
-            targets = self._targets if last else []
-            known = [name for name in self._values]
-            nodes = prune(self._session.graph, known, list(fetches), targets)
-            self._check_fed(nodes, fetches)
-            kept = self._frontier(nodes, set(known))
-            extra = [name for name in kept if name not in fetches]
-            prepared = self._session.prepare(tuple(known), (*fetches, *extra), tuple(targets))
             values = [self._values[name] for name in known]
 
         def end(error: errors.OpError | None, results: list[Any]) -> None:
@@ -111,21 +117,27 @@ class _PartialRun:
                 self._failed = error
                 done(error, [])
                 return
-            self._values.update(zip((*fetches, *extra), results, strict=True))
-            done(None, results[: len(fetches)])
+            self._values.update(zip((*wanted, *extra), results, strict=True))
+            done(None, [self._values[name] for name in fetches])
 
+        if prepared is None:
+            self._session.check_open()
+            step = MasterStep(0, (), 0, end)
+            step.start(())
+            return step, last
         return self._session.start(prepared, values, end, may_block=False), last
 
-    def _check_fed(self, nodes: Sequence[Node], fetches: Sequence[str]) -> None:
+    def _check_fed(self, nodes: Sequence[Node], fetches: Sequence[str], missing: set[str]) -> None:
         for node in nodes:
-            name = f"{node.name}:0"
-            if name in self._feeds:
-                raise errors.InvalidArgumentError(
-                    None,
-                    None,
-                    f"Fetch {fetches[0] if fetches else ''} cannot be computed from the feeds that have "
-                    f"been fed so far: {name} is missing.",
-                )
+            for source, index in node.inputs:
+                name = f"{source.name}:{index}"
+                if name in missing:
+                    raise errors.InvalidArgumentError(
+                        None,
+                        None,
+                        f"Fetch {fetches[0] if fetches else ''} cannot be computed from the feeds that have "
+                        f"been fed so far: {name} is missing.",
+                    )
 
     def _frontier(self, nodes: Sequence[Node], known: set[str]) -> list[str]:
         """The tensors that this part computes and a later one needs."""
@@ -137,11 +149,11 @@ class _PartialRun:
             for source, index in node.inputs:
                 dtype = source.output_types[index]
                 name = f"{source.name}:{index}"
-                # References and handles are cheap to make again, and cannot be fed.
+                # References and handles come from the variable once more, and cannot be fed.
                 if (
                     source.name in computed
                     and name not in known
-                    and not dtype.is_ref
+                    and (not dtype.is_ref or node.op == "_Retval")
                     and dtype.np is not None
                 ):
                     needed[name] = None

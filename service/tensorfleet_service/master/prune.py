@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tensorfleet.errors import InvalidArgumentError, NotFoundError
 from tensorfleet.op_def import OpDef, lookup
@@ -41,6 +41,28 @@ def prune(graph: Graph, feeds: Sequence[str], fetches: Sequence[str], targets: S
         walk.visit(node)
     walk.finish()
     return walk.order
+
+
+def after(graph: Graph, ran: Collection[str]) -> Graph:
+    """The graph as some nodes leave it that have run: nobody waits for them any more.
+
+    A reference that one of them handed on comes from the variable itself. Other tensors of theirs that are
+    still needed have to be fed.
+    """
+    if not ran:
+        return graph
+    result = Graph()
+    copies = {node: node.copy() for node in graph.nodes.values()}
+    for node, copied in copies.items():
+        for source, index in node.inputs:
+            while source.name in ran and source.input_types and source.input_types[0].is_ref:
+                if not source.output_types[index].is_ref:
+                    break
+                source, index = source.inputs[0]
+            copied.inputs.append((copies[source], index))
+        copied.controls = [copies[control] for control in node.controls if control.name not in ran]
+        result.nodes[node.name] = copied
+    return result
 
 
 def _find(graph: Graph, tensor: str) -> tuple[Node | None, int]:

@@ -23,7 +23,7 @@ from tensorfleet_service.master.members import LocalMember, Member, Registered
 from tensorfleet_service.master.optimize import optimize
 from tensorfleet_service.master.partition import partition
 from tensorfleet_service.master.place import place, placement_report
-from tensorfleet_service.master.prune import prune
+from tensorfleet_service.master.prune import after, prune
 from tensorfleet_service.master.step import MasterStep, StepDone
 from tensorfleet_service.worker.evaluate import evaluate_node
 from tensorfleet_service.worker.layout import task_of
@@ -38,8 +38,8 @@ log = logging.getLogger(__name__)
 
 MAX_SIGNATURES = 10_000
 
-Signature = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
-"""The names of feeds, fetches and targets."""
+Signature = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], frozenset[str]]
+"""The names of feeds, fetches and targets, and of nodes that have run already, in a partial run."""
 
 _random = random.SystemRandom()
 
@@ -120,13 +120,19 @@ class MasterSession:
                 self.graph.extend(graph_def)
             return self.graph.version
 
-    def prepare(self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> Prepared:
+    def prepare(
+        self,
+        feeds: tuple[str, ...],
+        fetches: tuple[str, ...],
+        targets: tuple[str, ...],
+        ran: frozenset[str] = frozenset(),
+    ) -> Prepared:
         """The graph work of a run signature, done at its first use.
 
         Raises:
             OpError: a name is unknown, a node cannot be placed, has no kernel, or a task does not answer.
         """
-        key = (feeds, fetches, targets)
+        key = (feeds, fetches, targets, ran)
         found = self._prepared.get(key)
         if found is None:
             with self._lock:
@@ -140,13 +146,17 @@ class MasterSession:
         return found
 
     def _prepare(
-        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+        self,
+        feeds: tuple[str, ...],
+        fetches: tuple[str, ...],
+        targets: tuple[str, ...],
+        ran: frozenset[str],
     ) -> Prepared:
-        nodes = prune(self.graph, feeds, fetches, targets)
+        nodes = prune(after(self.graph, ran), feeds, fetches, targets)
         if any(not node.assigned and holds_state(node) for node in nodes):
             # Where state is must not depend on which step comes first: all nodes that share it decide, now.
             self._place(state_related(self.graph.nodes.values()))
-            nodes = prune(self.graph, feeds, fetches, targets)
+            nodes = prune(after(self.graph, ran), feeds, fetches, targets)
         self._place(nodes)
         if self.config.log_device_placement:
             log.info("placement of session %s:\n%s", self.handle, placement_report(nodes))
@@ -168,7 +178,7 @@ class MasterSession:
             for done in registered:
                 done.member.deregister(done.handle)
             raise
-        return Prepared((feeds, fetches, targets), registered, graphs)
+        return Prepared((feeds, fetches, targets, ran), registered, graphs)
 
     def _place(self, nodes: list[Node]) -> None:
         soft = self.config.allow_soft_placement

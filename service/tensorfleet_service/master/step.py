@@ -35,7 +35,11 @@ class MasterStep:
 
     def start(self, feeds: Sequence[Any], trace: StepTrace | None = None, may_block: bool = True) -> None:
         """Asks every task to run its part; the master's own is the last, so that the others run beside it."""
-        if self._parts[-1].member.is_short(self._parts[-1].handle):
+        if not self._parts:
+            done, self._done = self._done, None
+            if done is not None:
+                done(None, self._results)
+        elif self._parts[-1].member.is_short(self._parts[-1].handle):
             # The first tensors of the master's own part go out in one write with the request to run.
             with held():
                 self._start(feeds, trace, may_block)

@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 import tensorfleet as tf
 from tests.compat import conftest
 from tests.compat.cluster import free_ports
-from tests.compat.random_graphs import array_nodes, math_nodes, other_nodes, programs
+from tests.compat.random_graphs import array_nodes, math_nodes, other_nodes, programs, training_nodes
 from tests.compat.random_graphs.table import ALONE
 
-__all__ = ["array_nodes", "conftest", "math_nodes", "other_nodes"]  # imported for what they register
+__all__ = ["array_nodes", "conftest", "math_nodes", "other_nodes", "training_nodes"]  # imported for what they register
 
 PROGRAMS: dict[str, Callable[[str], None]] = {}
 

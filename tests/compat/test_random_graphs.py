@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from tensorfleet import op_def
 from tests.compat.cluster import Cluster
-from tests.compat.random_graphs import array_nodes, math_nodes, other_nodes, programs
+from tests.compat.random_graphs import array_nodes, math_nodes, other_nodes, programs, training_nodes
 from tests.compat.random_graphs.draws import kernel_types
 from tests.compat.random_graphs.table import ALONE, GENERATORS, SHAPES_ONLY
 
 pytestmark = [pytest.mark.slow, pytest.mark.cluster]
 
-__all__ = ["array_nodes", "math_nodes", "other_nodes"]  # imported for what they register
+__all__ = ["array_nodes", "math_nodes", "other_nodes", "training_nodes"]  # imported for what they register
 
 EXAMPLES = float(os.environ.get("TENSORFLEET_EXAMPLES", "1"))
 """How many times the usual number of examples to try."""
@@ -39,6 +39,11 @@ WITHOUT_GENERATOR = {
     "PrintV2": "has no outputs: test_tensorflow_client.py looks at what is printed",
     "PyFunc": "names a Python function of its own process",
     "PyFuncStateless": "names a Python function of its own process",
+    **{
+        name: "queues are of use only over several steps: tests of their own compare them"
+        for name in op_def.registered()
+        if "Queue" in name
+    },
     "_Arg": "made by the runtime only",
     "_Retval": "made by the runtime only",
     "_Send": "made by the runtime only",

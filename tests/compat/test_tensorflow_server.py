@@ -15,9 +15,9 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from tests.compat.random_graphs import array_nodes, math_nodes, other_nodes, programs
+from tests.compat.random_graphs import array_nodes, math_nodes, other_nodes, programs, training_nodes
 
-__all__ = ["array_nodes", "math_nodes", "other_nodes"]  # imported for what they register
+__all__ = ["array_nodes", "math_nodes", "other_nodes", "training_nodes"]  # imported for what they register
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 

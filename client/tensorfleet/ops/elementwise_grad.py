@@ -34,6 +34,7 @@ _OF_OUTPUT: dict[str, Callable[[Tensor], Tensor]] = {
     "Acosh": lambda y: apply_one("Reciprocal", apply_one("Sinh", y)),
 }
 _BY_GRAD_OP = ("Sqrt", "Rsqrt", "Tanh", "Sigmoid", "Reciprocal", "Inv")
+_NOT_CONJUGATING = ("Tanh", "Sigmoid")  # their gradients' kernels leave it to their callers, as TensorFlow's do
 
 
 @gradient(*_OF_INPUT)
@@ -48,7 +49,8 @@ def _of_output(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient(*_BY_GRAD_OP)
 def _by_grad_op(op: Operation, grad: Tensor) -> Tensor:
-    return apply_one(f"{op.type}Grad", op.outputs[0], grad)
+    y = op.outputs[0]
+    return apply_one(f"{op.type}Grad", conj(y) if op.type in _NOT_CONJUGATING else y, grad)
 
 
 @gradient("Neg")

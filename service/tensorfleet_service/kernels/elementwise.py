@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet_service.kernels.math_common import SMALL_FLOATS, through_float32, unary
+from tensorfleet_service.kernels.math_common import SMALL_FLOATS, invalid, through_float32, unary
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, expression, kernel
 
 _UFUNCS = {
@@ -83,6 +83,7 @@ def _from_output(node: KernelNode) -> Kernel:
     xp = node.xp
     dtype = node.input_types[0]
     is_complex = dtype.is_complex
+    conjugates = is_complex and node.op not in ("TanhGrad", "SigmoidGrad")  # whose callers do, as in TensorFlow
 
     def tanh_grad(y: Any, dy: Any) -> Any:
         slope = y * y
@@ -119,6 +120,13 @@ def _from_output(node: KernelNode) -> Kernel:
         "InvGrad": reciprocal_grad,
     }
     function = functions[node.op]
-    if is_complex:
-        return lambda y, dy: function(xp.conj(y), dy)
-    return through_float32(function, dtype)
+
+    def run(y: Any, dy: Any) -> Any:
+        if y.size != dy.size:
+            raise invalid(
+                "The two arguments to a cwise op must have same number of elements, "
+                f"got {y.size} and {dy.size}"
+            )
+        return function(xp.conj(y) if conjugates else y, dy)
+
+    return run if is_complex else through_float32(run, dtype)

@@ -98,7 +98,8 @@ def resource_gather_nd(d: Draw) -> Call:
 def segment(d: Draw) -> Call:
     shape = d.shape(low=1, least=1)
     ids = np.cumsum(d.rng.integers(0, 2, shape[0]))
-    return d.node(d.tensor(shape, values="small"), d.like(ids, d.type("Tindices")))
+    data = d.tensor(shape, values="small", kind="fixed" if d.op.endswith(("Min", "Max")) else "tensor")
+    return d.node(data, d.like(ids, d.type("Tindices")))
 
 
 @generator("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMin", "UnsortedSegmentMax", loose=1e-5)
@@ -106,7 +107,9 @@ def unsorted_segment(d: Draw) -> Call:
     shape = d.shape(low=1)
     segments = d.int(1, 4)
     ids = d.indices(shape[: d.int(1, len(shape))], segments, d.type("Tindices"))
-    return d.node(d.tensor(shape, values="small"), ids, d.like(segments, d.type("Tnumsegments")))
+    # Of a NaN and a number, the least is whichever TensorFlow's loop happens to come to last: none from elsewhere.
+    data = d.tensor(shape, values="small", kind="fixed" if d.op.endswith(("Min", "Max")) else "tensor")
+    return d.node(data, ids, d.like(segments, d.type("Tnumsegments")))
 
 
 @generator(

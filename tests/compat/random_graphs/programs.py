@@ -41,7 +41,6 @@ class Step:
 
     call: Call
     sources: list[Any]
-    variable: str
 
 
 @dataclass
@@ -92,7 +91,7 @@ def draw_program(draw: Callable[[Any], Any], ops: Sequence[str], faulty: bool) -
             d = Draw(draw, op, known, faulty)
             call = GENERATORS[op](d)
             sources = [_source(draw, item, pool) for item in call.inputs]
-            step = Step(call, sources, f"variable_{next(_variables)}")
+            step = Step(call, sources)
             program.steps.append(step)
             try:
                 made = _construct(program, step)
@@ -147,7 +146,7 @@ def _construct(program: Program, step: Step) -> Operation:
             program.feeds[made.name] = leaf.value
             return made
         value = apply_op("Const", value=leaf.value, dtype=leaf.dtype)
-        names = {"dtype": leaf.dtype, "shape": shape, "shared_name": step.variable}
+        names = {"dtype": leaf.dtype, "shape": shape, "shared_name": f"variable_{next(_variables)}"}
         if kind == "ref":
             return apply_op("Assign", apply_op("VariableV2", **names), value)
         handle = apply_op("VarHandleOp", **names)
@@ -255,7 +254,8 @@ def compare(program: Program, ours: Outcome, theirs: Outcome) -> None:
 def difference(op: str, ours: Any, theirs: Any) -> str:
     """How our value differs from TensorFlow's; empty if it does not."""
     if isinstance(theirs, bytes) or isinstance(ours, bytes):
-        return "" if ours == theirs else f"TensorFlow {theirs!r}, TensorFleet {ours!r}"
+        same = type(ours) is type(theirs) and ours == theirs
+        return "" if same else f"TensorFlow {theirs!r}, TensorFleet {ours!r}"
     if isinstance(ours, np.generic) is not isinstance(theirs, np.generic):
         return f"TensorFlow {type(theirs)}, TensorFleet {type(ours)}"
     if (ours.dtype, ours.shape) != (theirs.dtype, theirs.shape):

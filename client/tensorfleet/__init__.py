@@ -64,6 +64,7 @@ from tensorfleet.logging import get_logger as get_logger
 from tensorfleet.operation import Operation as Operation
 from tensorfleet.ops import operators as _operators
 from tensorfleet.ops import resource_ops as _resource_ops
+from tensorfleet.ops.accumulators import *
 from tensorfleet.ops.activation import *
 from tensorfleet.ops.add_n import *
 from tensorfleet.ops.arithmetic import *
@@ -91,6 +92,7 @@ from tensorfleet.ops.matmul import *
 from tensorfleet.ops.matrix_parts import *
 from tensorfleet.ops.padding import *
 from tensorfleet.ops.partition import *
+from tensorfleet.ops.queues import *
 from tensorfleet.ops.random import *
 from tensorfleet.ops.rearranging import *
 from tensorfleet.ops.reduction import *
@@ -152,7 +154,9 @@ linalg = _namespaces.make("linalg")
 manip = _namespaces.make("manip")
 math = _namespaces.make("math")
 nn = _namespaces.make("nn")
+queue = _namespaces.make("queue")
 random = _namespaces.make("random")
+sparse = _namespaces.make("sparse")
 strings = _namespaces.make("strings")
 train = _namespaces.make(
     "train",

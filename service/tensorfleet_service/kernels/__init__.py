@@ -4,6 +4,7 @@ from importlib import import_module
 
 # One line per family, sorted.
 _FAMILIES: tuple[str, ...] = (
+    "accumulators",
     "activation",
     "add_n",
     "arithmetic",
@@ -23,6 +24,7 @@ _FAMILIES: tuple[str, ...] = (
     "matrix_parts",
     "padding",
     "partition",
+    "queues",
     "random",
     "rearranging",
     "reduction",

@@ -62,7 +62,17 @@ class Expression:
     """Called with the exception and the input values when the expression raises; gives the error to report."""
 
 
-Factory = Callable[[KernelNode], "Kernel | Expression"]
+@dataclass(slots=True)
+class AsyncKernel:
+    """A kernel that may have to wait for other steps: its function returns the outputs, or a Waiter for them.
+
+    No thread waits: the step is suspended until the waiter is completed, and cancels it if it fails before.
+    """
+
+    function: Kernel
+
+
+Factory = Callable[[KernelNode], "Kernel | Expression | AsyncKernel"]
 
 _factories: dict[str, Factory] = {}
 
@@ -95,7 +105,7 @@ def registered() -> list[str]:
     return sorted(_factories)
 
 
-def make_kernel(node: KernelNode) -> Kernel | Expression:
+def make_kernel(node: KernelNode) -> Kernel | Expression | AsyncKernel:
     """The kernel of a node.
 
     Raises:

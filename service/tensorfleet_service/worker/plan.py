@@ -11,10 +11,10 @@ The generated code of `y = (x + 300) + (x - 66)`, with x fed and the last part o
         return (v0,)
 
 `t` is the step on this task, `a` the fed values, `c1` and kernels are globals of the code. A variable is
-overwritten or deleted at its last use, so a tensor lives no longer than it must. A partition that receives
-nothing becomes a plain function; one that receives becomes a generator, which yields an edge's number where
-the tensor has to come
-from another device: the step resumes it with the value, from whichever thread brings it.
+overwritten or deleted at its last use, so a tensor lives no longer than it must. A partition that waits for
+nothing becomes a plain function. One that receives, or that has an op that may have to wait for other steps,
+becomes a generator: it yields an edge's number where the tensor has to come from another device, or a Waiter
+where a queue has no element yet, and the step resumes it with the value, from whichever thread brings it.
 
 Line n of the code is made of one node, so an exception is traced to its node at no cost to the code itself.
 """
@@ -31,7 +31,8 @@ import numpy as np
 from tensorfleet import dtypes, errors
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels import registry
-from tensorfleet_service.kernels.registry import Expression, KernelNode
+from tensorfleet_service.kernels.registry import AsyncKernel, Expression, KernelNode
+from tensorfleet_service.worker.waiter import Waiter
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
@@ -143,7 +144,7 @@ class _Writer:
         self.device = device
         self.nodes = nodes
         self.send = send
-        self.globals: dict[str, Any] = {"xp": xp, "S": _as_string, "clock": time.time_ns}
+        self.globals: dict[str, Any] = {"xp": xp, "S": _as_string, "W": Waiter, "clock": time.time_ns}
         self.moves = movers(xp)
         if self.moves is not None:
             self.globals["D"], self.globals["H"] = self.moves
@@ -177,6 +178,8 @@ class _Writer:
                     if node.opdef.is_stateful:
                         stateful[device, node.name] = kernel
                 self.kernels[position] = kernel
+                if isinstance(kernel, AsyncKernel):
+                    self.waits = True
 
     def compile(self, traced: bool) -> tuple[Callable[..., Any], CodeType, list[_Line]]:
         """The function, its code, and what each of its lines is made of."""
@@ -258,6 +261,11 @@ class _Writer:
                 arg += 1
             elif node.op == "_Recv":
                 text, expression = self._to_device(f"(yield {int(node.attrs['_edge'])})"), None
+            elif isinstance(self.kernels[position], AsyncKernel):
+                names[f"k{position}"] = self.kernels[position].function
+                add(f" w = k{position}({', '.join(inputs)})", node, inputs)
+                # Nothing is suspended where the value is there already.
+                text, expression = "w if type(w) is not W else (yield w)", None
             else:
                 text, expression = self._call(position, inputs, names)
             # The inputs that end here hand their slots on to the outputs.
@@ -353,6 +361,8 @@ def _explain(error: BaseException, code: CodeType, lines: list[_Line]) -> errors
         return errors.InternalError(None, None, f"{type(error).__name__}: {error}")
     node, inputs, expression = lines[traceback.tb_lineno]
     assert node is not None
+    if node.op == "_Retval":
+        node = node.inputs[0][0]  # the user knows what was fetched, not the node that hands it out
     found: errors.OpError | None = error if isinstance(error, errors.OpError) else None
     if found is None and expression is not None and expression.explain is not None:
         values = [_input_value(text, traceback) for text in inputs]

@@ -5,6 +5,9 @@ tensor (the thread that reads the connection to the producer, or the thread that
 this task) resumes it, at once if the rest is known to be short, else on a thread of the pool. So no thread
 waits inside a step, and a step cannot deadlock on threads.
 
+A partition that waits for another step, such as for an element of a queue, is suspended in the same way: a
+Waiter stands among those who wait, and is cancelled if the step fails.
+
 Invariants: a generator is resumed only by the thread that took it out of `_waiting`, or by the one that runs
 it already; `_waiting` and `_arrived` are changed under the lock; after `fail`, both stay empty.
 """
@@ -17,6 +20,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
+from tensorfleet_service.worker.waiter import Waiter
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
@@ -59,7 +63,7 @@ class Step:
         self._push = push
         self._lock = threading.Lock()
         self._arrived: dict[int, Any] = {}
-        self._waiting: dict[int, _Run] = {}
+        self._waiting: dict[int | Waiter, _Run] = {}
         self._remaining = 0
         self._results: list[Any] = []
         self._done: Done | None = None
@@ -139,12 +143,14 @@ class Step:
             if self.error is not None:
                 return
             self.error = error
-            waiting = list(self._waiting.values())
+            waiting = list(self._waiting.items())
             self._waiting.clear()
             self._arrived.clear()
             done = self._done if self._remaining else None
             self._remaining = 0
-        for run in waiting:
+        for source, run in waiting:
+            if isinstance(source, Waiter):
+                source.cancel()
             run.close()
         if done is not None:
             done(error, [])
@@ -159,6 +165,31 @@ class Step:
                 run.pause()
                 self._waiting[edge] = run
             return value
+
+    def _await(self, waiter: Waiter, run: _Run) -> Any:
+        """The waiter, if it has been completed meanwhile; else PENDING or FAILED as `_take`."""
+        with self._lock:
+            failed = self.error is not None
+            if not failed:
+                run.pause()
+                self._waiting[waiter] = run
+        if failed:
+            waiter.cancel()
+            return FAILED
+        if waiter.start(self._completed):
+            return PENDING
+        with self._lock:
+            if self._waiting.pop(waiter, None) is None:
+                return PENDING  # for ever: the step has failed, and closed the run
+        run.resumed = time.perf_counter()
+        return waiter
+
+    def _completed(self, waiter: Waiter) -> None:
+        """Called by whoever completed a waiter, in the middle of a step of its own."""
+        with self._lock:
+            run = self._waiting.pop(waiter, None)
+        if run is not None:
+            self.pool.submit(run.resume, waiter)
 
     def _finish(self, index: int, results: Sequence[Any]) -> None:
         with self._lock:
@@ -199,7 +230,7 @@ class _Run:
         self.plan = plan
         self.index = index
         self.args = args
-        self.generator: Generator[int, Any, Sequence[Any]] | None = None
+        self.generator: Generator[int | Waiter, Any, Sequence[Any]] | None = None
         self.explain: Callable[[BaseException], errors.OpError] = plan.explain
         self.spent = 0.0  # seconds until the last pause
         self.resumed = 0.0
@@ -229,7 +260,12 @@ class _Run:
         self.resumed = time.perf_counter()
         try:
             while True:
-                value = self.step._take(generator.send(value), self)
+                if type(value) is Waiter:
+                    wanted = value.resume(generator)
+                else:
+                    wanted = generator.send(value)
+                take = self.step._take if type(wanted) is int else self.step._await
+                value = take(wanted, self)
                 if value is PENDING:
                     # Another thread may have resumed the generator by now: nothing of it is touched any more.
                     return

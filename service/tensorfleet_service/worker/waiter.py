@@ -1,0 +1,70 @@
+"""Waiter: the place of a value that is not there yet, which a kernel returns in place of the value."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from typing import Any
+
+_PENDING = object()
+
+
+class Waiter:
+    """A value to come. One side completes it, once; the other side starts to wait for it, or cancels it.
+
+    A waiter that was cancelled may still be completed by a thread that took it before: what it brings is
+    then as good as delivered, just as if the step had ended a moment later.
+    """
+
+    __slots__ = ("_cancel", "_convert", "_done", "_error", "_lock", "_value")
+
+    def __init__(self, cancel: Callable[[Waiter], None]) -> None:
+        """`cancel` makes the resource forget the waiter, and take back what it has kept for it."""
+        self._cancel = cancel
+        self._convert: Callable[[Any], Any] | None = None
+        self._lock = threading.Lock()
+        self._value: Any = _PENDING
+        self._error: BaseException | None = None
+        self._done: Callable[[Waiter], None] | None = None
+
+    def complete(self, value: Any, error: BaseException | None = None) -> None:
+        """Gives the value, or the error; the resource must not hold its lock."""
+        with self._lock:
+            self._error = error
+            self._value = value
+            done, self._done = self._done, None
+        if done is not None:
+            done(self)
+
+    def start(self, done: Callable[[Waiter], None]) -> bool:
+        """Has `done` called on completion, by the thread that completes; False if that was before."""
+        with self._lock:
+            if self._value is not _PENDING:
+                return False
+            self._done = done
+            return True
+
+    def cancel(self) -> None:
+        """Waits no longer."""
+        with self._lock:
+            self._done = None
+        self._cancel(self)
+
+    def then(self, convert: Callable[[Any], Any]) -> Waiter:
+        """Has the value converted by the one who waits, who then has the time for it."""
+        self._convert = convert
+        return self
+
+    def result(self) -> Any:
+        """The value, once completed. Raises the error if it is one."""
+        if self._error is not None:
+            raise self._error
+        return self._value if self._convert is None else self._convert(self._value)
+
+    def resume(self, generator: Generator[Any, Any, Any]) -> Any:
+        """Gives the result to what waits for it; an error appears there where it waits."""
+        try:
+            result = self.result()
+        except Exception as e:
+            return generator.throw(e)
+        return generator.send(result)

@@ -116,7 +116,7 @@ class TaskServer:
             )
             endpoint.stream_address.extend(self._listener.addresses)
         methods = {
-            **MasterService(self._master).methods(),
+            **MasterService(self._master, self._deadlines).methods(),
             **FleetService(endpoint, cluster.as_cluster_def(), self._master, self._worker).methods(),
         }
         worker_service = WorkerService(self._worker, self._tasks)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 import tensorfleet as tf
-from tensorfleet_service.rpc import limits
+from tensorfleet_service.rpc import limits, master_service
 
 MB = 1 << 20
 
@@ -48,3 +49,20 @@ def test_a_graph_over_the_limit(server: tf.train.Server) -> None:
             session.run(y)
     with tf.Graph().as_default(), tf.Session(server.target) as session:
         assert session.run(tf.constant(1) + 1) == 2
+
+
+def test_a_session_without_steps_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(master_service, "IDLE_SECONDS", 0.2)
+    monkeypatch.setenv("TENSORFLEET_TRANSPORT", "grpc")
+    server = tf.train.Server.create_local_server()
+    try:
+        with tf.Graph().as_default():
+            y = tf.constant(1) + 1
+            session = tf.Session(server.target)
+            assert session.run(y) == 2
+            closed = threading.Event()
+            found = server._task._master.sessions()[0]
+            monkeypatch.setattr(found, "close", lambda *args: closed.set())
+            assert closed.wait(20)
+    finally:
+        server.stop(1.0)

@@ -350,11 +350,20 @@ def test_only_so_many_steps_wait_for_their_request(worker: Worker, monkeypatch: 
     for step in range(1, 30):
         for edge in arrivals(made):
             worker.deliver(step, edge, np.float32(step))
-    assert worker.steps == 10
+    assert worker.steps == 1 + 10
     last = Done()
     worker.run(made, 29, [], last)
     assert last.result() == [0.0]
     assert not done.calls  # one that runs is not dropped
+
+
+def test_steps_wait_only_so_long_for_their_request(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, _ = register(worker, THREE, ["x"], ["abc"])
+    worker.deliver(1, arrivals(made)[0], np.float32(1))
+    monkeypatch.setattr(worker_module, "EARLY_SECONDS", 0.0)
+    worker.deliver(2, arrivals(made)[0], np.float32(1))
+    assert worker.steps == 0
+    assert not worker._early
 
 
 def test_ended_steps_are_remembered_for_a_while(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -280,6 +280,11 @@ class MasterSession:
     def closed(self) -> bool:
         return self._closed
 
+    @property
+    def running(self) -> int:
+        """How many steps run at this moment."""
+        return len(self._running)
+
     def check_open(self) -> None:
         """Raises what the use of a session is answered with that is closed, or whose server is draining."""
         if self._refusal is not None:

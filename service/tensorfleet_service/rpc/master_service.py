@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import logging
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -21,7 +24,12 @@ if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
     from tensorfleet_service.master.session import MasterSession
     from tensorfleet_service.master.step import MasterStep
+    from tensorfleet_service.worker.deadlines import Deadlines
 
+log = logging.getLogger(__name__)
+
+IDLE_VARIABLE = "TENSORFLEET_SESSION_IDLE_SECONDS"
+IDLE_SECONDS = float(os.environ.get(IDLE_VARIABLE, "86400"))
 REMEMBERED_REQUESTS = 10_000  # as TensorFlow's master
 LOCAL = "/tensorflow.MasterService/"
 
@@ -29,8 +37,9 @@ LOCAL = "/tensorflow.MasterService/"
 class MasterService:
     """The ten calls, on one master."""
 
-    def __init__(self, master: Master) -> None:
+    def __init__(self, master: Master, deadlines: Deadlines) -> None:
         self._master = master
+        self._deadlines = deadlines
         self._lock = threading.Lock()
         self._requests: OrderedDict[int, None] = OrderedDict()
         self._callables: dict[int, tuple[str, Any]] = {}
@@ -57,6 +66,7 @@ class MasterService:
         self, request: master_pb2.CreateSessionRequest, context: grpc.ServicerContext
     ) -> master_pb2.CreateSessionResponse:
         session = self._master.create_session(request.graph_def, request.config)
+        self._watch(session)
         return master_pb2.CreateSessionResponse(
             session_handle=session.handle, graph_version=session.graph.version
         )
@@ -186,6 +196,23 @@ class MasterService:
             if self._callables.pop(request.handle, None) is None:
                 raise errors.InvalidArgumentError(None, None, f"No such callable handle: {request.handle}")
         return master_pb2.ReleaseCallableResponse()
+
+    def _watch(self, session: MasterSession) -> None:
+        self._deadlines.after(IDLE_SECONDS, functools.partial(self._check_idle, session, session.steps))
+
+    def _check_idle(self, session: MasterSession, steps: int) -> None:
+        """Closes a session that has run no step for long: by gRPC, the end of a client is not seen."""
+        if session.closed:
+            return
+        if session.steps != steps or session.running:
+            self._watch(session)
+            return
+        log.info("session %s closed: no step for %g s", session.handle, IDLE_SECONDS)
+        self._forget(session.handle)
+        try:
+            self._master.close_session(session.handle)
+        except errors.AbortedError:
+            pass  # its client has closed it at this very moment
 
     def _forget(self, session: str) -> None:
         with self._lock:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from tensorfleet_service.observe.trace import StepTrace
 
 REMEMBERED_STEPS = 10_000  # ended steps whose late tensors are dropped
-MAX_EARLY_STEPS = 10_000  # steps of which tensors have arrived, but no request yet
+MAX_EARLY_STEPS = 10_000  # steps of which tensors have arrived, but no request yet,
+EARLY_SECONDS = 600.0  # and how long their tensors are kept
 
 
 Pull = tuple[str, int, str]
@@ -86,6 +87,7 @@ class Worker:
         # A handle of the task's process before a restart must not name another graph now.
         self._handles = itertools.count(secrets.randbits(47) << 15)
         self._steps: dict[int, Step] = {}
+        self._early: dict[int, float] = {}
         self._ended: OrderedDict[int, None] = OrderedDict()
         self._isolated: dict[str, Resources] = {}
         self._stateful: dict[str, StatefulKernels] = {}
@@ -238,7 +240,7 @@ class Worker:
 
     def deliver(self, step_id: int, edge: int, value: Any) -> None:
         """A tensor from another task: for a step that runs, or one that is going to."""
-        step = self._steps.get(step_id) or self._step(step_id)
+        step = self._steps.get(step_id) or self._step(step_id, early=True)
         if step is not None:
             step.deliver(edge, value)
 
@@ -246,6 +248,7 @@ class Worker:
         """Ends a step on this task, now or when it comes."""
         with self._lock:
             step = self._steps.pop(step_id, None)
+            self._early.pop(step_id, None)
             self._remember(step_id)
         self.rendezvous.fail(step_id, error)
         if step is not None:
@@ -274,24 +277,30 @@ class Worker:
                 lambda: not any(step.started for step in list(self._steps.values())), end - time.monotonic()
             )
 
-    def _step(self, step_id: int) -> Step | None:
+    def _step(self, step_id: int, early: bool = False) -> Step | None:
+        """The step of a number, made if need be; None if it has ended. `early`: a tensor came before RunGraph."""
         with self._lock:
             step = self._steps.get(step_id)
             if step is None:
                 if step_id in self._ended:
                     return None
                 step = self._steps[step_id] = Step(step_id, self.pool, self._push)
-                if len(self._steps) > MAX_EARLY_STEPS:
-                    self._drop_oldest_early()
+                if early:
+                    self._early[step_id] = time.monotonic()
+                    self._drop_stale()
+            elif not early:
+                self._early.pop(step_id, None)
             return step
 
-    def _drop_oldest_early(self) -> None:
-        """Forgets the oldest step that nobody has asked to run: its master must be gone."""
-        for step_id, step in self._steps.items():
-            if not step.started:
-                del self._steps[step_id]
-                self._remember(step_id)
+    def _drop_stale(self) -> None:
+        """Forgets steps that nobody has asked to run for long, or too many of them: their masters are gone."""
+        oldest = time.monotonic() - EARLY_SECONDS
+        for step_id in list(self._early):
+            if len(self._early) <= MAX_EARLY_STEPS and self._early[step_id] > oldest:
                 return
+            del self._early[step_id]
+            self._steps.pop(step_id, None)
+            self._remember(step_id)
 
     def _forget(self, step_id: int) -> None:
         with self._lock:

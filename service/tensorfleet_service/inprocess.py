@@ -34,7 +34,7 @@ class InProcessTransport(Transport):
         cpus = config.device_count.get("CPU", 1)
         gpus = dict(config.device_count).get("GPU")
         self._worker = Worker(TASK, task_devices(TASK, incarnation, cpus, gpus), incarnation)
-        self._master = Master(self._join, self._worker.resources.reset)
+        self._master = Master(self._join, self._worker.resources.reset, _to_stderr)
         self._session: MasterSession | None = None
         self._partial: PartialRuns | None = None
         self._timeout: float | None = config.operation_timeout_in_ms / 1000 or None
@@ -81,6 +81,10 @@ class InProcessTransport(Transport):
         if self._session is None:
             raise errors.AbortedError(None, None, "The session is closed")
         return self._session
+
+
+def _to_stderr(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 class InProcessRunner:

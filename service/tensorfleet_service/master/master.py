@@ -32,10 +32,17 @@ class Master:
         join: finds the tasks that a new session uses: from its handle and configuration to its members, the
             master's own first. Raises an OpError that names the tasks that do not answer.
         reset_members: clears containers on the tasks: called with the names of the containers.
+        report: where placements go that a client wants to see: by default the task's log.
     """
 
-    def __init__(self, join: Join, reset_members: Callable[[Sequence[str]], None]) -> None:
+    def __init__(
+        self,
+        join: Join,
+        reset_members: Callable[[Sequence[str]], None],
+        report: Callable[[str], None] = log.info,
+    ) -> None:
         self._join = join
+        self._report = report
         self._reset_members = reset_members
         self._sessions: dict[str, MasterSession] = {}
         self._lock = threading.Lock()
@@ -52,7 +59,7 @@ class Master:
             raise errors.UnavailableError(None, None, "The server is shutting down and takes no new sessions")
         handle = secrets.token_hex(8)
         members = self._join(handle, config)
-        session = MasterSession(handle, config, members)
+        session = MasterSession(handle, config, members, self._report)
         try:
             session.extend(graph_def)
         except errors.OpError:

@@ -11,7 +11,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import collector, errors
@@ -75,10 +75,20 @@ class Prepared:
 
 
 class MasterSession:
-    """A session on the master."""
+    """A session on the master.
 
-    def __init__(self, handle: str, config: ConfigProto, members: Sequence[Member]) -> None:
+    `report` is given the placement of each signature where the client asks for it (log_device_placement).
+    """
+
+    def __init__(
+        self,
+        handle: str,
+        config: ConfigProto,
+        members: Sequence[Member],
+        report: Callable[[str], None] = log.info,
+    ) -> None:
         self.handle = handle
+        self._report = report
         self.config = config
         self.members = {member.task: member for member in members}
         self.graph = Graph()
@@ -159,7 +169,7 @@ class MasterSession:
             nodes = prune(after(self.graph, ran), feeds, fetches, targets)
         self._place(nodes)
         if self.config.log_device_placement:
-            log.info("placement of session %s:\n%s", self.handle, placement_report(nodes))
+            self._report(f"placement of session {self.handle}:\n{placement_report(nodes)}")
         options = self.config.graph_options
         level = options.optimizer_options.opt_level
         if not (level < 0 or options.rewrite_options.disable_meta_optimizer):

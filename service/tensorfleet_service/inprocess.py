@@ -176,14 +176,12 @@ def _own(value: Any) -> Any:
 def _fresh_counts() -> tuple[int, int]:
     """What getrefcount says in `own` of an array, and of the base of a view, that nobody else holds."""
     counts = []
-    for value in (np.empty(2), np.empty(2).reshape(2, 1)):
-        values = (value,)
-        del value
+    for make in (lambda: np.empty(2), lambda: np.empty(2).reshape(2, 1)):
+        values = (make(),)  # which alone holds it, as the result of a step does
         for item in values:
             counts.append(sys.getrefcount(item))
             if item.base is not None:
                 counts.append(sys.getrefcount(item.base))
-        del values, item
     return counts[0], counts[2]
 
 

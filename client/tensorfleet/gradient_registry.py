@@ -30,6 +30,7 @@ R = TypeVar("R", bound=Rule)
 
 _rules: dict[str, Rule | None] = {}
 _dense: set[Rule] = set()
+_without_rule: set[str] = set()
 _loaded = False
 
 
@@ -54,6 +55,20 @@ def not_differentiable(*op_types: str) -> None:
     """Says that op types have no gradient: their inputs count as constants."""
     for op_type in op_types:
         _add(op_type, None)
+
+
+def no_rule(*op_types: str) -> None:
+    """Says that op types have no rule, as in TensorFlow: gradients through them raise LookupError.
+
+    For ops whose derivative is not zero, so that a silent None would be wrong.
+    """
+    _without_rule.update(op_types)
+
+
+def without_rule() -> frozenset[str]:
+    """The op types of which `no_rule` was said."""
+    load()
+    return frozenset(_without_rule)
 
 
 def _add(op_type: str, rule: Rule | None) -> None:

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tensorfleet.gradient_checker import (
+    compute_gradient as compute_gradient,
+)
+from tensorfleet.gradient_checker import (
+    compute_gradient_error as compute_gradient_error,
+)
 from tensorfleet.graph import Graph
 from tensorfleet.session import Session
 

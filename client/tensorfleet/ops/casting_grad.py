@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tensorfleet.gradient_registry import gradient, not_differentiable
+from tensorfleet.gradient_registry import gradient, no_rule
 from tensorfleet.operation import Operation
 from tensorfleet.ops.gradient_common import like, reduced, zeros_like
 from tensorfleet.ops.math_common import apply_one
 from tensorfleet.tensor import Tensor
 
-not_differentiable("Bitcast")
+no_rule("Bitcast")
 
 
 @gradient("Cast")

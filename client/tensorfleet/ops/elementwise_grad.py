@@ -34,7 +34,10 @@ _OF_OUTPUT: dict[str, Callable[[Tensor], Tensor]] = {
     "Acosh": lambda y: apply_one("Reciprocal", apply_one("Sinh", y)),
 }
 _BY_GRAD_OP = ("Sqrt", "Rsqrt", "Tanh", "Sigmoid", "Reciprocal", "Inv")
-_NOT_CONJUGATING = ("Tanh", "Sigmoid")  # their gradients' kernels leave it to their callers, as TensorFlow's do
+_NOT_CONJUGATING = (
+    "Tanh",
+    "Sigmoid",
+)  # their gradients' kernels leave it to their callers, as TensorFlow's do
 
 
 @gradient(*_OF_INPUT)

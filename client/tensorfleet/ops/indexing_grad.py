@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.gradient_registry import gradient, not_differentiable
+from tensorfleet.gradient_registry import gradient, no_rule, not_differentiable
 from tensorfleet.operation import Operation
 from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.convert import constant_node
@@ -26,12 +26,15 @@ from tensorfleet.static_value import static_value
 from tensorfleet.tensor import Tensor
 
 not_differentiable("OneHot", "Where", "InTopK", "InTopKV2")
-not_differentiable("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2", "ListDiff")
+no_rule("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2", "ListDiff")
 not_differentiable("Bucketize", "HistogramFixedWidth")
+not_differentiable("ScatterAdd", "ScatterSub", "ScatterMul", "ScatterDiv")
+not_differentiable("ScatterNdAdd", "ScatterNdSub", "ScatterNdUpdate")
+no_rule("ScatterUpdate", "ScatterMin", "ScatterMax", "ScatterNdMin", "ScatterNdMax")
 for _change in ("Add", "Sub", "Mul", "Div", "Min", "Max", "Update"):
-    not_differentiable(f"Scatter{_change}", f"ResourceScatter{_change}")
+    not_differentiable(f"ResourceScatter{_change}")
 for _change in ("Add", "Sub", "Min", "Max", "Update"):
-    not_differentiable(f"ScatterNd{_change}", f"ResourceScatterNd{_change}")
+    not_differentiable(f"ResourceScatterNd{_change}")
 
 # Slices
 

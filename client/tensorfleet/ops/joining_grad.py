@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorfleet.gradient_registry import gradient, not_differentiable
+from tensorfleet.gradient_registry import gradient, no_rule, not_differentiable
 from tensorfleet.operation import Operation
 from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.convert import constant_node
@@ -13,7 +13,8 @@ from tensorfleet.ops.math_common import apply_one
 from tensorfleet.static_value import static_value
 from tensorfleet.tensor import Tensor
 
-not_differentiable("ConcatOffset", "ParallelConcat", "InvertPermutation")
+not_differentiable("ConcatOffset", "InvertPermutation")
+no_rule("ParallelConcat")
 
 
 @gradient("Pack")

@@ -8,17 +8,20 @@ from typing import Any
 from tensorfleet.graph import get_default_graph
 from tensorfleet.op_def import op
 from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.ops.math_common import FLOATS, apply_one
+from tensorfleet.ops.math_common import FLOATS, apply_one, broadcast_inputs
 from tensorfleet.ops.shape_rules import unchanged
 from tensorfleet.tensor import Tensor
 
-__all__ = ["digamma", "erf", "erfc", "lgamma"]
+__all__ = ["digamma", "erf", "erfc", "lgamma", "polygamma", "zeta"]
 NAMESPACES = {
-    "math": ["digamma", "erf", "erfc", "erfcinv", "erfinv", "lgamma", "ndtri"],
+    "math": ["digamma", "erf", "erfc", "erfcinv", "erfinv", "lgamma", "ndtri", "polygamma", "zeta"],
 }
 
 for _name in ("Erf", "Erfc", "Erfinv", "Ndtri", "Lgamma", "Digamma"):
     op(f"{_name}(x: T) -> (y: T)", f"T: {{{FLOATS}}}", shape=unchanged)
+op("Polygamma(a: T, x: T) -> (z: T)", "T: {float32, float64}", shape=broadcast_inputs)
+op("Zeta(x: T, q: T) -> (z: T)", "T: {float32, float64}", shape=broadcast_inputs)
+op("RandomGammaGrad(alpha: T, sample: T) -> (output: T)", "T: {float32, float64}", shape=broadcast_inputs)
 
 
 def erf(x: Any, name: str | None = None) -> Tensor:
@@ -39,6 +42,16 @@ def lgamma(x: Any, name: str | None = None) -> Tensor:
 def digamma(x: Any, name: str | None = None) -> Tensor:
     """The derivative of lgamma (`tf.digamma`)."""
     return apply_one("Digamma", x, name=name)
+
+
+def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """The derivative number a of digamma at x (`tf.math.polygamma`). float32, float64."""
+    return apply_one("Polygamma", a, x, name=name)
+
+
+def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
+    """Hurwitz's zeta function, the sum of (q + k)⁻ˣ over all k ≥ 0 (`tf.math.zeta`). float32, float64."""
+    return apply_one("Zeta", x, q, name=name)
 
 
 def erfinv(x: Any, name: str | None = None) -> Tensor:

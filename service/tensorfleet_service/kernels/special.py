@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet_service.kernels.chebyshev import ERF, ERFC, ERFINV, LGAMMA, NDTRI, STIRLING
+from tensorfleet_service.kernels.math_common import broadcast_error
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 Function = Callable[[ModuleType, Any], Any]
@@ -101,6 +102,66 @@ def digamma(xp: ModuleType, x: Any) -> Any:
     return xp.where(x > 0, result, reflected)
 
 
+# B₂ₖ / (2k)!
+_EULER_MACLAURIN = (
+    1 / 12,
+    -1 / 720,
+    1 / 30240,
+    -1 / 1209600,
+    1 / 47900160,
+    -691 / 1307674368000,
+    1 / 74724249600,
+)
+
+
+def zeta(xp: ModuleType, x: Any, q: Any) -> Any:
+    """The sum of (q + k)⁻ˣ: the first terms one by one, the rest by Euler and Maclaurin's formula."""
+    x, q = xp.broadcast_arrays(x, q)
+    undefined = (x < 1) | ((q <= 0) & ((x != xp.floor(x)) | ((q == xp.floor(q)) & (x % 2 != 0))))
+    total = xp.zeros(q.shape)
+    while True:
+        low = q < 12
+        if not bool(low.any()):
+            break
+        total = xp.where(low, total + q**-x, total)
+        q = xp.where(low, q + 1, q)
+    power = q**-x
+    total = total + power * q / (x - 1) + 0.5 * power
+    factor = x * power / q
+    for k, coefficient in enumerate(_EULER_MACLAURIN):
+        total = total + coefficient * factor
+        factor = factor * (x + 2 * k + 1) * (x + 2 * k + 2) / (q * q)
+    return xp.where(x == 1, xp.inf, xp.where(undefined, xp.nan, total))
+
+
+def polygamma(xp: ModuleType, n: Any, x: Any) -> Any:
+    factorial = xp.exp(lgamma(xp, n + 1.0))
+    derivative = xp.where(n % 2 == 0, -factorial, factorial) * zeta(xp, xp.maximum(n + 1.0, 1.5), x)
+    derivative = xp.where((n > 0) & (n == xp.floor(n)), derivative, xp.nan)
+    return xp.where(n == 0, digamma(xp, x), derivative)
+
+
+def random_gamma_grad(xp: ModuleType, alpha: Any, sample: Any) -> Any:
+    """How a sample of the gamma distribution moves with its parameter, at a fixed probability P.
+
+    That is -∂P/∂α by the density. P = xᵅ e⁻ˣ S / Γ(α + 1), where S = Σ xⁿ / ((α + 1) … (α + n)).
+    """
+    a, x = xp.broadcast_arrays(alpha, sample)
+    term = xp.ones(x.shape)
+    total, slope, harmonic = term, xp.zeros(x.shape), xp.zeros(x.shape)
+    n = 0
+    while True:
+        n += 1
+        term = term * x / (a + n)
+        harmonic = harmonic + 1 / (a + n)
+        total = total + term
+        slope = slope - term * harmonic
+        # Not before the terms shrink.
+        if not bool(((term > 1e-17 * total) | (a + n < x)).any()):
+            break
+    return -(x / a) * ((xp.log(x) - digamma(xp, a + 1.0)) * total + slope)
+
+
 _FUNCTIONS: dict[str, Function] = {
     "Erf": erf,
     "Erfc": erfc,
@@ -131,3 +192,26 @@ def _special(node: KernelNode) -> Kernel:
         return result.reshape(x.shape)
 
     return in_blocks if xp is np else whole
+
+
+_OF_TWO: dict[str, Callable[[ModuleType, Any, Any], Any]] = {
+    "Zeta": zeta,
+    "Polygamma": polygamma,
+    "RandomGammaGrad": random_gamma_grad,
+}
+
+
+@kernel(*_OF_TWO)
+def _special_of_two(node: KernelNode) -> Kernel:
+    xp = node.xp
+    function = _OF_TWO[node.op]
+    target = node.output_types[0].np
+    assert target is not None
+
+    def special(x: Any, y: Any) -> Any:
+        error = broadcast_error(ValueError(), x, y)
+        if error is not None:
+            raise error
+        return xp.asarray(function(xp, x.astype(np.float64), y.astype(np.float64))).astype(target)
+
+    return special

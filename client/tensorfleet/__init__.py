@@ -70,6 +70,7 @@ from tensorfleet.ops.add_n import *
 from tensorfleet.ops.arithmetic import *
 from tensorfleet.ops.casting import *
 from tensorfleet.ops.checks import *
+from tensorfleet.ops.clip import *
 from tensorfleet.ops.comparison import *
 from tensorfleet.ops.complex_numbers import *
 from tensorfleet.ops.constants import *

@@ -25,7 +25,13 @@ from tests.compat.cluster import free_ports
 from tests.compat.random_graphs import array_nodes, math_nodes, other_nodes, programs, training_nodes
 from tests.compat.random_graphs.table import ALONE
 
-__all__ = ["array_nodes", "conftest", "math_nodes", "other_nodes", "training_nodes"]  # imported for what they register
+__all__ = [
+    "array_nodes",
+    "conftest",
+    "math_nodes",
+    "other_nodes",
+    "training_nodes",
+]  # imported for what they register
 
 PROGRAMS: dict[str, Callable[[str], None]] = {}
 
@@ -137,7 +143,10 @@ def errors_name_the_operation(target: str) -> None:
     with tf.device("/job:local/task:1"):
         z = tf.add(x, y, name="sum")
     with tf.Session(target) as session:
-        for feeds, op, text in [({y: [1, 2]}, x.op, "must feed a value"), ({x: [1, 2], y: [1, 2, 3]}, z.op, "")]:
+        for feeds, op, text in [
+            ({y: [1, 2]}, x.op, "must feed a value"),
+            ({x: [1, 2], y: [1, 2, 3]}, z.op, ""),
+        ]:
             try:
                 session.run(z, feeds)
                 raise AssertionError("no error")

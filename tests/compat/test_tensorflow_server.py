@@ -52,7 +52,10 @@ def results() -> dict[str, str]:
         pytest.skip(f"no network namespace: {problem}")
     inside = 'ip link set lo up && exec "$0" -m tests.compat.on_tensorflow_server'
     done = subprocess.run(
-        ["unshare", "-n", "sh", "-c", inside, sys.executable], cwd=ROOT, capture_output=True, timeout=RUN_SECONDS
+        ["unshare", "-n", "sh", "-c", inside, sys.executable],
+        cwd=ROOT,
+        capture_output=True,
+        timeout=RUN_SECONDS,
     )
     assert done.returncode == 0, done.stderr.decode(errors="replace")[-3000:]
     found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])

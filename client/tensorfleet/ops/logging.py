@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet import framework
-from tensorfleet.dims import Dims
 from tensorfleet.op_def import op
 from tensorfleet.operation import Operation
 from tensorfleet.ops.apply import apply_op
@@ -18,17 +17,11 @@ __all__ = ["Assert", "Print", "print", "timestamp"]
 NAMESPACES = {"debugging": ["Assert"]}
 
 
-def _assert_shape(op: Operation) -> list[Dims]:
-    if op.inputs[0].dims:
-        raise ValueError(f"Shape must be rank 0 but is rank {len(op.inputs[0].dims)}")
-    return []
-
-
 op(
     "Assert(condition: bool, data: list(T)) -> ()",
     "T: list(type) >= 1",
     "summarize: int = 3",
-    shape=_assert_shape,
+    shape=nothing,
     stateful=True,
 )
 op(

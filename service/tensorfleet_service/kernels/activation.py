@@ -154,7 +154,17 @@ def _activation_grad(node: KernelNode) -> Kernel:
         "SoftplusGrad": softplus_grad,
         "SoftsignGrad": softsign_grad,
     }
-    return through_float32(functions[node.op], node.input_types[0])
+    function = functions[node.op]
+
+    def run(gradient: Any, x: Any) -> Any:
+        if gradient.shape != x.shape:
+            raise invalid(
+                f"Inputs to operation {node.name} of type {node.op} must have the same size and shape.  "
+                f"Input 0: {format_shape(gradient.shape)} != input 1: {format_shape(x.shape)}"
+            )
+        return function(gradient, x)
+
+    return through_float32(run, node.input_types[0])
 
 
 @kernel("BiasAddGrad")

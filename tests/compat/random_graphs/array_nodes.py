@@ -117,7 +117,9 @@ def pad(d: Draw) -> Call:
 def mirror_pad_grad(d: Draw) -> Call:
     shape = d.shape(low=1, high=2, least=4)
     paddings = d.like([[d.int(0, 1), d.int(0, 1)] for _ in shape], d.type("Tpaddings"))
-    return d.node(d.tensor(tuple(size + 1 for size in shape)), paddings, mode=d.choice(["REFLECT", "SYMMETRIC"]))
+    return d.node(
+        d.tensor(tuple(size + 1 for size in shape)), paddings, mode=d.choice(["REFLECT", "SYMMETRIC"])
+    )
 
 
 # Slices
@@ -163,7 +165,13 @@ def _strided(d: Draw, shape: Shape) -> tuple[list[Leaf], dict[str, int], Shape]:
             continue
         b, e, s = d.int(-5, 5), d.int(-5, 5), d.choice([1, 1, 1, 2, -1, -2])
         set_masks = [name for name in ("begin_mask", "end_mask") if d.flag()]
-        add(b, e, s, slice(None if "begin_mask" in set_masks else b, None if "end_mask" in set_masks else e, s), *set_masks)
+        add(
+            b,
+            e,
+            s,
+            slice(None if "begin_mask" in set_masks else b, None if "end_mask" in set_masks else e, s),
+            *set_masks,
+        )
     result = np.empty(shape, np.bool_)[tuple(picks)]  # type: ignore[arg-type]
     return [d.like(values, index) for values in (begin, end, strides)], masks, result.shape
 
@@ -260,7 +268,9 @@ def split_v(d: Draw) -> Call:
 @generator("DynamicPartition")
 def dynamic_partition(d: Draw) -> Call:
     shape, parts = d.shape(low=1), d.int(1, 3)
-    return d.node(d.tensor(shape), d.indices(shape[: d.int(1, len(shape))], parts, dtypes.int32), num_partitions=parts)
+    return d.node(
+        d.tensor(shape), d.indices(shape[: d.int(1, len(shape))], parts, dtypes.int32), num_partitions=parts
+    )
 
 
 @generator("DynamicStitch", "ParallelDynamicStitch")
@@ -329,7 +339,9 @@ def scatter_nd(d: Draw) -> Call:
     return d.node(indices, d.tensor((*count, *shape[depth:])), d.like(shape, dtype))
 
 
-@generator("TensorScatterAdd", "TensorScatterSub", "TensorScatterMin", "TensorScatterMax", "TensorScatterUpdate")
+@generator(
+    "TensorScatterAdd", "TensorScatterSub", "TensorScatterMin", "TensorScatterMax", "TensorScatterUpdate"
+)
 def tensor_scatter(d: Draw) -> Call:
     shape = d.shape(low=1, least=1)
     depth = d.int(1, len(shape))
@@ -341,7 +353,9 @@ def tensor_scatter(d: Draw) -> Call:
         indices = _nd_indices(d, shape, depth, (count,), d.type("Tindices"))
     # Of a NaN and a number, the least is whichever TensorFlow's loop happens to come to last: none from elsewhere.
     kind, values = ("fixed", "small") if d.op.endswith(("Min", "Max")) else ("tensor", "any")
-    return d.node(d.tensor(shape, None, values, kind), indices, d.tensor((count, *shape[depth:]), None, values, kind))
+    return d.node(
+        d.tensor(shape, None, values, kind), indices, d.tensor((count, *shape[depth:]), None, values, kind)
+    )
 
 
 @generator("SparseToDense")
@@ -407,7 +421,11 @@ def reverse_sequence(d: Draw) -> Call:
 def roll(d: Draw) -> Call:
     shape = d.shape(low=1, least=1)
     if d.flag():
-        return d.node(d.tensor(shape), d.like(d.int(-5, 5), d.type("Tshift")), d.like(d.axis(len(shape)), d.type("Taxis")))
+        return d.node(
+            d.tensor(shape),
+            d.like(d.int(-5, 5), d.type("Tshift")),
+            d.like(d.axis(len(shape)), d.type("Taxis")),
+        )
     count = d.int(1, 3)
     shifts, axes = [d.int(-5, 5) for _ in range(count)], [d.int(0, len(shape) - 1) for _ in range(count)]
     return d.node(d.tensor(shape), d.like(shifts, d.type("Tshift")), d.like(axes, d.type("Taxis")))

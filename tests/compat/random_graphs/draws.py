@@ -63,7 +63,9 @@ def kernel_types(op: str) -> list[dict[str, tuple[DType, ...]]]:
             if attr.kind not in ("type", "list(type)"):
                 continue
             allowed = [t for t in _NUMPY_TYPES if attr.allowed is None or t in attr.allowed]
-            types[attr.name] = tuple(t for t in allowed if attr.name not in limits or t.enum in limits[attr.name])
+            types[attr.name] = tuple(
+                t for t in allowed if attr.name not in limits or t.enum in limits[attr.name]
+            )
         if all(types.values()) and (entry.device_type == "CPU" or types not in found):
             found.append(types)
     return found or [_definition_types(definition)]
@@ -89,7 +91,11 @@ class Draw:
     """
 
     def __init__(
-        self, draw: Callable[[Any], Any], op: str, pool: Sequence[tuple[DType, Shape]] = (), faulty: bool = False
+        self,
+        draw: Callable[[Any], Any],
+        op: str,
+        pool: Sequence[tuple[DType, Shape]] = (),
+        faulty: bool = False,
     ) -> None:
         self._draw = draw
         self.op = op
@@ -118,14 +124,18 @@ class Draw:
         if attr not in self._types:
             allowed = [t for t in self._limits.get(attr, _NUMPY_TYPES) if only is None or t in only]
             if only is not None and not allowed:
-                self._limits = self.choice([entry for entry in kernel_types(self.op) if self._fits(entry, attr, only)])
+                self._limits = self.choice(
+                    [entry for entry in kernel_types(self.op) if self._fits(entry, attr, only)]
+                )
                 allowed = [t for t in self._limits[attr] if t in only]
             wanted = self._wanted
             self._types[attr] = wanted[0] if wanted and wanted[0] in allowed else self.choice(allowed)
         return self._types[attr]
 
     def _fits(self, entry: dict[str, tuple[DType, ...]], attr: str, only: Sequence[DType]) -> bool:
-        return any(t in only for t in entry[attr]) and all(t in entry.get(a, (t,)) for a, t in self._types.items())
+        return any(t in only for t in entry[attr]) and all(
+            t in entry.get(a, (t,)) for a, t in self._types.items()
+        )
 
     def shape(self, rank: int | None = None, low: int = 0, high: int = 3, least: int = 0) -> Shape:
         """A shape of `low` to `high` dimensions of `least` to 4; often that of a tensor that is there."""
@@ -152,7 +162,9 @@ class Draw:
 
     # Values
 
-    def tensor(self, shape: Shape, dtype: DType | None = None, values: str = "any", kind: str = "tensor") -> Leaf:
+    def tensor(
+        self, shape: Shape, dtype: DType | None = None, values: str = "any", kind: str = "tensor"
+    ) -> Leaf:
         """A tensor of values: "any", "positive", "unit" (between -1 and 1), "small" or "nonzero"."""
         dtype = dtype or self.type()
         if kind == "tensor" and self._faulty():
@@ -199,7 +211,9 @@ class Draw:
         if values in ("positive", "nonzero"):
             low = 1
         high = 4 if values == "small" else 9
-        array = np.asarray(rng.integers(max(low, -3) if values == "small" else low, high, shape)).astype(dtype.np)
+        array = np.asarray(rng.integers(max(low, -3) if values == "small" else low, high, shape)).astype(
+            dtype.np
+        )
         if values == "any" and self._wild and array.size:
             limits = np.iinfo(dtype.np)
             array.flat[0] = rng.choice(np.array([limits.min, limits.max], dtype.np))

@@ -43,14 +43,14 @@ def logical(d: Draw) -> Call:
     return d.node(d.tensor(shape, dtypes.bool), d.tensor(d.broadcastable(shape), dtypes.bool))
 
 
-@generator("Cos", "Sin", "Sigmoid", "Tanh", "Exp", "Expm1", "Cosh", "Sinh", "Asinh", "Erf", "Erfc", "Tan", loose=1e-5)
+@generator(
+    "Cos", "Sin", "Sigmoid", "Tanh", "Exp", "Expm1", "Cosh", "Sinh", "Asinh", "Erf", "Erfc", "Tan", loose=1e-5
+)
 def smooth(d: Draw) -> Call:
     return d.node(d.tensor(d.shape(), values="small"))
 
 
-@generator(
-    "Log", "Log1p", "Sqrt", "Rsqrt", "Reciprocal", "Inv", "Lgamma", "Digamma", loose=2e-5
-)
+@generator("Log", "Log1p", "Sqrt", "Rsqrt", "Reciprocal", "Inv", "Lgamma", "Digamma", loose=2e-5)
 def of_positive(d: Draw) -> Call:
     return d.node(d.tensor(d.shape(), values=d.choice(["positive", "positive", "any"])))
 
@@ -197,7 +197,10 @@ def matmul(d: Draw) -> Call:
     inner, other = a[0 if transpose_a else 1], d.int(0, 4)
     b = (other, inner) if transpose_b else (inner, other)
     return d.node(
-        d.tensor(a, values="small"), d.tensor(b, values="small"), transpose_a=transpose_a, transpose_b=transpose_b
+        d.tensor(a, values="small"),
+        d.tensor(b, values="small"),
+        transpose_a=transpose_a,
+        transpose_b=transpose_b,
     )
 
 
@@ -252,14 +255,18 @@ def in_top_k(d: Draw) -> Call:
     predictions = d.tensor((rows, classes), dtypes.float32)
     targets = d.indices((rows,), classes, d.type("T"))
     k = d.int(1, 3)
-    return d.node(predictions, targets, k=k) if d.op == "InTopK" else d.node(
-        predictions, targets, d.like(k, d.type("T"))
+    return (
+        d.node(predictions, targets, k=k)
+        if d.op == "InTopK"
+        else d.node(predictions, targets, d.like(k, d.type("T")))
     )
 
 
 @generator("LinSpace")
 def lin_space(d: Draw) -> Call:
-    return d.node(d.tensor((), values="small"), d.tensor((), values="small"), d.like(d.int(1, 6), d.type("Tidx")))
+    return d.node(
+        d.tensor((), values="small"), d.tensor((), values="small"), d.like(d.int(1, 6), d.type("Tidx"))
+    )
 
 
 @generator("Range")

@@ -45,7 +45,14 @@ def of_resource(d: Draw) -> Call:
 
 
 @generator(
-    "ScatterAdd", "ScatterSub", "ScatterMul", "ScatterDiv", "ScatterMin", "ScatterMax", "ScatterUpdate", alone=True
+    "ScatterAdd",
+    "ScatterSub",
+    "ScatterMul",
+    "ScatterDiv",
+    "ScatterMin",
+    "ScatterMax",
+    "ScatterUpdate",
+    alone=True,
 )
 def scatter(d: Draw) -> Call:
     shape, dtype = d.shape(low=1, least=1), d.type("T")
@@ -102,7 +109,9 @@ def segment(d: Draw) -> Call:
     return d.node(data, d.like(ids, d.type("Tindices")))
 
 
-@generator("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMin", "UnsortedSegmentMax", loose=1e-5)
+@generator(
+    "UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMin", "UnsortedSegmentMax", loose=1e-5
+)
 def unsorted_segment(d: Draw) -> Call:
     shape = d.shape(low=1)
     segments = d.int(1, 4)
@@ -149,7 +158,9 @@ def solve(d: Draw) -> Call:
     attrs = {"adjoint": d.flag()}
     if d.op == "MatrixTriangularSolve":
         attrs["lower"] = d.flag()
-    return d.node(_regular(d, batch, size, dtype), d.tensor((*batch, size, d.int(1, 3)), dtype, "small"), **attrs)
+    return d.node(
+        _regular(d, batch, size, dtype), d.tensor((*batch, size, d.int(1, 3)), dtype, "small"), **attrs
+    )
 
 
 def _positive_definite(d: Draw, dtype: dtypes.DType) -> Leaf:
@@ -176,7 +187,9 @@ def singular_values(d: Draw) -> Call:
 
 @generator("Qr", shapes_only=True)
 def qr(d: Draw) -> Call:
-    return d.node(d.tensor((*d.shape(high=1), d.int(1, 4), d.int(1, 4)), values="small"), full_matrices=d.flag())
+    return d.node(
+        d.tensor((*d.shape(high=1), d.int(1, 4), d.int(1, 4)), values="small"), full_matrices=d.flag()
+    )
 
 
 # Strings
@@ -184,7 +197,15 @@ def qr(d: Draw) -> Call:
 
 @generator("AsString")
 def as_string(d: Draw) -> Call:
-    simple = [dtypes.int32, dtypes.int64, dtypes.bool, dtypes.float32, dtypes.float64, dtypes.int8, dtypes.string]
+    simple = [
+        dtypes.int32,
+        dtypes.int64,
+        dtypes.bool,
+        dtypes.float32,
+        dtypes.float64,
+        dtypes.int8,
+        dtypes.string,
+    ]
     dtype = d.type("T", simple)
     attrs = {"precision": d.int(-1, 4), "scientific": d.flag()} if dtype.is_floating else {}
     return d.node(d.tensor(d.shape(), dtype), **attrs)
@@ -207,7 +228,9 @@ def string_join(d: Draw) -> Call:
 def reduce_join(d: Draw) -> Call:
     shape = d.shape(low=1)
     axes = d.rng.permutation(len(shape))[: d.int(1, len(shape))]
-    return d.node(d.tensor(shape, dtypes.string), d.like(axes, dtypes.int32), keep_dims=d.flag(), separator="+")
+    return d.node(
+        d.tensor(shape, dtypes.string), d.like(axes, dtypes.int32), keep_dims=d.flag(), separator="+"
+    )
 
 
 @generator("Substr")
@@ -215,7 +238,9 @@ def substr(d: Draw) -> Call:
     shape = d.shape(low=1)
     texts = np.full(shape, b"substring", object)
     index = d.type("T")
-    return d.node(Leaf(texts, dtypes.string, "fixed"), d.like(d.int(-4, 9), index), d.like(d.int(0, 5), index))
+    return d.node(
+        Leaf(texts, dtypes.string, "fixed"), d.like(d.int(-4, 9), index), d.like(d.int(0, 5), index)
+    )
 
 
 @generator("RegexReplace")
@@ -249,7 +274,9 @@ def decode_raw(d: Draw) -> Call:
 def string_format(d: Draw) -> Call:
     types = [dtypes.int32, dtypes.float32, dtypes.bool, dtypes.string]
     inputs = [d.tensor(d.shape(), d.choice(types), "small") for _ in range(d.int(1, 2))]
-    return d.node(inputs, template=" and ".join(["{}"] * len(inputs)), placeholder="{}", summarize=d.int(1, 5))
+    return d.node(
+        inputs, template=" and ".join(["{}"] * len(inputs)), placeholder="{}", summarize=d.int(1, 5)
+    )
 
 
 @generator("Print", alone=True)

@@ -78,7 +78,9 @@ def _describe(source: Any) -> str:
     if isinstance(source, str):
         return source
     leaf, kind = source
-    return f"{kind} {leaf.dtype.name}{list(np.shape(leaf.value))}={np.asarray(leaf.value).ravel()[:6].tolist()}"
+    return (
+        f"{kind} {leaf.dtype.name}{list(np.shape(leaf.value))}={np.asarray(leaf.value).ravel()[:6].tolist()}"
+    )
 
 
 def draw_program(draw: Callable[[Any], Any], ops: Sequence[str], faulty: bool) -> Program:

@@ -20,7 +20,9 @@ ALONE: set[str] = set()
 """Op types for single nodes only: what they return is no tensor to go on with, or they change variables."""
 
 
-def generator(*ops: str, loose: float = 0.0, shapes_only: bool = False, alone: bool = False) -> Callable[[Generator], Generator]:
+def generator(
+    *ops: str, loose: float = 0.0, shapes_only: bool = False, alone: bool = False
+) -> Callable[[Generator], Generator]:
     """Registers the generator of op types."""
 
     def register(function: Generator) -> Generator:

@@ -62,6 +62,25 @@ def gradient(d: Draw) -> Call:
     return d.node(d.tensor(shape, values="positive"), d.tensor(shape, values="small"))
 
 
+@generator("Polygamma", "RandomGammaGrad", "Zeta", loose=1e-3)
+def special(d: Draw) -> Call:
+    shape, dtype = d.shape(), d.type()
+    if d.op == "Polygamma":
+        return d.node(
+            d.like(d.rng.integers(0, 4, shape), dtype), d.tensor(shape, values="positive", kind="fixed")
+        )
+    second = d.rng.uniform(0.5, 3, shape)
+    return d.node(d.like(d.rng.uniform(1.5, 4, shape), dtype), d.like(second, dtype))
+
+
+@generator("ShardedFilename")
+def sharded_filename(d: Draw) -> Call:
+    numbers = d.like(d.int(0, 9), dtypes.int32), d.like(d.int(10, 99), dtypes.int32)
+    return d.node(d.tensor((), dtypes.string), *numbers)
+
+
 @generator("BiasAddGrad", loose=1e-5)
 def bias_add_gradient(d: Draw) -> Call:
-    return d.node(d.tensor(d.shape(low=2, high=4, least=1), values="small"), data_format=d.choice(["NHWC", "NCHW"]))
+    return d.node(
+        d.tensor(d.shape(low=2, high=4, least=1), values="small"), data_format=d.choice(["NHWC", "NCHW"])
+    )

@@ -360,7 +360,7 @@ def test_the_read_of_a_reference_fails() -> None:
 
 def test_the_fetch_of_a_reference_fails() -> None:
     error = failure(plan("v = VariableV2()", [], ["v"]), [])
-    assert error.message.startswith("Attempting to use uninitialized value v\n\t [[{{node _retval_v_0_0}}]]")
+    assert error.message.startswith("Attempting to use uninitialized value v\n\t [[{{node v}}]]")
 
 
 def test_a_send_fails() -> None:

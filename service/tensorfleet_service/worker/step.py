@@ -281,7 +281,9 @@ class _Run:
 
     def pause(self) -> None:
         """Notes the time that was spent since the run was resumed."""
-        self.spent += time.perf_counter() - self.resumed
+        now = time.perf_counter()
+        self.spent += now - self.resumed
+        self.resumed = now  # a value that was there after all lets the run go on
 
     def close(self) -> None:
         """Drops what a waiting run holds."""

@@ -90,9 +90,8 @@ def _pad(op: Operation, grad: Tensor) -> list[Tensor | None]:
 
 @gradient("PadV2")
 def _pad_v2(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    inner = _unpadded(op, grad)
-    axes = apply_one("Range", 0, rank_of(grad), 1)
-    return [inner, None, apply_one("Sum", grad, axes) - apply_one("Sum", inner, axes)]
+    # None for the value of the padding, as in TensorFlow.
+    return [_unpadded(op, grad), None, None]
 
 
 @gradient("MirrorPad")

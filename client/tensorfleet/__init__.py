@@ -74,6 +74,7 @@ from tensorfleet.ops.clip import *
 from tensorfleet.ops.comparison import *
 from tensorfleet.ops.complex_numbers import *
 from tensorfleet.ops.constants import *
+from tensorfleet.ops import control_flow_ops as _control_flow_ops
 from tensorfleet.ops.control import *
 from tensorfleet.ops.convert import (
     convert_to_tensor as convert_to_tensor,

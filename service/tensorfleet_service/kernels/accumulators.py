@@ -1,4 +1,4 @@
-"""Conditional accumulators: ResourceConditionalAccumulator, SparseConditionalAccumulator, and what uses them."""
+"""Conditional accumulators: ResourceConditionalAccumulator, SparseConditionalAccumulator, and their ops."""
 
 from __future__ import annotations
 
@@ -53,7 +53,12 @@ def apply_sparse_gradient(node: KernelNode) -> Kernel:
     return lambda handle, step, indices, values, shape: handle.apply(int(step), indices, values, shape, known)
 
 
-@kernel("AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient", "SparseAccumulatorTakeGradient")
+@kernel(
+    "AccumulatorTakeGradient",
+    "ResourceAccumulatorTakeGradient",
+    "SparseAccumulatorTakeGradient",
+    blocking=True,
+)
 def take_gradient(node: KernelNode) -> AsyncKernel:
     def run(handle: Accumulator, required: Any) -> Any:
         found = handle.take(int(required))

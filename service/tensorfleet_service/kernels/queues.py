@@ -1,4 +1,4 @@
-"""Queues: FIFOQueueV2 and its kin, QueueEnqueueV2, QueueDequeueManyV2, …, and the older forms by reference."""
+"""Queues: FIFOQueueV2 and its kin, QueueEnqueueV2, QueueDequeueManyV2, …, and their older forms."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _own(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-@kernel("QueueEnqueueV2", "QueueEnqueue")
+@kernel("QueueEnqueueV2", "QueueEnqueue", blocking=True)
 def enqueue(node: KernelNode) -> AsyncKernel:
     check_types = _type_check(node.input_types[1:])
 
@@ -126,7 +126,7 @@ def enqueue(node: KernelNode) -> AsyncKernel:
     return AsyncKernel(run)
 
 
-@kernel("QueueEnqueueManyV2", "QueueEnqueueMany")
+@kernel("QueueEnqueueManyV2", "QueueEnqueueMany", blocking=True)
 def enqueue_many(node: KernelNode) -> AsyncKernel:
     check_types = _type_check(node.input_types[1:])
 
@@ -164,7 +164,7 @@ def _outputs(components: Element) -> Any:
     return components if len(components) != 1 else components[0]
 
 
-@kernel("QueueDequeueV2", "QueueDequeue")
+@kernel("QueueDequeueV2", "QueueDequeue", blocking=True)
 def dequeue(node: KernelNode) -> AsyncKernel:
     check_types = _type_check(node.output_types)
 
@@ -179,7 +179,7 @@ def dequeue(node: KernelNode) -> AsyncKernel:
     return AsyncKernel(run)
 
 
-@kernel("QueueDequeueManyV2", "QueueDequeueMany", "QueueDequeueUpToV2", "QueueDequeueUpTo")
+@kernel("QueueDequeueManyV2", "QueueDequeueMany", "QueueDequeueUpToV2", "QueueDequeueUpTo", blocking=True)
 def dequeue_many(node: KernelNode) -> AsyncKernel:
     check_types = _type_check(node.output_types)
     name, xp = node.op.removeprefix("Queue").removesuffix("V2"), node.xp
@@ -201,7 +201,7 @@ def dequeue_many(node: KernelNode) -> AsyncKernel:
     return AsyncKernel(run)
 
 
-@kernel("QueueCloseV2", "QueueClose")
+@kernel("QueueCloseV2", "QueueClose", blocking=True)
 def close(node: KernelNode) -> AsyncKernel:
     cancel_pending = node.attrs["cancel_pending_enqueues"]
     return AsyncKernel(lambda queue: queue.close(cancel_pending))

@@ -75,16 +75,19 @@ class AsyncKernel:
 Factory = Callable[[KernelNode], "Kernel | Expression | AsyncKernel"]
 
 _factories: dict[str, Factory] = {}
+_blocking: set[str] = set()
 
 
-def kernel(*op_types: str) -> Callable[[Factory], Factory]:
-    """Registers a kernel factory for op types."""
+def kernel(*op_types: str, blocking: bool = False) -> Callable[[Factory], Factory]:
+    """Registers a kernel factory for op types; `blocking` says that it makes AsyncKernels."""
 
     def register(factory: Factory) -> Factory:
         for op_type in op_types:
             if op_type in _factories:
                 raise ValueError(f"Op type {op_type} has two kernels")
             _factories[op_type] = factory
+            if blocking:
+                _blocking.add(op_type)
         return factory
 
     return register
@@ -98,6 +101,11 @@ def expression(op_type: str, template: str, explain: Explain | None = None, **na
 
 def has_kernel(op_type: str) -> bool:
     return op_type in _factories
+
+
+def is_blocking(op_type: str) -> bool:
+    """Whether the kernels of an op type may have to wait for other steps."""
+    return op_type in _blocking
 
 
 def registered() -> list[str]:

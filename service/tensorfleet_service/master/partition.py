@@ -17,6 +17,7 @@ from tensorfleet_service.graph import Node, is_back_edge, type_name
 _ENTERS = frozenset(("Enter", "RefEnter"))
 _EXITS = frozenset(("Exit", "RefExit"))
 _CONTROL = -1  # the output index that stands for "has run"
+_SWITCHES = frozenset(("Switch", "RefSwitch"))
 _NOT_SENT = frozenset((dtypes.resource, dtypes.variant))
 
 
@@ -33,7 +34,8 @@ def partition(nodes: Sequence[Node], incarnations: Mapping[str, int]) -> list[Pa
 
     Each partition keeps the order of `nodes`. There is one `_Send` for each pair of a tensor and a device
     that needs it, directly after the node that makes the tensor, and its `_Recv` directly before its first
-    use. Both have TensorFlow's attributes, and `_edge`, a number of their own from 0 on. A control edge
+    use. Both have TensorFlow's attributes, and `_edge`, a number of their own from 0 on; `_Recv` has
+    `_may_be_dead` too where the tensor comes from a branch of a conditional. A control edge
     between devices sends an empty float32 tensor. `_Arg` nodes are copied to where they are used. References
     are read before they are sent.
 
@@ -58,7 +60,7 @@ def partition(nodes: Sequence[Node], incarnations: Mapping[str, int]) -> list[Pa
             if control.assigned != device and control.op != "_Arg":
                 _check_frame(control, node, frames)
                 consumers.setdefault(control, {})[(_CONTROL, device)] = None
-    cut = _Cut(incarnations)
+    cut = _Cut(incarnations, _may_be_dead(nodes, frames))
     for node in nodes:
         if node.op != "_Arg":
             cut.add(node)
@@ -87,7 +89,7 @@ def task_of(device: str) -> str:
 class _Cut:
     """The partitions as they grow."""
 
-    def __init__(self, incarnations: Mapping[str, int]) -> None:
+    def __init__(self, incarnations: Mapping[str, int], may_be_dead: set[Node]) -> None:
         self.parts: dict[str, list[Node]] = {}
         self.copies: dict[Node, Node] = {}
         self._args: dict[tuple[Node, str], Node] = {}
@@ -97,6 +99,7 @@ class _Cut:
         self._patterns: dict[tuple[str, DType], Node] = {}
         self._encoded: dict[str, bytes] = {}
         self._incarnations = incarnations
+        self._may_be_dead = may_be_dead
         self._signed: dict[str, int] = {}
 
     def add(self, node: Node) -> None:
@@ -154,6 +157,8 @@ class _Cut:
         send.assigned = node.assigned
         part.append(send)
         attrs["tensor_type"] = dtype
+        if node in self._may_be_dead:
+            attrs["_may_be_dead"] = True
         self._recvs[key] = self._new("_Recv", dtype, f"_recv_{edge}_{node.name}", attrs)
 
     def _token(self, node: Node, part: list[Node]) -> Node:
@@ -236,6 +241,31 @@ def _frames(nodes: Sequence[Node]) -> dict[Node, str]:
         if frame:
             frames[node] = frame
     return frames
+
+
+def _may_be_dead(nodes: Sequence[Node], frames: dict[Node, str]) -> set[Node]:
+    """The nodes whose outputs may have no value, as they are on the branch of a conditional.
+
+    The Merge that ends a conditional is among them: that the conditional is not itself on a branch cannot be
+    seen here. An Exit is not, unless something that enters its loop is.
+    """
+    found: set[Node] = set()
+    if not any(node.op in _SWITCHES for node in nodes):
+        return found
+    dead_frames: set[str] = set()
+    for node in nodes:
+        sources = [source for source, _ in node.inputs if not is_back_edge(source, node)]
+        is_dead = not found.isdisjoint((*sources, *node.controls))
+        if node.op in _ENTERS:
+            if is_dead:
+                dead_frames.add(frames[node])
+        elif node.op in _EXITS:
+            is_dead = frames[sources[0]] in dead_frames
+        elif node.op in _SWITCHES:
+            is_dead = True
+        if is_dead:
+            found.add(node)
+    return found
 
 
 def _opdef(op: str) -> OpDef:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tensorfleet.proto.graph_pb2 import GraphDef
     from tensorfleet_service.graph import Node
     from tensorfleet_service.observe.trace import StepTrace
-    from tensorfleet_service.worker.plan import Plan
+    from tensorfleet_service.worker.step import AnyPlan
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Prepared:
         self.parts = parts
         self.graphs = graphs
         self.key = key
-        self.direct: Plan | None = None
+        self.direct: AnyPlan | None = None
         self.reorder_args = self.reorder_rets = False
         if len(parts) == 1 and isinstance(parts[0].member, LocalMember):
             plans = parts[0].member.graph(parts[0].handle).plans

@@ -11,6 +11,7 @@ from tensorfleet import errors, tensor_util
 from tensorfleet.proto import worker_pb2
 from tensorfleet_service.observe.trace import StepTrace
 from tensorfleet_service.rpc.grpc_server import Methods, Reply, Waiting
+from tensorfleet_service.worker.dead import DEAD
 from tensorfleet_service.worker.peer_grpc import SERVICE, value_of
 from tensorfleet_service.worker.rendezvous import edge_of
 
@@ -114,7 +115,9 @@ class WorkerService:
                 reply(error, None)
                 return
             try:
-                response = worker_pb2.RecvTensorResponse(tensor=_proto(value))
+                response = worker_pb2.RecvTensorResponse(is_dead=True)
+                if value is not DEAD:
+                    response = worker_pb2.RecvTensorResponse(tensor=_proto(value))
             except errors.OpError as e:
                 reply(e, None)
             else:

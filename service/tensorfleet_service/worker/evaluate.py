@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorfleet_service.kernels import registry
-from tensorfleet_service.kernels.registry import Expression, KernelNode
+from tensorfleet_service.kernels.registry import AsyncKernel, Expression, KernelNode
 from tensorfleet_service.worker.resources import Resources
 
 if TYPE_CHECKING:
@@ -36,4 +36,5 @@ def evaluate_node(node: Node, inputs: list[Any]) -> Any:
         if isinstance(kernel, Expression):
             names = {f"x{i}": value for i, value in enumerate(inputs)}
             return eval(kernel.template.format(*names), {**kernel.names, **names})
+        assert not isinstance(kernel, AsyncKernel), "only ops without state are evaluated"
         return kernel(*inputs)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from google.protobuf.message import Message
 
-from tensorfleet import errors
+from tensorfleet import errors, stream
 from tensorfleet.connection import Connection, held
 from tensorfleet.proto.step_stats_pb2 import StepStats
 from tensorfleet.stream import (
@@ -31,6 +31,7 @@ from tensorfleet.stream import (
     unpack_error,
 )
 from tensorfleet_service.rpc import limits
+from tensorfleet_service.worker.dead import DEAD
 
 if TYPE_CHECKING:
     from tensorfleet_service.observe.trace import StepTrace
@@ -135,7 +136,10 @@ class Peer:
 
     def push(self, step_id: int, edge: int, value: Any) -> None:
         """Sends a tensor."""
-        self._send(encode(Kind.PUSH, step_id, edge, b"", (value,)))
+        if value is DEAD:
+            self._send(encode(Kind.PUSH, step_id, edge, flags=stream.DEAD))
+        else:
+            self._send(encode(Kind.PUSH, step_id, edge, b"", (value,)))
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
         """Ends a step on the peer; its answer is not waited for any more."""
@@ -200,7 +204,9 @@ class Peer:
                 if kind == Kind.PUSH:
                     # What runs on this thread is short: what it sends may go out together.
                     with held():
-                        self._service.deliver(frame.a, frame.b, frame.tensors[0])
+                        value = DEAD if frame.flags & stream.DEAD else frame.tensors[0]
+                        self._service.deliver(frame.a, frame.b, value)
+                        del value
                 elif kind == Kind.RESULT:
                     found = self._steps.pop(frame.a, None)
                     if found is not None:

@@ -18,6 +18,7 @@ from google.protobuf.message import Message
 from tensorfleet import errors, tensor_util
 from tensorfleet.proto import worker_pb2
 from tensorfleet.stream import Method
+from tensorfleet_service.worker.dead import DEAD
 
 if TYPE_CHECKING:
     from tensorfleet.proto.tensor_pb2 import TensorProto
@@ -150,7 +151,7 @@ class GrpcPeer:
     def _received(self, future: grpc.Future, step_id: int, edge: int) -> None:
         try:
             response = worker_pb2.RecvTensorResponse.FromString(future.result())
-            value = value_of(response.tensor)
+            value = DEAD if response.is_dead else value_of(response.tensor)
         except grpc.RpcError as e:
             self._service.abort(step_id, self._converted(e))
         except errors.OpError as e:

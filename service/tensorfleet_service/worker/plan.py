@@ -126,6 +126,8 @@ StatefulKernels = dict[tuple[str, str], Any]
 it.
 """
 
+_WITHOUT_KERNEL = frozenset(("_Arg", "_Retval", "_Send", "_Recv", "Const", "NoOp"))
+
 _Line = tuple["Node | None", list[str], "Expression | None"]
 
 
@@ -144,14 +146,12 @@ class _Writer:
         self.device = device
         self.nodes = nodes
         self.send = send
-        self.globals: dict[str, Any] = {"xp": xp, "S": _as_string, "W": Waiter, "clock": time.time_ns}
+        self.globals: dict[str, Any] = {"xp": xp, "S": as_string, "W": Waiter, "clock": time.time_ns}
         self.moves = movers(xp)
         if self.moves is not None:
             self.globals["D"], self.globals["H"] = self.moves
         self.args: list[int] = []
         self.rets: list[int] = []
-        self.waits = any(n.op == "_Recv" for n in nodes)
-        self.kernels: dict[int, Any] = {}
         self.last_use: dict[tuple[int, int], int] = {}
         for position, node in enumerate(nodes):
             for source, index in node.inputs:
@@ -160,26 +160,13 @@ class _Writer:
                 self.args.append(int(node.attrs["index"]))
             elif node.op == "_Retval":
                 self.rets.append(int(node.attrs["index"]))
-            elif node.op not in ("_Send", "_Recv", "Const", "NoOp"):
-                kernel = stateful.get((device, node.name)) if node.opdef.is_stateful else None
-                if kernel is None:
-                    kernel = registry.make_kernel(
-                        KernelNode(
-                            name=node.name,
-                            op=node.op,
-                            attrs=node.attrs,
-                            input_types=node.input_types,
-                            output_types=node.output_types,
-                            device=device,
-                            xp=xp,
-                            resources=resources,
-                        )
-                    )
-                    if node.opdef.is_stateful:
-                        stateful[device, node.name] = kernel
-                self.kernels[position] = kernel
-                if isinstance(kernel, AsyncKernel):
-                    self.waits = True
+        kernels = make_kernels(device, nodes, resources, xp, stateful)
+        self.kernels: dict[int, Any] = {
+            position: kernels[id(node)] for position, node in enumerate(nodes) if id(node) in kernels
+        }
+        self.waits = any(n.op == "_Recv" for n in nodes) or any(
+            isinstance(kernel, AsyncKernel) for kernel in kernels.values()
+        )
 
     def compile(self, traced: bool) -> tuple[Callable[..., Any], CodeType, list[_Line]]:
         """The function, its code, and what each of its lines is made of."""
@@ -229,7 +216,7 @@ class _Writer:
                 slots[id(node), 0] = name
                 continue
             inputs = [
-                slots[id(source), index] + (".read()" if _dereferences(node, i) else "")
+                slots[id(source), index] + (".read()" if dereferences(node, i) else "")
                 for i, (source, index) in enumerate(node.inputs)
             ]
             ending = dict.fromkeys(
@@ -320,6 +307,38 @@ class _Writer:
         return f" {', '.join(outputs)}, = {text}{wrap}"
 
 
+def make_kernels(
+    device: str, nodes: list[Node], resources: Resources, xp: ModuleType, stateful: StatefulKernels
+) -> dict[int, Any]:
+    """The kernels of a partition, by the identities of their nodes; `stateful` keeps those of stateful ops.
+
+    Raises:
+        OpError: an op type has no kernel, or it refuses its node.
+    """
+    kernels = {}
+    for node in nodes:
+        if node.op in _WITHOUT_KERNEL:
+            continue
+        kernel = stateful.get((device, node.name)) if node.opdef.is_stateful else None
+        if kernel is None:
+            kernel = registry.make_kernel(
+                KernelNode(
+                    name=node.name,
+                    op=node.op,
+                    attrs=node.attrs,
+                    input_types=node.input_types,
+                    output_types=node.output_types,
+                    device=device,
+                    xp=xp,
+                    resources=resources,
+                )
+            )
+            if node.opdef.is_stateful:
+                stateful[device, node.name] = kernel
+        kernels[id(node)] = kernel
+    return kernels
+
+
 def constant_value(node: Node) -> Any:
     """The value of a Const node in the runtime's form: a NumPy scalar at rank 0, but an array for strings."""
     value = node.attrs["value"]
@@ -328,7 +347,8 @@ def constant_value(node: Node) -> Any:
     return value
 
 
-def _dereferences(node: Node, index: int) -> bool:
+def dereferences(node: Node, index: int) -> bool:
+    """Whether an input is the value of a variable to which the node's source refers."""
     source, output = node.inputs[index]
     return source.output_types[output].is_ref and not (
         index < len(node.input_types) and node.input_types[index].is_ref
@@ -339,7 +359,7 @@ def _delete(names: list[str]) -> str:
     return f"; del {', '.join(names)}" if names else ""
 
 
-def _as_string(value: Any) -> Any:
+def as_string(value: Any) -> Any:
     """A string value as an object array, also at rank 0, where NumPy hands out the bytes object itself."""
     if type(value) is np.ndarray:
         return value
@@ -361,12 +381,18 @@ def _explain(error: BaseException, code: CodeType, lines: list[_Line]) -> errors
         return errors.InternalError(None, None, f"{type(error).__name__}: {error}")
     node, inputs, expression = lines[traceback.tb_lineno]
     assert node is not None
+    return node_error(node, error, expression, lambda: [_input_value(text, traceback) for text in inputs])
+
+
+def node_error(
+    node: Node, error: BaseException, expression: Expression | None, values: Callable[[], list[Any]]
+) -> errors.OpError:
+    """The OpError for an exception out of a node's kernel; `values` gives the inputs, if they are needed."""
     if node.op == "_Retval":
         node = node.inputs[0][0]  # the user knows what was fetched, not the node that hands it out
     found: errors.OpError | None = error if isinstance(error, errors.OpError) else None
     if found is None and expression is not None and expression.explain is not None:
-        values = [_input_value(text, traceback) for text in inputs]
-        found = expression.explain(error, *values)
+        found = expression.explain(error, *values())
     if found is None:
         found = _from_exception(error)
     message = found.message

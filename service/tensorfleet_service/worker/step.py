@@ -17,10 +17,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tensorfleet import errors
-from tensorfleet_service.worker.waiter import Waiter
+from tensorfleet_service.worker.dataflow import DataflowPlan, DataflowRun
+from tensorfleet_service.worker.waiter import FAILED, PENDING, Waiter
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
     from tensorfleet_service.worker.plan import Plan
     from tensorfleet_service.worker.pool import Pool
 
-PENDING = object()
-FAILED = object()
 INLINE_SECONDS = 0.0005  # a plan known to take less than this runs on the thread that made it runnable
 
 Done = Callable[["errors.OpError | None", "Sequence[Any]"], None]
 Push = Callable[[str, int, int, Any], None]
+AnyPlan: TypeAlias = "Plan | DataflowPlan"
+AnyRun: TypeAlias = "_Run | DataflowRun"
 
 
 class Step:
@@ -63,7 +64,7 @@ class Step:
         self._push = push
         self._lock = threading.Lock()
         self._arrived: dict[int, Any] = {}
-        self._waiting: dict[int | Waiter, _Run] = {}
+        self._waiting: dict[int | Waiter, AnyRun] = {}
         self._remaining = 0
         self._results: list[Any] = []
         self._done: Done | None = None
@@ -76,7 +77,7 @@ class Step:
 
     def start(
         self,
-        plans: Sequence[Plan],
+        plans: Sequence[AnyPlan],
         args: Sequence[Sequence[Any]],
         done: Done,
         trace: StepTrace | None = None,
@@ -97,9 +98,9 @@ class Step:
             done(error, [])
             return
         if len(plans) == 1 and (may_block or plans[0].seconds < INLINE_SECONDS):
-            _Run(self, plans[0], 0, args[0]).begin()
+            self._new_run(plans[0], 0, args[0]).begin()
             return
-        runs = [_Run(self, plan, i, a) for i, (plan, a) in enumerate(zip(plans, args, strict=True))]
+        runs = [self._new_run(plan, i, a) for i, (plan, a) in enumerate(zip(plans, args, strict=True))]
         short = [r for r in runs if r.plan.seconds < INLINE_SECONDS]
         long = [r for r in runs if r.plan.seconds >= INLINE_SECONDS]
         last = [long.pop()] if may_block and long else []
@@ -107,6 +108,11 @@ class Step:
             self.pool.submit(run.begin)
         for run in short + last:
             run.begin()
+
+    def _new_run(self, plan: AnyPlan, index: int, args: Sequence[Any]) -> AnyRun:
+        if isinstance(plan, DataflowPlan) and plan.waits:
+            return DataflowRun(self, plan, index, args)
+        return _Run(self, plan, index, args)
 
     # What generated code calls
 
@@ -124,14 +130,19 @@ class Step:
                 self._arrived[edge] = value
                 return
         if run.plan.seconds < INLINE_SECONDS:
-            run.resume(value)
+            run.resume(edge, value)
         else:
-            self.pool.submit(run.resume, value)
+            self.pool.submit(run.resume, edge, value)
 
     def trace(self, node: Node, start: int, end: int, value: Any) -> None:
         """Records when a node ran, in nanoseconds since the epoch, and what it made."""
         assert self._trace is not None
         self._trace.record(node, start, end, value)
+
+    @property
+    def tracer(self) -> Callable[[Node, int, int, Any], None] | None:
+        """What is to be told of each op that ran."""
+        return None if self._trace is None else self._trace.record
 
     # Ends
 
@@ -155,7 +166,14 @@ class Step:
         if done is not None:
             done(error, [])
 
-    def _take(self, edge: int, run: _Run) -> Any:
+    def wait_for(self, source: int | Waiter, run: AnyRun) -> Any:
+        """What a run waits for, if it is there; else PENDING, and the run is resumed with it; or FAILED.
+
+        That is the tensor of an edge, or the waiter itself once it is completed.
+        """
+        return self._take(source, run) if type(source) is int else self._await(source, run)  # type: ignore[arg-type]
+
+    def _take(self, edge: int, run: AnyRun) -> Any:
         """The tensor of an edge, or PENDING after noting who waits for it, or FAILED if the step has."""
         with self._lock:
             if self.error is not None:
@@ -166,7 +184,7 @@ class Step:
                 self._waiting[edge] = run
             return value
 
-    def _await(self, waiter: Waiter, run: _Run) -> Any:
+    def _await(self, waiter: Waiter, run: AnyRun) -> Any:
         """The waiter, if it has been completed meanwhile; else PENDING or FAILED as `_take`."""
         with self._lock:
             failed = self.error is not None
@@ -189,9 +207,10 @@ class Step:
         with self._lock:
             run = self._waiting.pop(waiter, None)
         if run is not None:
-            self.pool.submit(run.resume, waiter)
+            self.pool.submit(run.resume, waiter, waiter)
 
-    def _finish(self, index: int, results: Sequence[Any]) -> None:
+    def finish(self, index: int, results: Sequence[Any]) -> None:
+        """Notes what a partition has returned; the last one ends the step."""
         with self._lock:
             if self.error is not None:
                 return
@@ -225,7 +244,7 @@ class _Run:
 
     __slots__ = ("args", "explain", "generator", "index", "plan", "resumed", "spent", "step")
 
-    def __init__(self, step: Step, plan: Plan, index: int, args: Sequence[Any]) -> None:
+    def __init__(self, step: Step, plan: AnyPlan, index: int, args: Sequence[Any]) -> None:
         self.step = step
         self.plan = plan
         self.index = index
@@ -242,7 +261,7 @@ class _Run:
             function, self.explain = plan.traced()
         if plan.waits:
             self.generator = function(step, self.args)
-            self.resume(None)
+            self.resume(0, None)
             return
         started = time.perf_counter()
         try:
@@ -251,9 +270,9 @@ class _Run:
             self._fail(e)
             return
         plan.took(time.perf_counter() - started)
-        step._finish(self.index, results)
+        step.finish(self.index, results)
 
-    def resume(self, value: Any) -> None:
+    def resume(self, source: int | Waiter, value: Any) -> None:
         """Goes on with the value that the generator waits for, until it waits again or ends."""
         generator = self.generator
         assert generator is not None
@@ -264,8 +283,7 @@ class _Run:
                     wanted = value.resume(generator)
                 else:
                     wanted = generator.send(value)
-                take = self.step._take if type(wanted) is int else self.step._await
-                value = take(wanted, self)
+                value = self.step.wait_for(wanted, self)
                 if value is PENDING:
                     # Another thread may have resumed the generator by now: nothing of it is touched any more.
                     return
@@ -275,7 +293,7 @@ class _Run:
         except StopIteration as e:
             self.pause()
             self.plan.took(self.spent)
-            self.step._finish(self.index, e.value)
+            self.step.finish(self.index, e.value)
         except BaseException as e:
             self._fail(e)
 

@@ -6,7 +6,13 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Any
 
-_PENDING = object()
+_EMPTY = object()
+
+PENDING: Any = object()
+"""In place of a value: it is not there yet."""
+
+FAILED: Any = object()
+"""In place of a value: nobody needs it any more, as the step has failed."""
 
 
 class Waiter:
@@ -23,7 +29,7 @@ class Waiter:
         self._cancel = cancel
         self._convert: Callable[[Any], Any] | None = None
         self._lock = threading.Lock()
-        self._value: Any = _PENDING
+        self._value: Any = _EMPTY
         self._error: BaseException | None = None
         self._done: Callable[[Waiter], None] | None = None
 
@@ -39,7 +45,7 @@ class Waiter:
     def start(self, done: Callable[[Waiter], None]) -> bool:
         """Has `done` called on completion, by the thread that completes; False if that was before."""
         with self._lock:
-            if self._value is not _PENDING:
+            if self._value is not _EMPTY:
                 return False
             self._done = done
             return True

@@ -15,12 +15,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet import errors
+from tensorfleet_service.worker.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.worker.layout import Layout, by_device, layout, task_of
 from tensorfleet_service.worker.plan import Plan, StatefulKernels
 from tensorfleet_service.worker.pool import Pool
 from tensorfleet_service.worker.rendezvous import Rendezvous, key_of
 from tensorfleet_service.worker.resources import Resources
-from tensorfleet_service.worker.step import INLINE_SECONDS, Done, Push, Sender, Step
+from tensorfleet_service.worker.step import INLINE_SECONDS, AnyPlan, Done, Push, Sender, Step
 
 if TYPE_CHECKING:
     from tensorfleet_service.devices.device import Device
@@ -50,7 +51,7 @@ class TaskGraph:
 
     __slots__ = ("_arg_positions", "layout", "plans", "pulls", "session", "simple")
 
-    def __init__(self, plans: list[Plan], session: str, layout: Layout, pulls: list[Pull]) -> None:
+    def __init__(self, plans: list[AnyPlan], session: str, layout: Layout, pulls: list[Pull]) -> None:
         self.plans = plans
         self.pulls = pulls
         self.session = session
@@ -58,7 +59,7 @@ class TaskGraph:
         place = {index: i for i, index in enumerate(layout.args)}
         self._arg_positions = [[place[index] for index in plan.args] for plan in plans]
         # The plan that is all of it, receives nothing, and takes the fed values as they come.
-        self.simple: Plan | None = None
+        self.simple: AnyPlan | None = None
         if len(plans) == 1 and not plans[0].waits and plans[0].args == list(layout.args):
             self.simple = plans[0]
 
@@ -129,7 +130,7 @@ class Worker:
             OpError: a kernel does not exist or refuses its node.
         """
         resources = self._isolated.get(session, self.resources)
-        plans = []
+        plans: list[AnyPlan] = []
         for name, own in by_device(nodes).items():
             device = self.devices.get(name)
             if device is None:
@@ -141,7 +142,8 @@ class Worker:
                 if node.op == "_Send":
                     task = task_of(node.attrs["recv_device"].decode())
                     sends[int(node.attrs["_edge"])] = "" if task == self.task else task
-            plans.append(Plan(name, own, resources, device.xp, sends, self._stateful.get(session)))
+            kind = DataflowPlan if needs_dataflow(own) else Plan
+            plans.append(kind(name, own, resources, device.xp, sends, self._stateful.get(session)))
         graph = TaskGraph(plans, session, layout(nodes), self._pulls(nodes))
         handle = next(self._handles)
         with self._lock:
@@ -227,7 +229,7 @@ class Worker:
             self.abort(step_id, e)
         return questions
 
-    def _run_simple(self, plan: Plan, step_id: int, values: Sequence[Any], done: Done) -> None:
+    def _run_simple(self, plan: AnyPlan, step_id: int, values: Sequence[Any], done: Done) -> None:
         """Runs a plan to which nothing can be delivered: nobody needs to find its step."""
         started = time.perf_counter()
         try:

@@ -1,0 +1,13 @@
+"""DEAD: what stands for the value of an op that does not run, as it is on the branch that was not taken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class _Dead:
+    def __repr__(self) -> str:
+        return "DEAD"
+
+
+DEAD: Any = _Dead()

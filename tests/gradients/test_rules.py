@@ -62,7 +62,9 @@ def test_every_op_type_is_in_the_table() -> None:
 
 
 def test_the_table_has_no_other_op_types() -> None:
-    known = {t for t in gradient_registry.registered() if not t.startswith("CustomGradient")}
+    # Other tests register functions of their own.
+    rules = gradient_registry.registered().items()
+    known = {op for op, rule in rules if rule is None or rule.__module__.startswith("tensorfleet.ops.")}
     assert not sorted((known | gradient_registry.without_rule()) - set(op_def.registered()))
 
 

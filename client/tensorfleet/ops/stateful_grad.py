@@ -1,4 +1,4 @@
-"""The op types of `training`, `queues`, `accumulators`, summaries and checkpoints, none of which has a gradient.
+"""The op types of `training`, `queues`, `accumulators`, summaries and checkpoints: none has a gradient.
 
 They are told by their names: what they give is a state, a handle, a string, or a value from elsewhere.
 """

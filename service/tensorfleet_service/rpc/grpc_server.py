@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Any
 
 import grpc
-import numpy as np
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from tensorfleet import errors
 from tensorfleet_service.rpc import limits
 from tensorfleet_service.worker.peer_grpc import OWN_ERROR
+from tensorfleet_service.worker.pool import PoolExecutor
 
 log = logging.getLogger(__name__)
 
 _OWN_ERROR = ((OWN_ERROR, "1"),)
 MAX_DETAILS = 2000  # bytes: TensorFlow's client loses longer ones to the limit on metadata
-THREADS = 1024  # at most; a step occupies one while it runs
 
 # A method takes its request and gives its response; failures are OpErrors.
 Methods = Mapping[str, tuple[type[Message], Callable[[Any, grpc.ServicerContext], Message]]]
@@ -44,9 +43,7 @@ class GrpcServer:
     """
 
     def __init__(self, address: str, methods: Methods, waiting: Waiting) -> None:
-        executor = ThreadPoolExecutor(
-            THREADS, thread_name_prefix="grpc", initializer=lambda: np.seterr(all="ignore") and None
-        )
+        executor = PoolExecutor("grpc")
         self._executor = executor
         self._server = grpc.server(
             executor,

@@ -17,6 +17,7 @@ from tensorfleet import (
     graph_util as graph_util,
     logging as logging,
     test as test,
+    train as _train,
 )
 from tensorfleet import namespaces as _namespaces
 from tensorfleet.behavior import *
@@ -63,6 +64,7 @@ from tensorfleet.import_graph import import_graph_def as import_graph_def
 from tensorfleet.logging import get_logger as get_logger
 from tensorfleet.operation import Operation as Operation
 from tensorfleet.ops import operators as _operators
+from tensorfleet.ops import nn as _nn_ops
 from tensorfleet.ops import resource_ops as _resource_ops
 from tensorfleet.ops.accumulators import *
 from tensorfleet.ops.activation import *
@@ -149,6 +151,7 @@ VERSION = __version__
 
 # The namespaces, from what the modules above declare.
 bitwise = _namespaces.make("bitwise")
+contrib = _namespaces.make("contrib", training=_namespaces.make("contrib.training"))
 debugging = _namespaces.make("debugging")
 initializers = _namespaces.make("initializers")
 io = _namespaces.make("io")

@@ -206,8 +206,8 @@ class Graph:
         else:
             op = op if isinstance(op, Operation) else self._operation_of(op)
             state.colocation = (op,) if ignore_existing else (*old, op)
-            # The colocation decides, not the device scopes outside of it.
-            state.devices = ()
+        # The colocation decides, or what stands inside, not the device scopes outside of it.
+        state.devices = ()
         try:
             yield
         finally:

@@ -72,9 +72,7 @@ class Trained:
             start = np.random.default_rng(99).normal(size=(5, 3)).astype(np.float32)
             w = tf.Variable(start, name="w", use_resource=use_resource)
             with tf.variable_scope("layer"):
-                b = tf.get_variable(
-                    "b", [3], initializer=tf.zeros_initializer(), use_resource=use_resource
-                )
+                b = tf.get_variable("b", [3], initializer=tf.zeros_initializer(), use_resource=use_resource)
             w_grad = tf.placeholder(tf.float32, [5, 3], name="w_grad")
             b_grad = tf.placeholder(tf.float32, [3], name="b_grad")
             rows = tf.placeholder(tf.float32, [len(INDICES), 3], name="rows")

@@ -287,17 +287,10 @@ def _ftrl(xp: Any, attrs: dict[str, Any]) -> Prepare:
             xp.subtract(u, t, out=t)
             if not by_rate:
                 t /= lr
-            t *= var
-            linear -= t
-            if shrinkage is not None:
-                xp.multiply(var, 2 * shrinkage, out=t)
-                t += grad
-            else:
-                t[...] = grad
-            if by_rate:
-                t *= lr
-            else:
                 u /= lr
+            t *= var
+            step = grad if shrinkage is None else grad + var * (2 * shrinkage)
+            xp.subtract(step * lr if by_rate else step, t, out=t)
             linear += t
             u += decay
             xp.sign(linear, out=t)

@@ -1,0 +1,268 @@
+"""Learning rates that fall with the number of the step: scalars to give to an optimizer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet import framework
+from tensorfleet.ops.casting import cast
+from tensorfleet.ops.convert import convert_to_tensor
+from tensorfleet.ops.math_common import apply_one
+from tensorfleet.ops.random import random_normal
+
+NAMESPACES = {
+    "train": {
+        "cosine_decay": "cosine_decay",
+        "cosine_decay_restarts": "cosine_decay_restarts",
+        "exponential_decay": "exponential_decay",
+        "inverse_time_decay": "inverse_time_decay",
+        "linear_cosine_decay": "linear_cosine_decay",
+        "natural_exp_decay": "natural_exp_decay",
+        "noisy_linear_cosine_decay": "noisy_linear_cosine_decay",
+        "piecewise_constant": "piecewise_constant",
+        "piecewise_constant_decay": "piecewise_constant",
+        "polynomial_decay": "polynomial_decay",
+    }
+}
+
+
+def _decayed(
+    function: str, scope: str, name: str | None, learning_rate: Any, step: Any, factor: Callable[..., Any]
+) -> Any:
+    """learning_rate · factor(step, number), where `number` gives a value the rate's dtype.
+
+    Raises:
+        ValueError: `step` is None.
+    """
+    if step is None:
+        raise ValueError(f"global_step is required for {function}.")
+    with framework.name_scope(name or scope) as full:
+        rate: Any = convert_to_tensor(learning_rate, name="initial_learning_rate")
+
+        def number(value: Any) -> Any:
+            return cast(value, rate.dtype.base)
+
+        return apply_one("Mul", rate, factor(number(step), number), name=full)
+
+
+def _part(step: Any, decay_steps: Any, staircase: bool) -> Any:
+    part = step / decay_steps
+    return apply_one("Floor", part) if staircase else part
+
+
+def exponential_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Any:
+    """learning_rate · decay_rate ^ (global_step / decay_steps) (`tf.train.exponential_decay`).
+
+    Args:
+        staircase: the quotient is rounded down, so that the rate falls in steps.
+
+    Raises:
+        ValueError: `global_step` is None.
+    """
+
+    def factor(step: Any, number: Any) -> Any:
+        return apply_one("Pow", number(decay_rate), _part(step, number(decay_steps), staircase))
+
+    return _decayed("exponential_decay", "ExponentialDecay", name, learning_rate, global_step, factor)
+
+
+def natural_exp_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Any:
+    """learning_rate · exp(-decay_rate · global_step / decay_steps) (`tf.train.natural_exp_decay`)."""
+    base = apply_one("Exp", apply_one("Neg", convert_to_tensor(decay_rate)))
+    return exponential_decay(
+        learning_rate, global_step, decay_steps, base, staircase, name or "ExponentialTimeDecay"
+    )
+
+
+def inverse_time_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    decay_rate: Any,
+    staircase: bool = False,
+    name: str | None = None,
+) -> Any:
+    """learning_rate / (1 + decay_rate · global_step / decay_steps) (`tf.train.inverse_time_decay`)."""
+
+    def factor(step: Any, number: Any) -> Any:
+        grown = 1 + number(decay_rate) * _part(step, number(decay_steps), staircase)
+        return apply_one("Reciprocal", grown)
+
+    return _decayed("inverse_time_decay", "InverseTimeDecay", name, learning_rate, global_step, factor)
+
+
+def polynomial_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    end_learning_rate: Any = 0.0001,
+    power: Any = 1.0,
+    cycle: bool = False,
+    name: str | None = None,
+) -> Any:
+    """From `learning_rate` to `end_learning_rate` within `decay_steps` (`tf.train.polynomial_decay`).
+
+    Args:
+        power: of the part of the steps that is left; 1 is a straight line.
+        cycle: start again, over twice, three times … as many steps, whenever the end is reached.
+    """
+    if global_step is None:
+        raise ValueError("global_step is required for polynomial_decay.")
+    with framework.name_scope(name or "PolynomialDecay") as full:
+        rate: Any = convert_to_tensor(learning_rate, name="initial_learning_rate")
+        dtype = rate.dtype.base
+        end, step, steps = (cast(x, dtype) for x in (end_learning_rate, global_step, decay_steps))
+        if cycle:
+            cycles = apply_one("Maximum", apply_one("Ceil", step / steps), cast(1.0, dtype))
+            steps = steps * cycles
+        else:
+            step = apply_one("Minimum", step, steps)
+        left = apply_one("Pow", 1 - step / steps, cast(power, dtype))
+        return apply_one("AddV2", (rate - end) * left, end, name=full)
+
+
+def _until(step: Any, decay_steps: Any) -> Any:
+    """The part of the steps that is done, at most 1."""
+    return apply_one("Minimum", step, decay_steps) / decay_steps
+
+
+def _cosine(part: Any) -> Any:
+    """From 1 to 0 along half a cosine."""
+    return 0.5 * (1.0 + apply_one("Cos", math.pi * part))
+
+
+def cosine_decay(
+    learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
+) -> Any:
+    """To `alpha` · learning_rate along half a cosine, arXiv:1608.03983 (`tf.train.cosine_decay`)."""
+
+    def factor(step: Any, number: Any) -> Any:
+        return (1 - alpha) * _cosine(_until(step, number(decay_steps))) + alpha
+
+    return _decayed("cosine decay", "CosineDecay", name, learning_rate, global_step, factor)
+
+
+def cosine_decay_restarts(
+    learning_rate: Any,
+    global_step: Any,
+    first_decay_steps: Any,
+    t_mul: float = 2.0,
+    m_mul: float = 1.0,
+    alpha: float = 0.0,
+    name: str | None = None,
+) -> Any:
+    """Cosine decay that starts again, each time over `t_mul` as many steps, from `m_mul` as high a rate
+    (`tf.train.cosine_decay_restarts`).
+
+    Args:
+        t_mul, m_mul, alpha: numbers.
+    """
+
+    def factor(step: Any, number: Any) -> Any:
+        part = step / number(first_decay_steps)
+        if t_mul == 1.0:
+            restarts = apply_one("Floor", part)
+            part = part - restarts
+        else:
+            growth = number(t_mul)
+            restarts = apply_one("Floor", apply_one("Log", 1.0 - part * (1.0 - growth)) / math.log(t_mul))
+            power = apply_one("Pow", growth, restarts)
+            part = (part - (1.0 - power) / (1.0 - growth)) / power
+        height = apply_one("Pow", number(m_mul), restarts)
+        return (1 - alpha) * (height * _cosine(part)) + alpha
+
+    return _decayed("cosine decay restarts", "SGDRDecay", name, learning_rate, global_step, factor)
+
+
+def linear_cosine_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    num_periods: Any = 0.5,
+    alpha: Any = 0.0,
+    beta: Any = 0.001,
+    name: str | None = None,
+) -> Any:
+    """(alpha + linear) · cosine + beta, times the rate (`tf.train.linear_cosine_decay`)."""
+
+    def factor(step: Any, number: Any) -> Any:
+        part = _until(step, number(decay_steps))
+        return (alpha + (1 - part)) * _cosine(2.0 * num_periods * part) + beta
+
+    return _decayed("linear cosine decay", "LinearCosineDecay", name, learning_rate, global_step, factor)
+
+
+def noisy_linear_cosine_decay(
+    learning_rate: Any,
+    global_step: Any,
+    decay_steps: Any,
+    initial_variance: Any = 1.0,
+    variance_decay: Any = 0.55,
+    num_periods: Any = 0.5,
+    alpha: Any = 0.0,
+    beta: Any = 0.001,
+    name: str | None = None,
+) -> Any:
+    """Linear cosine decay with noise that gets less (`tf.train.noisy_linear_cosine_decay`)."""
+
+    def factor(step: Any, number: Any) -> Any:
+        steps = number(decay_steps)
+        step = apply_one("Minimum", step, steps)
+        part = step / steps
+        variance = number(initial_variance) / apply_one("Pow", 1.0 + step, number(variance_decay))
+        noise = random_normal([], dtype=step.dtype.base) * apply_one("Sqrt", variance)
+        return (alpha + (1 - part) + noise) * _cosine(2.0 * num_periods * part) + beta
+
+    return _decayed(
+        "noisy linear cosine decay", "NoisyLinearCosineDecay", name, learning_rate, global_step, factor
+    )
+
+
+def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = None) -> Any:
+    """values[0] up to boundaries[0], values[1] up to boundaries[1], …, then the last
+    (`tf.train.piecewise_constant`).
+
+    Args:
+        x: a scalar, such as the global step.
+        boundaries: increasing numbers, one less than values.
+
+    Raises:
+        ValueError: the numbers of boundaries and values do not fit, or floating-point boundaries for an
+            integer `x`.
+    """
+    if len(boundaries) != len(values) - 1:
+        raise ValueError("The length of boundaries should be 1 less than the length of values")
+    with framework.name_scope(name or "PiecewiseConstant") as full:
+        x = convert_to_tensor(x)
+        limits = [convert_to_tensor(b) for b in boundaries]
+        for limit in limits:
+            if limit.dtype.base != x.dtype.base and not (
+                limit.dtype.base.is_integer and x.dtype.base.is_integer
+            ):
+                raise ValueError(
+                    f"Boundaries ({limit.dtype.base}) must have the same dtype as x ({x.dtype.base})."
+                )
+        choices = [convert_to_tensor(v) for v in values]
+        if any(choice.dtype.base != choices[0].dtype.base for choice in choices):
+            raise ValueError("Values must have elements all with the same dtype.")
+        result = choices[-1]
+        for limit, choice in zip(reversed(limits), reversed(choices[:-1]), strict=True):
+            below = apply_one("LessEqual", x, cast(limit, x.dtype.base))
+            result = apply_one("SelectV2", below, choice, result)
+        return apply_one("Identity", result, name=full)

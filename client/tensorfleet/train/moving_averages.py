@@ -1,0 +1,145 @@
+"""Averages of variables and tensors over the last steps (`tf.train.ExponentialMovingAverage`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet import dtypes, framework
+from tensorfleet.graph import Graph
+from tensorfleet.graph_keys import GraphKeys
+from tensorfleet.ops.casting import cast
+from tensorfleet.ops.control import group
+from tensorfleet.ops.convert import convert_to_tensor
+from tensorfleet.ops.initializers import zeros_initializer
+from tensorfleet.ops.math_common import apply_one
+from tensorfleet.ops.variable_collections import (
+    global_variables,
+    moving_average_variables,
+    trainable_variables,
+)
+from tensorfleet.ops.variable_scope import get_variable, variable_scope
+from tensorfleet.ops.variables import Variable
+from tensorfleet.train import slot_creator
+
+NAMESPACES = {"train": ["ExponentialMovingAverage"]}
+
+_VARIABLES = frozenset(("Variable", "VariableV2", "VarHandleOp"))
+_FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
+
+
+class ExponentialMovingAverage:
+    """Keeps average = decay · average + (1 - decay) · value for each of some variables.
+
+    Args:
+        decay: near 1, such as 0.999.
+        num_updates: the number of updates so far: lowers the decay to (1 + n) / (10 + n) at first.
+        zero_debias: correct the averages of tensors, which start from zero, for that.
+    """
+
+    def __init__(
+        self,
+        decay: Any,
+        num_updates: Any = None,
+        zero_debias: bool = False,
+        name: str = "ExponentialMovingAverage",
+    ) -> None:
+        self._decay = decay
+        self._num_updates = num_updates
+        self._zero_debias = zero_debias
+        self._name = name
+        self._averages: dict[tuple[Graph, str], Any] = {}
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def apply(self, var_list: Any = None) -> Any:
+        """The operation that updates the averages of these variables or tensors, by default of the trainable
+        variables; makes what is missing.
+
+        Raises:
+            TypeError: one of them is not floating point.
+        """
+        values = trainable_variables() if var_list is None else list(var_list)
+        debiased = set()
+        for value in values:
+            if value.dtype.base not in _FLOATS:
+                raise TypeError(f"The variables must be half, float, or double: {value.name}")
+            if _key(value) not in self._averages:
+                with framework.control_dependencies(None):
+                    self._averages[_key(value)] = self._make(value)
+                if self._zero_debias and not isinstance(value, Variable):
+                    debiased.add(_key(value))
+        with framework.name_scope(self._name) as scope:
+            decay: Any = convert_to_tensor(self._decay, dtype=dtypes.float32, name="decay")
+            if self._num_updates is not None:
+                updates: Any = cast(self._num_updates, dtypes.float32, name="num_updates")
+                decay = apply_one("Minimum", decay, (1.0 + updates) / (10.0 + updates))
+            moved = [
+                _move(self._averages[_key(value)], value, decay, _key(value) in debiased) for value in values
+            ]
+            return group(*moved, name=scope)
+
+    def _make(self, value: Any) -> Any:
+        if not isinstance(value, Variable):
+            return slot_creator.create_zeros_slot(
+                value, self._name, colocate_with_primary=value.op.type in _VARIABLES
+            )
+        with framework.device(value.device):
+            initial = value.initialized_value()
+        average = slot_creator.create_slot(value, initial, self._name)
+        framework.add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, value)
+        return average
+
+    def average(self, var: Any) -> Any:
+        """The variable that holds the average of `var`, or None."""
+        return self._averages.get(_key(var))
+
+    def average_name(self, var: Any) -> str:
+        """The name of the variable for the average of `var`, even before there is one."""
+        found = self.average(var)
+        if found is not None:
+            return found.op.name  # type: ignore[no-any-return]
+        return framework.get_default_graph().unique_name(f"{var.op.name}/{self._name}", mark_as_used=False)
+
+    def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:
+        """For a Saver that loads averages in place of values: variables by the names to load them from.
+
+        Args:
+            moving_avg_variables: those to load the average of, by default all that may have one.
+        """
+        if moving_avg_variables is None:
+            moving_avg_variables = [*trainable_variables(), *moving_average_variables()]
+        averaged = {_key(v): v for v in moving_avg_variables}
+        names = {self.average_name(v): v for v in averaged.values()}
+        for variable in [*global_variables()]:
+            if _key(variable) not in averaged and variable.op.name not in names:
+                names[variable.op.name] = variable
+        return names
+
+
+def _key(value: Any) -> tuple[Graph, str]:
+    return value.op.graph, value.name
+
+
+def _move(average: Any, value: Any, decay: Any, debias: bool) -> Any:
+    """The operation that moves `average` toward `value`."""
+    with framework.name_scope("AssignMovingAvg") as scope, framework.colocate_with(average.op):
+        rate = cast(convert_to_tensor(1.0 - decay, name="decay"), average.dtype.base)
+        if debias:
+            return _move_debiased(average, value, rate, scope)
+        return average.assign_sub((average - value) * rate, name=scope)
+
+
+def _move_debiased(average: Any, value: Any, rate: Any, scope: str) -> Any:
+    dtype = average.dtype.base
+    with variable_scope(average.op.name, values=[average, value, rate]):
+        biased = get_variable(
+            "biased", average.get_shape(), dtype, initializer=zeros_initializer(), trainable=False
+        )
+        steps = get_variable("local_step", [], dtype, initializer=zeros_initializer(), trainable=False)
+    moved = biased.assign_sub((biased - value) * rate, read_value=False)
+    counted = steps.assign_add(apply_one("Cast", 1.0, DstT=dtype), read_value=False)
+    with framework.control_dependencies([moved, counted]):
+        corrected = biased.read_value() / (1 - apply_one("Pow", 1.0 - rate, steps.read_value()))
+        return average.assign_sub(average - corrected, name=scope)

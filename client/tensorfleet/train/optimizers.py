@@ -1,0 +1,450 @@
+"""Optimizers whose update is one op: gradient descent, momentum, Adagrad, Adadelta, RMSProp, FTRL, …
+
+Each says which slots it needs, and calls `_apply` with the op's arguments in their order; whether the op is
+the one for references or for handles, dense or sparse, follows from the variable and the gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet import framework
+from tensorfleet.ops import state
+from tensorfleet.ops.apply import apply_op
+from tensorfleet.ops.casting import cast
+from tensorfleet.ops.convert import constant, convert_to_tensor
+from tensorfleet.ops.indexed_slices import IndexedSlices
+from tensorfleet.ops.initializers import constant_initializer, ones_initializer
+from tensorfleet.ops.math_common import apply_one
+from tensorfleet.tensor import Tensor
+from tensorfleet.train.optimizer import Optimizer, as_type_of, number
+from tensorfleet.train.slot_creator import is_resource
+
+NAMESPACES = {
+    "train": [
+        "AdadeltaOptimizer",
+        "AdagradDAOptimizer",
+        "AdagradOptimizer",
+        "FtrlOptimizer",
+        "GradientDescentOptimizer",
+        "MomentumOptimizer",
+        "ProximalAdagradOptimizer",
+        "ProximalGradientDescentOptimizer",
+        "RMSPropOptimizer",
+    ]
+}
+
+
+class OneOpOptimizer(Optimizer):
+    """An optimizer whose update of a variable is one op for dense and sparse gradients alike."""
+
+    def _update(self, grad: list[Any], var: Any) -> Any:
+        """The update by `grad`: [gradient], or [rows, indices]."""
+        raise NotImplementedError
+
+    def _apply(self, rule: str, variables: list[Any], *arguments: Any, **attrs: Any) -> Any:
+        """The op `…Apply<rule>` on variables; a list among the arguments stands for several inputs."""
+        inputs = [item for a in arguments for item in (a if isinstance(a, list) else [a])]
+        is_sparse = any(isinstance(a, list) and len(a) > 1 for a in arguments)
+        handles = [v.handle if is_resource(v) else v._ref() for v in variables]
+        prefix = "Resource" * is_resource(variables[0]) + "Sparse" * is_sparse
+        updated = apply_op(f"{prefix}Apply{rule}", *handles, *inputs, use_locking=self._use_locking, **attrs)
+        return updated.op if isinstance(updated, Tensor) else updated
+
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+        return self._update([grad], var)
+
+    def _resource_apply_dense(self, grad: Tensor, var: Any) -> Any:
+        return self._update([grad], var)
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+        return self._update([grad.values, grad.indices], var)
+
+    def _resource_apply_sparse(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
+        return self._update([grad, indices], var)
+
+
+class GradientDescentOptimizer(OneOpOptimizer):
+    """w -= learning_rate · g (`tf.train.GradientDescentOptimizer`)."""
+
+    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+
+    def _prepare(self) -> None:
+        self._rate = number(self._learning_rate, "learning_rate")
+
+    def _update(self, grad: list[Any], var: Any) -> Any:
+        return self._apply("GradientDescent", [var], as_type_of(self._rate, var), *grad)
+
+    def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, var: Any, indices: Tensor) -> Any:
+        step = -grad * as_type_of(self._rate, var)
+        return apply_op("ResourceScatterAdd", var.handle, indices, step)
+
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+        step = apply_one("Mul", grad.values, as_type_of(self._rate, var), name="mul")
+        return state.scatter_sub(var, grad.indices, step, use_locking=self._use_locking).op
+
+
+class MomentumOptimizer(OneOpOptimizer):
+    """a = momentum · a + g; w -= learning_rate · a (`tf.train.MomentumOptimizer`).
+
+    Args:
+        use_nesterov: w -= learning_rate · (g + momentum · a) instead.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        momentum: Any,
+        use_locking: bool = False,
+        name: str = "Momentum",
+        use_nesterov: bool = False,
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._momentum = momentum
+        self._use_nesterov = use_nesterov
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for var in var_list:
+            self._zeros_slot(var, "momentum", self._name)
+
+    def _prepare(self) -> None:
+        self._rate = number(self._learning_rate, "learning_rate")
+        self._momentum_tensor = number(self._momentum, "momentum")
+
+    def _update(self, grad: list[Any], var: Any) -> Any:
+        return self._apply(
+            "Momentum",
+            [var, self.get_slot(var, "momentum")],
+            as_type_of(self._rate, var),
+            grad,
+            as_type_of(self._momentum_tensor, var),
+            use_nesterov=self._use_nesterov,
+        )
+
+
+class AdagradOptimizer(OneOpOptimizer):
+    """a += g²; w -= learning_rate · g / sqrt(a) (`tf.train.AdagradOptimizer`).
+
+    Raises:
+        ValueError: `initial_accumulator_value` is not positive.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        use_locking: bool = False,
+        name: str = "Adagrad",
+    ) -> None:
+        if initial_accumulator_value <= 0.0:
+            raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._initial_accumulator_value = initial_accumulator_value
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for var in var_list:
+            dtype, shape = var.dtype.base, var.get_shape()
+            if shape.is_fully_defined():
+                initial: Any = constant_initializer(self._initial_accumulator_value, dtype=dtype)
+            else:
+                initial = self._filled(var)
+            self._get_or_make_slot_with_initializer(var, initial, shape, dtype, "accumulator", self._name)
+
+    def _filled(self, var: Any) -> Any:
+        def initial() -> Tensor:
+            value = constant(self._initial_accumulator_value, dtype=var.dtype.base)
+            return apply_one("Fill", apply_one("Shape", var), value)
+
+        return initial
+
+    def _prepare(self) -> None:
+        self._rate = number(self._learning_rate, "learning_rate")
+
+    def _update(self, grad: list[Any], var: Any) -> Any:
+        slot = self.get_slot(var, "accumulator")
+        return self._apply("Adagrad", [var, slot], as_type_of(self._rate, var), grad)
+
+
+class AdadeltaOptimizer(OneOpOptimizer):
+    """Zeiler's Adadelta, arXiv:1212.5701 (`tf.train.AdadeltaOptimizer`)."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: Any = 0.95,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adadelta",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._lr, self._rho, self._epsilon = learning_rate, rho, epsilon
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for var in var_list:
+            self._zeros_slot(var, "accum", self._name)
+            self._zeros_slot(var, "accum_update", self._name)
+
+    def _prepare(self) -> None:
+        self._numbers = [
+            number(self._lr, "lr"),
+            number(self._rho, "rho"),
+            number(self._epsilon, "epsilon"),
+        ]
+
+    def _update(self, grad: list[Any], var: Any) -> Any:
+        slots = [self.get_slot(var, name) for name in ("accum", "accum_update")]
+        return self._apply("Adadelta", [var, *slots], *[as_type_of(n, var) for n in self._numbers], grad)
+
+
+class RMSPropOptimizer(OneOpOptimizer):
+    """w -= momentum · step + learning_rate · g / sqrt(mean of g² + epsilon) (`tf.train.RMSPropOptimizer`).
+
+    Args:
+        decay: how much of the running means each step keeps.
+        centered: divide by the variance of the gradient instead of its mean square.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        decay: Any = 0.9,
+        momentum: Any = 0.0,
+        epsilon: Any = 1e-10,
+        use_locking: bool = False,
+        centered: bool = False,
+        name: str = "RMSProp",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate, self._decay, self._momentum = learning_rate, decay, momentum
+        self._epsilon = epsilon
+        self._centered = centered
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for var in var_list:
+            dtype = var.dtype.base
+            ones = ones_initializer(dtype=dtype)
+            self._get_or_make_slot_with_initializer(var, ones, var.get_shape(), dtype, "rms", self._name)
+            if self._centered:
+                self._zeros_slot(var, "mg", self._name)
+            self._zeros_slot(var, "momentum", self._name)
+
+    def _prepare(self) -> None:
+        self._numbers = [
+            number(self._learning_rate, "learning_rate"),
+            number(self._decay, "decay"),
+            number(self._momentum, "momentum"),
+            number(self._epsilon, "epsilon"),
+        ]
+
+    def _update(self, grad: list[Any], var: Any) -> Any:
+        names = ["mg", "rms", "momentum"] if self._centered else ["rms", "momentum"]
+        return self._apply(
+            "CenteredRMSProp" if self._centered else "RMSProp",
+            [var, *[self.get_slot(var, name) for name in names]],
+            *[as_type_of(n, var) for n in self._numbers],
+            grad,
+        )
+
+
+class FtrlOptimizer(OneOpOptimizer):
+    """FTRL-Proximal of McMahan et al., "Ad Click Prediction", 2013 (`tf.train.FtrlOptimizer`).
+
+    Raises:
+        ValueError: a negative accumulator or regularization, or a positive learning rate power.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        learning_rate_power: float = -0.5,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "Ftrl",
+        accum_name: str | None = None,
+        linear_name: str | None = None,
+        l2_shrinkage_regularization_strength: float = 0.0,
+        beta: float | None = None,
+    ) -> None:
+        super().__init__(use_locking, name)
+        for text, value in (
+            ("initial_accumulator_value", initial_accumulator_value),
+            ("l1_regularization_strength", l1_regularization_strength),
+            ("l2_regularization_strength", l2_regularization_strength),
+            ("l2_shrinkage_regularization_strength", l2_shrinkage_regularization_strength),
+        ):
+            if value < 0.0:
+                raise ValueError(f"{text} {value:f} needs to be positive or zero")
+        if learning_rate_power > 0.0:
+            raise ValueError(f"learning_rate_power {learning_rate_power:f} needs to be negative or zero")
+        self._learning_rate = learning_rate
+        self._learning_rate_power = learning_rate_power
+        self._initial_accumulator_value = initial_accumulator_value
+        self._l1 = l1_regularization_strength
+        self._l2 = l2_regularization_strength
+        self._l2_shrinkage = l2_shrinkage_regularization_strength
+        self._beta = 0.0 if beta is None else beta
+        self._accum_name, self._linear_name = accum_name, linear_name
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for var in var_list:
+            with framework.colocate_with(var.op):
+                value = constant(self._initial_accumulator_value, dtype=var.dtype.base, shape=var.get_shape())
+                self._get_or_make_slot(var, value, "accum", self._accum_name or self._name)
+                self._zeros_slot(var, "linear", self._linear_name or self._name)
+
+    def _prepare(self) -> None:
+        self._rate = number(self._learning_rate, "learning_rate")
+        self._l1_tensor = number(self._l1, "l1_regularization_strength")
+        # The op has no beta: beta / learning_rate adds to twice the L2 regularization.
+        rate = self._learning_rate() if callable(self._learning_rate) else self._learning_rate
+        self._l2_tensor = self._l2 + self._beta / (2.0 * apply_one("Maximum", rate, 1e-36))
+        number(self._beta, "beta")
+        self._l2_shrinkage_tensor = number(self._l2_shrinkage, "l2_shrinkage_regularization_strength")
+        self._power = number(self._learning_rate_power, "learning_rate_power")
+
+    def _update(self, grad: list[Any], var: Any) -> Any:
+        numbers = [self._rate, self._l1_tensor, self._l2_tensor]
+        if self._l2_shrinkage > 0.0:
+            numbers.append(self._l2_shrinkage_tensor)
+        return self._apply(
+            "FtrlV2" if self._l2_shrinkage > 0.0 else "Ftrl",
+            [var, self.get_slot(var, "accum"), self.get_slot(var, "linear")],
+            grad,
+            *[as_type_of(n, var) for n in (*numbers, self._power)],
+        )
+
+
+class ProximalGradientDescentOptimizer(OneOpOptimizer):
+    """Gradient descent, then shrinking by L1 and L2 (`tf.train.ProximalGradientDescentOptimizer`)."""
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "ProximalGradientDescent",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
+
+    def _prepare(self) -> None:
+        self._numbers = _proximal_numbers(self._learning_rate, self._l1, self._l2)
+
+    def _update(self, grad: list[Any], var: Any) -> Any:
+        numbers = [as_type_of(n, var) for n in self._numbers]
+        return self._apply("ProximalGradientDescent", [var], *numbers, grad)
+
+
+class ProximalAdagradOptimizer(OneOpOptimizer):
+    """Adagrad, then shrinking by L1 and L2 (`tf.train.ProximalAdagradOptimizer`).
+
+    Raises:
+        ValueError: `initial_accumulator_value` is not positive.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "ProximalAdagrad",
+    ) -> None:
+        if initial_accumulator_value <= 0.0:
+            raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._initial_accumulator_value = initial_accumulator_value
+        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for var in var_list:
+            with framework.colocate_with(var.op):
+                value = constant(self._initial_accumulator_value, shape=var.get_shape(), dtype=var.dtype.base)
+            self._get_or_make_slot(var, value, "accumulator", self._name)
+
+    def _prepare(self) -> None:
+        self._numbers = _proximal_numbers(self._learning_rate, self._l1, self._l2)
+
+    def _update(self, grad: list[Any], var: Any) -> Any:
+        numbers = [as_type_of(n, var) for n in self._numbers]
+        return self._apply("ProximalAdagrad", [var, self.get_slot(var, "accumulator")], *numbers, grad)
+
+
+def _proximal_numbers(learning_rate: Any, l1: Any, l2: Any) -> list[Any]:
+    return [
+        number(learning_rate, "learning_rate"),
+        number(l1, "l1_regularization_strength"),
+        number(l2, "l2_regularization_strength"),
+    ]
+
+
+class AdagradDAOptimizer(OneOpOptimizer):
+    """Adagrad by dual averaging, for sparse linear models (`tf.train.AdagradDAOptimizer`).
+
+    Args:
+        global_step: the number of the step, starting from 0.
+
+    Raises:
+        ValueError: `initial_gradient_squared_accumulator_value` is not positive.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        global_step: Any,
+        initial_gradient_squared_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "AdagradDA",
+    ) -> None:
+        if initial_gradient_squared_accumulator_value <= 0.0:
+            raise ValueError(
+                "initial_gradient_squared_accumulator_value must be positive: "
+                f"{initial_gradient_squared_accumulator_value}"
+            )
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._global_step = global_step
+        self._initial_squares = initial_gradient_squared_accumulator_value
+        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for var in var_list:
+            dtype, shape = var.dtype.base, var.get_shape()
+            with framework.colocate_with(var.op):
+                zeros = constant(0.0, shape=shape, dtype=dtype)
+                squares = constant(self._initial_squares, shape=shape, dtype=dtype)
+            self._get_or_make_slot(var, zeros, "gradient_accumulator", self._name)
+            self._get_or_make_slot(var, squares, "gradient_squared_accumulator", self._name)
+
+    def _prepare(self) -> None:
+        self._rate = number(self._learning_rate, "learning_rate")
+        # Learning rate and step are used together, and so should be together.
+        with framework.colocate_with(self._rate.op):
+            self._step = apply_one("Identity", convert_to_tensor(self._global_step)) + 1
+
+    def _update(self, grad: list[Any], var: Any) -> Any:
+        return self._apply(
+            "AdagradDA",
+            [
+                var,
+                self.get_slot(var, "gradient_accumulator"),
+                self.get_slot(var, "gradient_squared_accumulator"),
+            ],
+            grad,
+            as_type_of(self._rate, var),
+            constant(self._l1, var.dtype.base),
+            constant(self._l2, var.dtype.base),
+            cast(self._step, "int64"),
+        )

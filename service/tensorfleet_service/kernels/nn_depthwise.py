@@ -1,0 +1,86 @@
+"""Kernels of depthwise convolution: each channel is convolved with filters of its own.
+
+There is no matrix in it, so these go over the positions of the window, with all windows at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet_service.kernels.nn_conv import compute_dtype
+from tensorfleet_service.kernels.nn_patches import (
+    Geometry,
+    as_formatted,
+    channels_last,
+    check_rank_4,
+    node_windows,
+)
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+
+
+@kernel("DepthwiseConv2dNative")
+def depthwise(node: KernelNode) -> Kernel:
+    xp, windows = node.xp, node_windows(node.attrs)
+    dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
+
+    def run(images: Any, weights: Any) -> Any:
+        check_rank_4(images, "input")
+        check_rank_4(weights, "filter")
+        images = channels_last(xp, images, windows).astype(inner, copy=False)
+        weights = weights.astype(inner, copy=False)
+        channels, multiplier = weights.shape[2:]
+        if images.shape[3] != channels:
+            raise errors.InvalidArgumentError(
+                None, None, f"input and filter must have the same depth: {images.shape[3]} vs {channels}"
+            )
+        geometry = Geometry(windows, images.shape[1:3], weights.shape[:2])
+        padded = geometry.padded(xp, images)[..., None]
+        out = xp.zeros((len(images), *geometry.out, channels, multiplier), inner)
+        for row, column in geometry.positions():
+            out += padded[geometry.at(row, column)] * weights[row, column]
+        out = out.reshape(*out.shape[:3], channels * multiplier)
+        return as_formatted(xp, out, windows).astype(dtype, copy=False)
+
+    return run
+
+
+@kernel("DepthwiseConv2dNativeBackpropInput")
+def depthwise_backprop_input(node: KernelNode) -> Kernel:
+    xp, windows = node.xp, node_windows(node.attrs)
+    dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
+
+    def run(input_sizes: Any, weights: Any, gradient: Any) -> Any:
+        sizes = input_sizes.tolist()
+        gradient = channels_last(xp, gradient, windows).astype(inner, copy=False)
+        weights = weights.astype(inner, copy=False)
+        geometry = Geometry(windows, tuple(sizes[a] for a in windows.space_axes), weights.shape[:2])
+        gradient = gradient.reshape(*gradient.shape[:3], *weights.shape[2:])
+        padded = xp.zeros((len(gradient), *geometry.size, weights.shape[2]), inner)
+        for row, column in geometry.positions():
+            padded[geometry.at(row, column)] += (gradient * weights[row, column]).sum(axis=-1)
+        out = as_formatted(xp, geometry.inner(padded), windows)
+        return xp.ascontiguousarray(out).astype(dtype, copy=False)
+
+    return run
+
+
+@kernel("DepthwiseConv2dNativeBackpropFilter")
+def depthwise_backprop_filter(node: KernelNode) -> Kernel:
+    xp, windows = node.xp, node_windows(node.attrs)
+    dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
+
+    def run(images: Any, filter_sizes: Any, gradient: Any) -> Any:
+        shape = tuple(filter_sizes.tolist())
+        images = channels_last(xp, images, windows).astype(inner, copy=False)
+        gradient = channels_last(xp, gradient, windows).astype(inner, copy=False)
+        geometry = Geometry(windows, images.shape[1:3], shape[:2])
+        gradient = gradient.reshape(*gradient.shape[:3], *shape[2:])
+        padded = geometry.padded(xp, images)
+        out = xp.empty(shape, inner)
+        for row, column in geometry.positions():
+            seen = padded[geometry.at(row, column)]
+            out[row, column] = xp.einsum("nhwc,nhwcm->cm", seen, gradient)
+        return out.astype(dtype, copy=False)
+
+    return run

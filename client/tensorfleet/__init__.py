@@ -16,6 +16,7 @@ from tensorfleet import (
     errors as errors,
     graph_util as graph_util,
     logging as logging,
+    summary as _summary,
     test as test,
     train as _train,
 )
@@ -65,7 +66,9 @@ from tensorfleet.logging import get_logger as get_logger
 from tensorfleet.operation import Operation as Operation
 from tensorfleet.ops import operators as _operators
 from tensorfleet.ops import nn as _nn_ops
+from tensorfleet.ops import checkpoint as _checkpoint_ops
 from tensorfleet.ops import resource_ops as _resource_ops
+from tensorfleet.ops import summary as _summary_ops
 from tensorfleet.ops.accumulators import *
 from tensorfleet.ops.activation import *
 from tensorfleet.ops.add_n import *
@@ -163,6 +166,7 @@ queue = _namespaces.make("queue")
 random = _namespaces.make("random")
 sparse = _namespaces.make("sparse")
 strings = _namespaces.make("strings")
+summary = _namespaces.make("summary")
 train = _namespaces.make(
     "train",
     ClusterDef=_cluster_pb2.ClusterDef,

@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensorfleet import dtypes
 from tensorfleet.dtypes import DType
 from tensorfleet.shapes import Dims
@@ -263,4 +265,7 @@ def _parse_value(text: str, kind: str) -> Any:
             return text.strip('"').encode()
         case "shape":
             return None if text == "?" else tuple(int(d) for d in text.strip("[]").split(",") if d)
+        case "tensor":
+            dtype, _, numbers = text.partition("[")
+            return np.array([int(n) for n in numbers.strip("]").split(", ")], dtypes.as_dtype(dtype).np)
     raise ValueError(f"An attribute of kind {kind} has no default value")

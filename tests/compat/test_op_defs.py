@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
+import tensorflow.compat.v1 as tensorflow
 from tensorflow.core.framework import op_def_pb2 as tensorflow_op_def_pb2
 from tensorflow.python.framework import op_def_registry
 
@@ -17,10 +18,15 @@ from tensorfleet import op_def, op_def_proto
 def _attr(attr: Any) -> tuple[Any, ...]:
     """An attribute's definition, in a form that compares: allowed values as a set."""
     allowed = attr.allowed_values.list
+    default = attr.default_value
+    if default.HasField("tensor"):
+        # One tensor has several messages.
+        array = tensorflow.make_ndarray(default.tensor)
+        default.tensor.CopyFrom(tensorflow.make_tensor_proto(array.tolist(), array.dtype))
     return (
         attr.name,
         attr.type,
-        attr.default_value.SerializeToString(deterministic=True) if attr.HasField("default_value") else None,
+        default.SerializeToString(deterministic=True) if attr.HasField("default_value") else None,
         (frozenset(allowed.type), frozenset(allowed.s)),
         attr.minimum if attr.has_minimum else None,
     )

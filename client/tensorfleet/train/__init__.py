@@ -1,5 +1,5 @@
 """Training: optimizers, learning-rate schedules, moving averages, replicas (`tf.train`)."""
 
-from tensorfleet.train import adam, decay, device_setter, moving_averages, optimizer, optimizers, step_count
+from tensorfleet.train import checkpoint_management, checkpoint_reader, graph_io, meta_graph, saver
 
-__all__ = ["adam", "decay", "device_setter", "moving_averages", "optimizer", "optimizers", "step_count"]
+__all__ = ["checkpoint_management", "checkpoint_reader", "graph_io", "meta_graph", "saver"]

@@ -9,6 +9,7 @@ _FAMILIES: tuple[str, ...] = (
     "add_n",
     "arithmetic",
     "casting",
+    "checkpoint",
     "comparison",
     "complex_numbers",
     "constants",
@@ -43,6 +44,7 @@ _FAMILIES: tuple[str, ...] = (
     "special",
     "state",
     "strings",
+    "summary",
     "training",
 )
 

@@ -46,6 +46,13 @@ def string_array(value: Any) -> np.ndarray[Any, Any]:
     return np.asarray(value, object)
 
 
+def host_array(value: Any) -> np.ndarray[Any, Any]:
+    """Any value as an array in host memory; plain bytes as an object array of rank 0."""
+    if isinstance(value, bytes):
+        return string_array(value)
+    return np.asarray(value if isinstance(value, (np.ndarray, np.generic)) else value.get())
+
+
 def results(values: Sequence[Any]) -> Any:
     """The outputs of a list argument in the form that a kernel returns."""
     return values[0] if len(values) == 1 else tuple(values) or None

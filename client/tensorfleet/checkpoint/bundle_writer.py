@@ -1,0 +1,145 @@
+"""Writing checkpoints: tensors into a data file, their names and places into an index."""
+
+from __future__ import annotations
+
+import os
+import struct
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes, errors, shapes
+from tensorfleet.checkpoint import checksum, files, slices, table, varint
+from tensorfleet.proto.tensor_bundle_pb2 import BundleEntryProto, BundleHeaderProto
+
+HEADER_KEY = b""
+VERSION = 1
+_UINT32_MAX = 0xFFFFFFFF
+
+
+class BundleWriter:
+    """One checkpoint of one shard; as a context manager it is completed, or after an error leaves no trace.
+
+    The files are written under temporary names. A checkpoint of the same name is replaced only when the new
+    one is completely on the disk.
+
+    Raises:
+        OpError: on any call, of the kind of the operating system's error: ResourceExhaustedError for a full
+            disk, NotFoundError for a missing directory.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self._entries: dict[bytes, BundleEntryProto] = {}
+        with files.reported(prefix):
+            # As in TensorFlow the last directory of the path need not exist.
+            directory = os.path.dirname(prefix)
+            if directory and not os.path.isdir(directory):
+                os.mkdir(directory)
+            self._data = files.NewFile(files.data_path(prefix, 0, 1))
+
+    def add(self, name: str, value: Any, shape_and_slice: str = "") -> None:
+        """Adds a tensor, or the part of a partitioned one that `shape_and_slice` tells.
+
+        Raises:
+            InvalidArgumentError: there is a tensor of that name, or the value does not fit the part.
+        """
+        array = np.asarray(value, order="C")
+        key = name.encode()
+        if not shape_and_slice:
+            self._add(key, array)
+            return
+        full, part = slices.parse(shape_and_slice)
+        if part.shape(full) != array.shape:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Slice {shape_and_slice!r} of tensor {name} has shape {list(part.shape(full))}, but the "
+                f"value has shape {list(array.shape)}",
+            )
+        if part.is_full(full):
+            self._add(key, array)
+            return
+        whole = self._entries.get(key)
+        dtype = dtypes.from_numpy(array.dtype).enum
+        if whole is None:
+            whole = BundleEntryProto(dtype=dtype, shape=shapes.to_proto(full))  # type: ignore[arg-type]
+        elif not whole.slices or whole.dtype != dtype or whole.shape != shapes.to_proto(full):
+            raise errors.InvalidArgumentError(
+                None, None, f"The slices of tensor {name} are of different tensors"
+            )
+        self._add(slices.key(key, part), array)
+        whole.slices.append(part.to_proto())
+        self._entries[key] = whole
+
+    def _add(self, key: bytes, array: np.ndarray[Any, Any]) -> None:
+        if key in self._entries:
+            name = key.decode("utf-8", "backslashreplace")
+            raise errors.InvalidArgumentError(None, None, f"Adding duplicate key: {name}")
+        dtype = dtypes.from_numpy(array.dtype)
+        offset = self._data.size
+        with files.reported(self._data.path):
+            crc = self._write_strings(array) if dtype is dtypes.string else self._write_numbers(array)
+        self._entries[key] = BundleEntryProto(
+            dtype=dtype.enum,  # type: ignore[arg-type]
+            shape=shapes.to_proto(array.shape),
+            offset=offset,
+            size=self._data.size - offset,
+            crc32c=checksum.mask(crc),
+        )
+
+    def _write_numbers(self, array: np.ndarray[Any, Any]) -> int:
+        raw = array.reshape(-1).view(np.uint8)
+        self._data.write(raw.data)
+        return checksum.extend(0, raw)
+
+    def _write_strings(self, array: np.ndarray[Any, Any]) -> int:
+        items: list[bytes] = array.reshape(-1).tolist()
+        lengths = [len(item) for item in items]
+        crc = checksum.extend(0, b"".join(_fixed(n) for n in lengths))
+        length_crc = struct.pack("<I", checksum.mask(crc))
+        content = b"".join(items)
+        self._data.write(b"".join(varint.encode(n) for n in lengths) + length_crc + content)
+        return checksum.extend(checksum.extend(crc, length_crc), content)
+
+    def __enter__(self) -> BundleWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                with files.reported(self._data.path):
+                    self._data.complete()
+                    write_index(self.prefix, 1, self._entries, [self._data])
+        finally:
+            self._data.discard()
+
+
+def _fixed(length: int) -> bytes:
+    return struct.pack("<I" if length <= _UINT32_MAX else "<Q", length)
+
+
+def write_index(
+    prefix: str, shards: int, entries: dict[bytes, BundleEntryProto], data: list[files.NewFile]
+) -> None:
+    """Writes the index, then gives it and the completed `data` files their names. Raises OSError."""
+    header = BundleHeaderProto(num_shards=shards)
+    header.version.producer = VERSION
+    items = {key: entry.SerializeToString() for key, entry in entries.items()}
+    items[HEADER_KEY] = header.SerializeToString()
+    index = files.NewFile(files.index_path(prefix))
+    try:
+        index.write(table.write(sorted(items.items())))
+        index.complete()
+        # The index is what makes a checkpoint one: it comes last.
+        for file in data:
+            file.publish()
+        index.publish()
+    finally:
+        index.discard()

@@ -1,0 +1,91 @@
+"""Names of checkpoint files, and files that appear under their names only when they are complete."""
+
+from __future__ import annotations
+
+import errno
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tensorfleet import errors
+
+_CLASSES: dict[int, type[errors.OpError]] = {
+    errno.ENOENT: errors.NotFoundError,
+    errno.ENOTDIR: errors.FailedPreconditionError,
+    errno.EISDIR: errors.FailedPreconditionError,
+    errno.EACCES: errors.PermissionDeniedError,
+    errno.EPERM: errors.PermissionDeniedError,
+    errno.EROFS: errors.PermissionDeniedError,
+    errno.ENOSPC: errors.ResourceExhaustedError,
+    errno.EDQUOT: errors.ResourceExhaustedError,
+    errno.EFBIG: errors.ResourceExhaustedError,
+}
+
+
+def index_path(prefix: str) -> str:
+    """The file with the names of the tensors and where they are."""
+    return f"{prefix}.index"
+
+
+def data_path(prefix: str, shard: int, shards: int) -> str:
+    """The file with the values of one shard."""
+    return f"{prefix}.data-{shard:05d}-of-{shards:05d}"
+
+
+@contextmanager
+def reported(path: str) -> Iterator[None]:
+    """Turns an OSError into the OpError of its kind, with the path in it."""
+    try:
+        yield
+    except OSError as e:
+        kind = _CLASSES.get(e.errno or 0, errors.UnknownError)
+        raise kind(None, None, f"{e.filename or path}; {e.strerror or e}") from e
+
+
+class NewFile:
+    """A file that is written under a temporary name, and renamed by `publish`; `discard` leaves no trace."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.temporary = f"{path}.tempstate{uuid.uuid4().hex}"
+        # Unbuffered: tensors are large, and go to the file in one call each.
+        self.file = open(self.temporary, "xb", buffering=0)  # noqa: SIM115 - closed by complete and discard
+        self.size = 0
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Appends bytes."""
+        rest = memoryview(data).cast("B") if len(data) else memoryview(b"")
+        self.size += len(rest)
+        while len(rest):
+            rest = rest[self.file.write(rest) :]
+
+    def complete(self) -> None:
+        """Puts everything onto the disk, so that after a crash the name cannot stand for half a file."""
+        os.fsync(self.file.fileno())
+        self.file.close()
+
+    def publish(self) -> None:
+        """Gives the completed file its name, instead of an older file of that name."""
+        os.replace(self.temporary, self.path)
+
+    def discard(self) -> None:
+        """Removes the file, if it has not been published."""
+        self.file.close()
+        if os.path.exists(self.temporary):
+            os.unlink(self.temporary)
+
+
+def replace_file(path: str, content: bytes) -> None:
+    """Writes a small file at once: readers see the old content or the new.
+
+    Raises:
+        OSError: the disk is full, or the directory cannot be written to; the old file is as it was.
+    """
+    new = NewFile(path)
+    try:
+        new.write(content)
+        new.complete()
+        new.publish()
+    finally:
+        new.discard()

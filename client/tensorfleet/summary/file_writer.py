@@ -1,0 +1,217 @@
+"""`tf.summary.FileWriter`: events of a training into an event file."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet import logging
+from tensorfleet.graph import Graph
+from tensorfleet.proto.graph_pb2 import GraphDef
+from tensorfleet.summary.event_file_writer import EventFileWriter
+
+if TYPE_CHECKING:
+    from tensorfleet.proto.config_pb2 import RunMetadata
+    from tensorfleet.proto.event_pb2 import Event, SessionLog
+    from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef
+
+NAMESPACES = {"summary": ["FileWriter", "FileWriterCache"]}
+
+
+class FileWriter:
+    """Writes an event file that TensorBoard reads (`tf.summary.FileWriter`). Any thread may use it.
+
+    Args:
+        logdir: the directory; it is made if need be.
+        graph: a graph to write at once.
+        max_queue: how many events may wait to be written, before adding one waits.
+        flush_secs: how often the file is brought up to date, in seconds.
+        graph_def: an older way to give the graph.
+        filename_suffix: the end of the file's name.
+        session: ignored: this process writes, also where TensorFlow's session would.
+
+    Raises:
+        OpError: the file cannot be made.
+    """
+
+    def __init__(
+        self,
+        logdir: Any,
+        graph: Any = None,
+        max_queue: int = 10,
+        flush_secs: float = 120,
+        graph_def: Any = None,
+        filename_suffix: str | None = None,
+        session: Any = None,
+    ) -> None:
+        self.event_writer = EventFileWriter(os.fspath(logdir), max_queue, flush_secs, filename_suffix)
+        self._closed = False
+        self._run_tags: set[str] = set()
+        self._described: set[str] = set()
+        if graph is not None or graph_def is not None:
+            self.add_graph(graph, graph_def=graph_def)
+            self.add_meta_graph(_meta_graph(graph if graph is not None else graph_def))
+
+    def __enter__(self) -> FileWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def get_logdir(self) -> str:
+        """The directory of the file."""
+        return self.event_writer.get_logdir()
+
+    def add_summary(self, summary: Any, global_step: Any = None) -> None:
+        """Adds a summary: what a summary op gives, or a Summary message.
+
+        Raises:
+            OpError: this or earlier events could not be written, as for all methods.
+        """
+        from tensorfleet.proto.event_pb2 import Event
+        from tensorfleet.proto.summary_pb2 import Summary
+
+        message = Summary.FromString(summary) if isinstance(summary, bytes) else summary
+        event = Event(summary=message)
+        for value in event.summary.value:
+            # TensorBoard needs the description of a tag once.
+            if value.HasField("metadata"):
+                if value.tag in self._described:
+                    value.ClearField("metadata")
+                self._described.add(value.tag)
+        self._add(event, global_step)
+
+    def add_session_log(self, session_log: SessionLog, global_step: Any = None) -> None:
+        """Adds that a session started, ended or made a checkpoint."""
+        from tensorfleet.proto.event_pb2 import Event
+
+        self._add(Event(session_log=session_log), global_step)
+
+    def add_graph(self, graph: Any, global_step: Any = None, graph_def: Any = None) -> None:
+        """Adds a graph: a `tf.Graph` (or a GraphDef, an older way).
+
+        Raises:
+            ValueError: both `graph` and `graph_def` are given.
+            TypeError: it is neither.
+        """
+        from tensorfleet.proto.event_pb2 import Event
+
+        if graph is not None and graph_def is not None:
+            raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
+        definition = _graph_def(graph if graph is not None else graph_def)
+        self._add(Event(graph_def=definition.SerializeToString()), global_step)
+
+    def add_meta_graph(self, meta_graph_def: MetaGraphDef, global_step: Any = None) -> None:
+        """Adds a MetaGraphDef.
+
+        Raises:
+            TypeError: it is none.
+        """
+        from tensorfleet.proto.event_pb2 import Event
+        from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef
+
+        if not isinstance(meta_graph_def, MetaGraphDef):
+            raise TypeError(f"meta_graph_def must be type MetaGraphDef, saw type: {type(meta_graph_def)}")
+        self._add(Event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
+
+    def add_run_metadata(self, run_metadata: RunMetadata, tag: str, global_step: Any = None) -> None:
+        """Adds what a traced step took.
+
+        Raises:
+            ValueError: the tag has been used.
+        """
+        from tensorfleet.proto.event_pb2 import Event, TaggedRunMetadata
+
+        if tag in self._run_tags:
+            raise ValueError("The provided tag was already used for this event type")
+        self._run_tags.add(tag)
+        tagged = TaggedRunMetadata(tag=tag, run_metadata=run_metadata.SerializeToString())
+        self._add(Event(tagged_run_metadata=tagged), global_step)
+
+    def add_event(self, event: Event) -> None:
+        """Adds an event as it is."""
+        self._warn_if_closed()
+        self.event_writer.add_event(event)
+
+    def flush(self) -> None:
+        """Returns when everything that was added is in the file."""
+        self._warn_if_closed()
+        self.event_writer.flush()
+
+    def close(self) -> None:
+        """Writes what is left and closes the file. More events are dropped, with a warning."""
+        self._closed = True
+        self.event_writer.close()
+
+    def reopen(self) -> None:
+        """After `close`: goes on with another file."""
+        self.event_writer.reopen()
+        self._closed = False
+
+    def _add(self, event: Event, step: Any) -> None:
+        event.wall_time = time.time()
+        if step is not None:
+            event.step = int(step)
+        self.add_event(event)
+
+    def _warn_if_closed(self) -> None:
+        if self._closed:
+            warnings.warn(
+                "Attempting to use a closed FileWriter. The operation will be a noop unless the FileWriter "
+                "is explicitly reopened.",
+                stacklevel=3,
+            )
+
+
+def _graph_def(graph: Any) -> GraphDef:
+    if isinstance(graph, Graph):
+        return graph.as_graph_def(add_shapes=True)
+    if isinstance(graph, GraphDef):
+        logging.warning(
+            "Passing a `GraphDef` to the SummaryWriter is deprecated. Pass a `Graph` object instead, such as "
+            "`sess.graph`."
+        )
+        return graph
+    raise TypeError("The passed graph must be an instance of `Graph` or the deprecated `GraphDef`")
+
+
+def _meta_graph(graph: Any) -> MetaGraphDef:
+    from tensorfleet.train.meta_graph import export_meta_graph
+
+    if isinstance(graph, Graph):
+        return export_meta_graph(graph=graph, collection_list=[])
+    return export_meta_graph(graph_def=graph, collection_list=[])
+
+
+class FileWriterCache:
+    """The FileWriters of a process, one for each directory (`tf.summary.FileWriterCache`)."""
+
+    _cache: dict[str, FileWriter] = {}  # noqa: RUF012 - shared on purpose
+    _lock = threading.RLock()
+
+    @staticmethod
+    def get(logdir: Any) -> FileWriter:
+        """The FileWriter of a directory, made at the first call."""
+        key = os.fspath(logdir)
+        with FileWriterCache._lock:
+            if key not in FileWriterCache._cache:
+                FileWriterCache._cache[key] = FileWriter(key)
+            return FileWriterCache._cache[key]
+
+    @staticmethod
+    def clear() -> None:
+        """Closes and forgets all of them."""
+        with FileWriterCache._lock:
+            writers = list(FileWriterCache._cache.values())
+            FileWriterCache._cache.clear()
+        for writer in writers:
+            writer.close()

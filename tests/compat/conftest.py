@@ -12,7 +12,6 @@ import pytest
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import tensorfleet.ops
-
 from tests.compat.cluster import Cluster, running
 
 # Every family registers its ops at import; a program only imports what it uses.

@@ -3,6 +3,8 @@
 The server listens on all interfaces, so this is only for a network namespace that has nothing but a loopback.
 """
 
+# ruff: noqa: PT017 - a program, which pytest does not run
+
 from __future__ import annotations
 
 import json
@@ -22,14 +24,24 @@ from hypothesis import strategies as st
 import tensorfleet as tf
 from tests.compat import conftest
 from tests.compat.cluster import free_ports
-from tests.compat.random_graphs import array_nodes, math_nodes, other_nodes, programs, training_nodes
+from tests.compat.random_graphs import (
+    array_nodes,
+    math_nodes,
+    nn_nodes,
+    other_nodes,
+    programs,
+    rearranging_nodes,
+    training_nodes,
+)
 from tests.compat.random_graphs.table import ALONE
 
 __all__ = [
     "array_nodes",
     "conftest",
     "math_nodes",
+    "nn_nodes",
     "other_nodes",
+    "rearranging_nodes",
     "training_nodes",
 ]  # imported for what they register
 
@@ -181,8 +193,8 @@ def one_node(op: str, target: str) -> None:
     """Nodes of one op type, as TensorFlow takes them, over two tasks where they hold no state."""
 
     @settings(
-        deadline=None, derandomize=True, database=None, max_examples=3, suppress_health_check=list(HealthCheck),
-        phases=(Phase.generate,), print_blob=False,
+        deadline=None, derandomize=True, database=None, max_examples=3, print_blob=False,
+        suppress_health_check=list(HealthCheck), phases=(Phase.generate,),
     )  # fmt: skip
     @given(st.data())
     def check(data: Any) -> None:

@@ -1,4 +1,4 @@
-"""The example programs, with `import tensorfleet as tf` and with TensorFlow's own client, on the same servers."""
+"""The example programs, with our client and with TensorFlow's own, on the same servers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import tensorfleet.examples
-
 from tests.compat.cluster import Cluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.cluster]

@@ -229,9 +229,11 @@ def test_variables_are_shared_between_sessions_and_survive_them(local: Cluster) 
     with tf.Session(local.target("local")) as third:
         assert third.run(v) == 3
     config = tf.ConfigProto(isolate_session_state=True)
-    with tf.Session(local.target("local"), config=config) as isolated:
-        with pytest.raises(tf.errors.FailedPreconditionError):
-            isolated.run(v)
+    with (
+        tf.Session(local.target("local"), config=config) as isolated,
+        pytest.raises(tf.errors.FailedPreconditionError),
+    ):
+        isolated.run(v)
 
 
 def test_reset_clears_variables_and_closes_sessions(local: Cluster) -> None:
@@ -252,9 +254,8 @@ def test_reset_clears_variables_and_closes_sessions(local: Cluster) -> None:
 def test_get_variable_and_control_dependencies(local: Cluster) -> None:
     with tf.variable_scope("scope", use_resource=True):
         v = tf.get_variable("v", [2], initializer=tf.zeros_initializer())
-    with tf.control_dependencies([v.assign_add([1.0, 2.0])]):
-        with tf.device("/job:local/task:1"):
-            y = v.read_value() * 10
+    with tf.control_dependencies([v.assign_add([1.0, 2.0])]), tf.device("/job:local/task:1"):
+        y = v.read_value() * 10
     with tf.Session(local.target("local")) as session:
         session.run(tf.global_variables_initializer())
         np.testing.assert_array_equal(session.run(y), [10, 20])
@@ -303,8 +304,8 @@ def test_callable_from_options(local: Cluster) -> None:
     x = tf.placeholder(tf.float32, [2], name="x")
     s = tf.placeholder(tf.string, [], name="s")
     with tf.device("/job:local/task:1"):
-        y = tf.multiply(x, 3, name="y")
-        t = tf.identity(s, name="t")
+        tf.multiply(x, 3, name="y")
+        tf.identity(s, name="t")
     options = CallableOptions(feed=["x:0", "s:0"], fetch=["t:0", "y:0"], target=["y"])
     with tf.Session(local.target("local")) as session:
         call = session._make_callable_from_options(options)

@@ -1,4 +1,4 @@
-"""What the unmodified TensorFlow client is told when something is wrong, and that the servers go on serving."""
+"""What the unmodified TensorFlow client is told when something is wrong, and that the servers serve on."""
 
 from __future__ import annotations
 
@@ -353,7 +353,7 @@ def test_repeated_request_id(channel: grpc.Channel) -> None:
     ],
 )
 def test_unknown_names(channel: grpc.Channel, fields: dict[str, Any], text: str) -> None:
-    """The message names what is not there, in the body where the client asks for that and else in the status."""
+    """The message names what is not there: in the body where the client asks for that, else in the status."""
     tf.constant(1, name="c")
     handle = create(channel)
     request = master_pb2.RunStepRequest(session_handle=handle, store_errors_in_response_body=True, **fields)

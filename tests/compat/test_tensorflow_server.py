@@ -15,9 +15,24 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from tests.compat.random_graphs import array_nodes, math_nodes, other_nodes, programs, training_nodes
+from tests.compat.random_graphs import (
+    array_nodes,
+    math_nodes,
+    nn_nodes,
+    other_nodes,
+    programs,
+    rearranging_nodes,
+    training_nodes,
+)
 
-__all__ = ["array_nodes", "math_nodes", "other_nodes", "training_nodes"]  # imported for what they register
+__all__ = [
+    "array_nodes",
+    "math_nodes",
+    "nn_nodes",
+    "other_nodes",
+    "rearranging_nodes",
+    "training_nodes",
+]  # imported for what they register
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 

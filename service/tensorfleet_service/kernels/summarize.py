@@ -8,10 +8,16 @@ from typing import Any
 import numpy as np
 
 
+# As in C, but for what is beyond ASCII.
+_ESCAPES = {code: f"\\{code:03o}" for code in (*range(32), 127)} | str.maketrans(
+    {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "\\\\"}
+)
+
+
 def element(value: Any, quote: bool = False) -> str:
     """One element: floating point numbers in the fewest of two widths that read back the same."""
     if isinstance(value, bytes):
-        text = value.decode("utf-8", "backslashreplace")
+        text = value.decode("utf-8", "backslashreplace").translate(_ESCAPES)
         return f'"{text}"' if quote else text
     if isinstance(value, (bool, np.bool_)):
         return str(int(value))

@@ -72,7 +72,7 @@ def kernel_types(op: str) -> list[dict[str, tuple[DType, ...]]]:
 
 
 def _definition_types(definition: op_def.OpDef) -> dict[str, tuple[DType, ...]]:
-    """What the definition allows, for op types that TensorFlow's runtime rewrites before it looks for kernels."""
+    """What the definition allows: for op types that TensorFlow's runtime rewrites, which have no kernel."""
     return {
         attr.name: tuple(t for t in _NUMPY_TYPES if attr.allowed is None or t in attr.allowed)
         for attr in definition.attrs.values()

@@ -1,4 +1,4 @@
-"""Generators: arithmetic, functions of elements, comparisons, reductions, products of matrices, random ops."""
+"""Generators: arithmetic, functions of elements, comparisons, reductions, matrix products, random ops."""
 
 from __future__ import annotations
 
@@ -67,8 +67,9 @@ def of_part(d: Draw) -> Call:
 
 
 @generator(
-    "Add", "AddV2", "Sub", "Mul", "Maximum", "Minimum", "SquaredDifference", "Greater", "GreaterEqual", "Less",
-    "LessEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "MulNoNan", "DivNoNan", "NextAfter", "Atan2",
+    "Add", "AddV2", "Sub", "Mul", "Maximum", "Minimum", "SquaredDifference", "Greater", "GreaterEqual",
+    "Less", "LessEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "MulNoNan", "DivNoNan", "NextAfter",
+    "Atan2",
 )  # fmt: skip
 def binary(d: Draw) -> Call:
     shape = d.shape()

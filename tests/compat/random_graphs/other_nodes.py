@@ -62,7 +62,8 @@ def scatter(d: Draw) -> Call:
 
 
 @generator(
-    "ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterMul", "ResourceScatterDiv", "ResourceScatterMin",
+    "ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterMul", "ResourceScatterDiv",
+    "ResourceScatterMin",
     "ResourceScatterMax", "ResourceScatterUpdate", alone=True,
 )  # fmt: skip
 def resource_scatter(d: Draw) -> Call:
@@ -74,7 +75,8 @@ def resource_scatter(d: Draw) -> Call:
 
 @generator(
     "ScatterNdAdd", "ScatterNdSub", "ScatterNdMin", "ScatterNdMax", "ScatterNdUpdate", "ResourceScatterNdAdd",
-    "ResourceScatterNdSub", "ResourceScatterNdMin", "ResourceScatterNdMax", "ResourceScatterNdUpdate", alone=True,
+    "ResourceScatterNdSub", "ResourceScatterNdMin", "ResourceScatterNdMax", "ResourceScatterNdUpdate",
+    alone=True,
 )  # fmt: skip
 def scatter_nd_variable(d: Draw) -> Call:
     shape, dtype = d.shape(low=1, least=1), d.type("T")
@@ -116,7 +118,7 @@ def unsorted_segment(d: Draw) -> Call:
     shape = d.shape(low=1)
     segments = d.int(1, 4)
     ids = d.indices(shape[: d.int(1, len(shape))], segments, d.type("Tindices"))
-    # Of a NaN and a number, the least is whichever TensorFlow's loop happens to come to last: none from elsewhere.
+    # No NaN from elsewhere: the least of it and a number is whichever TensorFlow's loop comes to last.
     data = d.tensor(shape, values="small", kind="fixed" if d.op.endswith(("Min", "Max")) else "tensor")
     return d.node(data, ids, d.like(segments, d.type("Tnumsegments")))
 

@@ -37,7 +37,7 @@ class UncheckedGraph(Graph):
 
 @dataclass
 class Step:
-    """A node and where its inputs come from: (Leaf, "const" | "placeholder" | "unknown") or a tensor's name."""
+    """A node and where its inputs come from: a tensor, or (Leaf, "const" | "placeholder" | "unknown")."""
 
     call: Call
     sources: list[Any]
@@ -234,8 +234,8 @@ def run_node(program: Program, op: Operation, values: dict[str, Any]) -> Outcome
 def compare(program: Program, ours: Outcome, theirs: Outcome) -> None:
     """Both gave the same values, shapes and types, or an error of the same class.
 
-    A value that differs by more than its op may is computed once more from TensorFlow's own inputs: a function
-    with a step in it may turn a rounding difference of its input into any difference.
+    A value that differs by more than its op may is computed once more from TensorFlow's own inputs: a
+    function with a step in it may turn a rounding difference of its input into any difference.
     """
     if any(excuse(step.call, theirs.error, theirs.text) for step in program.steps):
         return

@@ -11,7 +11,7 @@ Generator = Callable[[Draw], Call]
 GENERATORS: dict[str, Generator] = {}
 
 LOOSE: dict[str, float] = {}
-"""Op types whose results may differ by more than rounding, with the relative difference allowed in float32."""
+"""Op types whose results may differ by more than rounding, and by how much relatively, in float32."""
 
 SHAPES_ONLY: set[str] = set()
 """Op types with random results of their own: only dtypes and shapes compare."""

@@ -1,0 +1,38 @@
+"""The plainest loop of training: `tf.train.basic_train_loop`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.train.supervisor import Supervisor
+
+NAMESPACES = {"train": ["basic_train_loop"]}
+
+
+def basic_train_loop(
+    supervisor: Supervisor,
+    train_step_fn: Callable[..., Any],
+    args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    master: str = "",
+) -> None:
+    """Calls a function again and again until the supervisor stops (`tf.train.basic_train_loop`).
+
+    Where the session is lost (AbortedError), it goes on in a new one.
+
+    Args:
+        supervisor: makes the sessions.
+        train_step_fn: called as `train_step_fn(session, *args, **kwargs)`.
+        args, kwargs: its other arguments.
+        master: the target.
+    """
+    while True:
+        try:
+            with supervisor.managed_session(master) as session:
+                while not supervisor.should_stop():
+                    train_step_fn(session, *(args or ()), **(kwargs or {}))
+            return
+        except errors.AbortedError:
+            continue

@@ -1,0 +1,170 @@
+"""The standard operations around a model: `tf.train.Scaffold`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet import framework, logging
+from tensorfleet.graph_keys import GraphKeys
+from tensorfleet.ops import variable_collections
+from tensorfleet.ops.control import group
+from tensorfleet.train import parts
+
+NAMESPACES = {"train": ["Scaffold"]}
+
+
+class Scaffold:
+    """What initializes, checks, summarizes and saves a model (`tf.train.Scaffold`).
+
+    What is not given is taken from the graph's collections, or made, by `finalize`.
+    """
+
+    def __init__(
+        self,
+        init_op: Any = None,
+        init_feed_dict: dict[Any, Any] | None = None,
+        init_fn: Callable[[Scaffold, Any], Any] | None = None,
+        ready_op: Any = None,
+        ready_for_local_init_op: Any = None,
+        local_init_op: Any = None,
+        summary_op: Any = None,
+        saver: Any = None,
+        copy_from_scaffold: Scaffold | None = None,
+        local_init_feed_dict: dict[Any, Any] | None = None,
+    ) -> None:
+        """Makes a scaffold.
+
+        Args:
+            init_op, init_feed_dict: initialize the global variables.
+            init_fn: called with the scaffold and the session after that.
+            ready_op: gives the names of variables that have no value.
+            ready_for_local_init_op: the same for what `local_init_op` needs.
+            local_init_op, local_init_feed_dict: initialize local variables and tables in each new session.
+            summary_op: computes the summaries.
+            saver: writes and reads checkpoints.
+            copy_from_scaffold: gives what is not given here.
+
+        Raises:
+            TypeError: `copy_from_scaffold` is no scaffold.
+        """
+        other = copy_from_scaffold
+        if other is not None and not isinstance(other, Scaffold):
+            raise TypeError("copy_from_scaffold is not a Scaffold instance.")
+
+        def given(value: Any, attribute: str) -> Any:
+            return value if value is not None or other is None else getattr(other, attribute)
+
+        self._user_init_fn = given(init_fn, "_user_init_fn")
+        self._init_op = given(init_op, "init_op")
+        self._init_feed_dict = given(init_feed_dict, "init_feed_dict")
+        self._ready_op = given(ready_op, "ready_op")
+        self._ready_for_local_init_op = given(ready_for_local_init_op, "ready_for_local_init_op")
+        self._local_init_op = given(local_init_op, "local_init_op")
+        self._local_init_feed_dict = given(local_init_feed_dict, "local_init_feed_dict")
+        self._summary_op = given(summary_op, "summary_op")
+        self._saver = given(saver, "saver")
+
+    def finalize(self) -> Scaffold:
+        """Completes the scaffold, and finalizes the graph.
+
+        Raises:
+            RuntimeError: a collection has several items, of which one would be needed.
+        """
+        if self._init_op is None:
+            self._init_op = self.get_or_default("init_op", GraphKeys.INIT_OP, _default_init_op)
+        if self._ready_op is None:
+            self._ready_op = self.get_or_default(
+                "ready_op", GraphKeys.READY_OP, variable_collections.report_uninitialized_variables
+            )
+        if self._ready_for_local_init_op is None:
+            self._ready_for_local_init_op = self.get_or_default(
+                "ready_for_local_init_op", GraphKeys.READY_FOR_LOCAL_INIT_OP, _default_ready_for_local_init_op
+            )
+        if self._local_init_op is None:
+            self._local_init_op = self.get_or_default(
+                "local_init_op", GraphKeys.LOCAL_INIT_OP, self.default_local_init_op
+            )
+        if self._summary_op is None:
+            self._summary_op = self.get_or_default("summary_op", GraphKeys.SUMMARY_OP, parts.merge_all)
+        if self._saver is None:
+            self._saver = self.get_or_default("saver", GraphKeys.SAVERS, parts.default_saver)
+        self._saver.build()
+        framework.get_default_graph().finalize()
+        logging.info("Graph was finalized.")
+        return self
+
+    @property
+    def init_fn(self) -> Callable[[Any], Any] | None:
+        """The function that initializes, of the session alone."""
+        function = self._user_init_fn
+        return (lambda session: function(self, session)) if function else None
+
+    @property
+    def init_op(self) -> Any:
+        return self._init_op
+
+    @property
+    def ready_op(self) -> Any:
+        return self._ready_op
+
+    @property
+    def ready_for_local_init_op(self) -> Any:
+        return self._ready_for_local_init_op
+
+    @property
+    def local_init_op(self) -> Any:
+        return self._local_init_op
+
+    @property
+    def local_init_feed_dict(self) -> dict[Any, Any] | None:
+        return self._local_init_feed_dict  # type: ignore[no-any-return]
+
+    @property
+    def summary_op(self) -> Any:
+        return self._summary_op
+
+    @property
+    def saver(self) -> Any:
+        return self._saver
+
+    @property
+    def init_feed_dict(self) -> dict[Any, Any] | None:
+        return self._init_feed_dict  # type: ignore[no-any-return]
+
+    @staticmethod
+    def get_or_default(arg_name: str, collection_key: Any, default_constructor: Callable[[], Any]) -> Any:
+        """The one item of a collection; if it is empty, what the function makes, which is put there.
+
+        Raises:
+            RuntimeError: the collection has several items.
+        """
+        elements = framework.get_collection(collection_key)
+        if len(elements) > 1:
+            raise RuntimeError(
+                f'More than one item in the collection "{collection_key}". Please indicate which one to use '
+                f"by passing it to the tf.Scaffold constructor as:  tf.Scaffold({arg_name}=item to use)"
+            )
+        if elements:
+            return elements[0]
+        made = default_constructor()
+        if made is not None:
+            framework.add_to_collection(collection_key, made)
+        return made
+
+    @staticmethod
+    def default_local_init_op() -> Any:
+        """An operation that initializes the local variables and the tables."""
+        tables = group(*framework.get_collection(GraphKeys.TABLE_INITIALIZERS), name="init_all_tables")
+        return group(variable_collections.local_variables_initializer(), tables)
+
+
+def _default_init_op() -> Any:
+    return group(
+        variable_collections.global_variables_initializer(),
+        framework.get_collection("saved_model_initializers"),
+    )
+
+
+def _default_ready_for_local_init_op() -> Any:
+    return variable_collections.report_uninitialized_variables(variable_collections.global_variables())

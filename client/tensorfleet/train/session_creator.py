@@ -1,0 +1,101 @@
+"""Where monitored sessions get their sessions from: `tf.train.ChiefSessionCreator`, …"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from tensorfleet.graph import get_default_graph
+from tensorfleet.train.scaffold import Scaffold
+from tensorfleet.train.session_manager import SessionManager
+
+NAMESPACES = {"train": ["ChiefSessionCreator", "SessionCreator", "WorkerSessionCreator"]}
+
+DEFAULT_WAIT_SECONDS = 7200.0
+
+
+class SessionCreator(ABC):
+    """Makes the sessions of a MonitoredSession (`tf.train.SessionCreator`).
+
+    Attributes:
+        max_wait_secs: how long to wait for the cluster, or for the chief.
+    """
+
+    max_wait_secs: float = DEFAULT_WAIT_SECONDS
+
+    @abstractmethod
+    def create_session(self) -> Any:
+        """A new session whose model is ready."""
+        raise NotImplementedError(f"create_session is not implemented for {self}.")
+
+
+class _ScaffoldSessionCreator(SessionCreator):
+    def __init__(self, scaffold: Scaffold | None, master: str, config: Any) -> None:
+        self._scaffold = scaffold or Scaffold()
+        self._master = master
+        self._config = config
+        self._manager: SessionManager | None = None
+
+    def _session_manager(self) -> SessionManager:
+        """The manager of all sessions, made once the scaffold is complete."""
+        self._scaffold.finalize()
+        if self._manager is None:
+            self._manager = SessionManager(
+                local_init_op=self._scaffold.local_init_op,
+                local_init_feed_dict=self._scaffold.local_init_feed_dict,
+                ready_op=self._scaffold.ready_op,
+                ready_for_local_init_op=self._scaffold.ready_for_local_init_op,
+                graph=get_default_graph(),
+            )
+        return self._manager
+
+
+class ChiefSessionCreator(_ScaffoldSessionCreator):
+    """Makes sessions whose variables it restores or initializes (`tf.train.ChiefSessionCreator`)."""
+
+    def __init__(
+        self,
+        scaffold: Scaffold | None = None,
+        master: str = "",
+        config: Any = None,
+        checkpoint_dir: str | None = None,
+        checkpoint_filename_with_path: str | None = None,
+    ) -> None:
+        """Takes what `SessionManager.prepare_session` takes, and the scaffold."""
+        super().__init__(scaffold, master, config)
+        self._checkpoint_dir = checkpoint_dir
+        self._checkpoint_filename_with_path = checkpoint_filename_with_path
+
+    def create_session(self) -> Any:
+        manager, scaffold = self._session_manager(), self._scaffold
+        return manager.prepare_session(
+            self._master,
+            saver=scaffold.saver,
+            checkpoint_dir=self._checkpoint_dir,
+            checkpoint_filename_with_path=self._checkpoint_filename_with_path,
+            max_wait_secs=self.max_wait_secs,
+            config=self._config,
+            init_op=scaffold.init_op,
+            init_feed_dict=scaffold.init_feed_dict,
+            init_fn=scaffold.init_fn,
+        )
+
+
+class WorkerSessionCreator(_ScaffoldSessionCreator):
+    """Makes sessions whose variables the chief initializes (`tf.train.WorkerSessionCreator`)."""
+
+    def __init__(
+        self,
+        scaffold: Scaffold | None = None,
+        master: str = "",
+        config: Any = None,
+        max_wait_secs: float = 30 * 60,
+    ) -> None:
+        """Takes the scaffold, the session's target and options, and how long to wait for the chief."""
+        super().__init__(scaffold, master, config)
+        self.max_wait_secs = max_wait_secs
+
+    def create_session(self) -> Any:
+        return self._session_manager().wait_for_session(
+            self._master, config=self._config, max_wait_secs=self.max_wait_secs
+        )

@@ -1,0 +1,322 @@
+"""Makes sessions whose model is ready: `tf.train.SessionManager`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import errors, logging
+from tensorfleet.graph import Graph, get_default_graph
+from tensorfleet.session import Session
+from tensorfleet.train import parts
+
+NAMESPACES = {"train": ["SessionManager"]}
+
+_FIRST_PAUSE_SECONDS = 0.05
+
+
+class SessionManager:
+    """Makes sessions, and restores, initializes or waits for what they need (`tf.train.SessionManager`).
+
+    Tasks that are not up yet are waited for as well. Between two looks at something that is not ready there
+    are `recovery_wait_secs` at most; the first ones follow each other closely.
+    """
+
+    def __init__(
+        self,
+        local_init_op: Any = None,
+        ready_op: Any = None,
+        ready_for_local_init_op: Any = None,
+        graph: Graph | None = None,
+        recovery_wait_secs: float = 30,
+        local_init_run_options: Any = None,
+        local_init_feed_dict: dict[Any, Any] | None = None,
+    ) -> None:
+        """Makes a manager.
+
+        Args:
+            local_init_op: is run in every new session, for local variables and tables.
+            ready_op: gives the names of the variables that lack a value: none when the model is ready.
+            ready_for_local_init_op: the same for what `local_init_op` needs.
+            graph: the graph of the sessions, by default the default graph.
+            recovery_wait_secs: the longest pause between two looks.
+            local_init_run_options, local_init_feed_dict: for the run of `local_init_op`.
+
+        Raises:
+            ValueError: `ready_for_local_init_op` without `local_init_op`.
+        """
+        if ready_for_local_init_op is not None and local_init_op is None:
+            raise ValueError(
+                "If you pass a ready_for_local_init_op you must also pass a local_init_op "
+                f", ready_for_local_init_op [{ready_for_local_init_op}]"
+            )
+        self._local_init_op = local_init_op
+        self._ready_op = ready_op
+        self._ready_for_local_init_op = ready_for_local_init_op
+        self._graph = get_default_graph() if graph is None else graph
+        self._recovery_wait_secs = recovery_wait_secs
+        self._local_init_run_options = local_init_run_options
+        self._local_init_feed_dict = local_init_feed_dict
+        self._initialized = False  # by this manager
+
+    def prepare_session(
+        self,
+        master: str,
+        init_op: Any = None,
+        saver: Any = None,
+        checkpoint_dir: str | None = None,
+        checkpoint_filename_with_path: str | None = None,
+        wait_for_checkpoint: bool = False,
+        max_wait_secs: float = 7200,
+        config: Any = None,
+        init_feed_dict: dict[Any, Any] | None = None,
+        init_fn: Any = None,
+    ) -> Session:
+        """A session whose model is restored from a checkpoint or else initialized.
+
+        Args:
+            master: the target.
+            init_op, init_feed_dict: initialize the model where there is no checkpoint.
+            saver: restores checkpoints.
+            checkpoint_dir: where the latest checkpoint is looked for.
+            checkpoint_filename_with_path: the checkpoint, instead.
+            wait_for_checkpoint: wait for one to appear.
+            max_wait_secs: how long to wait for that, and for the cluster's tasks to come up.
+            config: ConfigProto of the session.
+            init_fn: called with the session after `init_op`.
+
+        Raises:
+            DeadlineExceededError: tasks of the cluster did not come up in time.
+            RuntimeError: nothing is there to initialize the model with, or it is not ready afterwards.
+            ValueError: both kinds of checkpoint are given.
+        """
+        session, restored = self._restore(
+            master,
+            saver,
+            checkpoint_dir,
+            checkpoint_filename_with_path,
+            wait_for_checkpoint,
+            max_wait_secs,
+            config,
+        )
+        try:
+            if not restored:
+                if init_op is None and not init_fn and self._local_init_op is None:
+                    raise RuntimeError(
+                        "Model is not initialized and no init_op or init_fn or local_init_op was given"
+                    )
+                self._warn_of_new_start(checkpoint_dir)
+                if init_op is not None:
+                    session.run(init_op, feed_dict=init_feed_dict)
+                if init_fn:
+                    init_fn(session)
+            done = f"Init op: {getattr(init_op, 'name', init_op)}, init fn: {init_fn}"
+            missing = self._try_local_init(session)
+            if missing is not None:
+                raise RuntimeError(
+                    f"Init operations did not make model ready for local_init.  {done}, error: {missing}"
+                )
+            missing = _missing(self._ready_op, session)
+            if missing is not None:
+                raise RuntimeError(
+                    f"Init operations did not make model ready.  {done}, "
+                    f"local_init_op: {self._local_init_op}, error: {missing}"
+                )
+        except BaseException:
+            _close(session)
+            raise
+        self._initialized = True
+        return session
+
+    def _warn_of_new_start(self, checkpoint_dir: str | None) -> None:
+        if self._initialized:
+            logging.warning(
+                "The session was lost and made anew, and %s: all variables are set to their initial values, "
+                "so what was trained is lost. %s",
+                f"there is no checkpoint in {checkpoint_dir}"
+                if checkpoint_dir
+                else "checkpoints are not kept",
+                "Save more often."
+                if checkpoint_dir
+                else "Give a checkpoint_dir (or logdir) to go on from there.",
+            )
+
+    def recover_session(
+        self,
+        master: str,
+        saver: Any = None,
+        checkpoint_dir: str | None = None,
+        checkpoint_filename_with_path: str | None = None,
+        wait_for_checkpoint: bool = False,
+        max_wait_secs: float = 7200,
+        config: Any = None,
+    ) -> tuple[Session, bool]:
+        """A session, and whether its model was restored from a checkpoint and is ready.
+
+        Arguments and errors are those of `prepare_session`; nothing is initialized.
+        """
+        session, restored = self._restore(
+            master,
+            saver,
+            checkpoint_dir,
+            checkpoint_filename_with_path,
+            wait_for_checkpoint,
+            max_wait_secs,
+            config,
+        )
+        missing = self._try_local_init(session)
+        if not restored:
+            return session, False
+        source = checkpoint_dir or checkpoint_filename_with_path
+        if missing is not None:
+            logging.info(
+                "Restoring model from %s did not make model ready for local init: %s", source, missing
+            )
+            return session, False
+        missing = _missing(self._ready_op, session)
+        if missing is not None:
+            logging.info("Restoring model from %s did not make model ready: %s", source, missing)
+            return session, False
+        logging.info("Restored model from %s", source)
+        return session, True
+
+    def wait_for_session(
+        self, master: str, config: Any = None, max_wait_secs: float | None = float("inf")
+    ) -> Session:
+        """A session whose model another process has made ready.
+
+        Args:
+            master: the target.
+            config: ConfigProto of the session.
+            max_wait_secs: how long to wait; None: without an end.
+
+        Raises:
+            DeadlineExceededError: the model is not ready after that time; the message names what is missing.
+        """
+        limit = float("inf") if max_wait_secs is None else max_wait_secs
+        missing = ""
+        for last in self._looks(limit):
+            session = Session(master, graph=self._graph, config=config)
+            try:
+                found = self._try_local_init(session)
+                if found is None:
+                    found = _missing(self._ready_op, session)
+            except (errors.AbortedError, errors.UnavailableError) as e:
+                found = e.message  # a task is not up yet, or was started anew meanwhile
+            except BaseException:
+                _close(session)
+                raise
+            if found is None:
+                return session
+            _close(session)
+            if found != missing:
+                logging.info("Waiting for model to be ready: %s", found)
+                missing = found
+            if last:
+                break
+        raise errors.DeadlineExceededError(
+            None, None, f"Session was not ready after waiting {limit:g} secs. {missing}"
+        )
+
+    def _looks(self, limit: float) -> Iterator[bool]:
+        """Yields at growing distances of time; true for the last look that `limit` allows."""
+        end = time.monotonic() + limit
+        pause = min(_FIRST_PAUSE_SECONDS, self._recovery_wait_secs)
+        while True:
+            left = end - time.monotonic()
+            yield left <= 0
+            time.sleep(max(min(pause, end - time.monotonic()), 0))
+            pause = min(pause * 1.5, self._recovery_wait_secs)
+
+    def _restore(
+        self,
+        master: str,
+        saver: Any,
+        directory: str | None,
+        file_name: str | None,
+        wait_for_checkpoint: bool,
+        max_wait_secs: float,
+        config: Any,
+    ) -> tuple[Session, bool]:
+        """A session, and whether a checkpoint was restored in it."""
+        if directory and file_name:
+            raise ValueError("Can not provide both checkpoint_dir and checkpoint_filename_with_path.")
+        session = self._open(master, config, max_wait_secs)
+        if not saver or not (directory or file_name):
+            return session, False
+        try:
+            if file_name:
+                saver.restore(session, file_name)
+                return session, True
+            assert directory
+            for last in self._looks(max_wait_secs):
+                state = parts.checkpoint_state(directory)
+                if state and state.model_checkpoint_path:
+                    saver.restore(session, state.model_checkpoint_path)
+                    saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
+                    return session, True
+                if last or not wait_for_checkpoint:
+                    break
+                logging.info("Waiting for checkpoint to be available.")
+            return session, False
+        except BaseException:
+            _close(session)
+            raise
+
+    def _open(self, master: str, config: Any, max_wait_secs: float) -> Session:
+        """A session that has reached all tasks of its cluster."""
+        for last in self._looks(max_wait_secs):
+            session = Session(master, graph=self._graph, config=config)
+            try:
+                session.list_devices()
+                break
+            except errors.UnavailableError as e:
+                _close(session)
+                if last:
+                    raise errors.DeadlineExceededError(
+                        None, None, f"The cluster was not ready after {max_wait_secs:g} secs. {e.message}"
+                    ) from e
+                logging.info("Waiting for the cluster: %s", e.message)
+        return session
+
+    def _try_local_init(self, session: Session) -> str | None:
+        """Runs the local initialization where the model is ready for it; else what is missing."""
+        if self._local_init_op is None:
+            return None
+        missing = _missing(self._ready_for_local_init_op, session)
+        if missing is None:
+            logging.info("Running local_init_op.")
+            session.run(
+                self._local_init_op,
+                feed_dict=self._local_init_feed_dict,
+                options=self._local_init_run_options,
+            )
+            logging.info("Done running local_init_op.")
+        return missing
+
+
+def _missing(ready_op: Any, session: Session) -> str | None:
+    """What the model lacks, in words; None if it is ready."""
+    if ready_op is None:
+        return None
+    try:
+        value = session.run(ready_op)
+    except errors.FailedPreconditionError as e:
+        if "uninitialized" not in str(e):
+            logging.warning("Model not ready : error [%s]", e)
+            raise
+        return str(e)
+    # Operations and old programs' int32 tensors have said it by not failing.
+    if value is None or value.dtype == np.int32 or value.size == 0:
+        return None
+    return "Variables not initialized: " + ", ".join(name.decode() for name in value)
+
+
+def _close(session: Session) -> None:
+    try:
+        session.close()
+    except errors.OpError as e:
+        logging.debug("A session that is given up could not be closed: %s", e)

@@ -1,0 +1,83 @@
+"""What takes part in each run of a monitored session: `tf.train.SessionRunHook` and its arguments."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+NAMESPACES = {"train": ["SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunValues"]}
+
+
+class SessionRunArgs(NamedTuple):
+    """What a hook adds to a run (`tf.train.SessionRunArgs`), or what the caller asked for.
+
+    Attributes:
+        fetches: as for `Session.run`; the hook gets their values in `after_run`.
+        feed_dict: additional feeds.
+        options: RunOptions that the run must have at least.
+    """
+
+    fetches: Any
+    feed_dict: Any = None
+    options: Any = None
+
+
+class SessionRunValues(NamedTuple):
+    """What came of a run (`tf.train.SessionRunValues`).
+
+    Attributes:
+        results: the values of the hook's own fetches, None if it asked for nothing.
+        options: the RunOptions of the run.
+        run_metadata: its RunMetadata.
+    """
+
+    results: Any
+    options: Any
+    run_metadata: Any
+
+
+class SessionRunContext:
+    """The run that a hook takes part in (`tf.train.SessionRunContext`)."""
+
+    def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
+        self._original_args = original_args
+        self._session = session
+        self._stop_requested = False
+
+    @property
+    def original_args(self) -> SessionRunArgs:
+        """What the caller asked for."""
+        return self._original_args
+
+    @property
+    def session(self) -> Any:
+        """The session, for steps of the hook's own."""
+        return self._session
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether this run shall be the last one."""
+        return self._stop_requested
+
+    def request_stop(self) -> None:
+        """Makes this run the last one: `should_stop()` of the monitored session becomes true."""
+        self._stop_requested = True
+
+
+class SessionRunHook:
+    """Extends the runs of a monitored session (`tf.train.SessionRunHook`); every method may be left out."""
+
+    def begin(self) -> None:
+        """Called once, before the session is made: the last time that the graph may be extended."""
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Called for each new session: at first, and after each recovery. The graph is finalized."""
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """Called before each run; what it returns is added to the run."""
+        return None
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Called after each run that succeeded."""
+
+    def end(self, session: Any) -> None:
+        """Called once, when the session is closed without an error, OutOfRangeError apart."""

@@ -1,0 +1,281 @@
+"""The layers of a monitored session: hooks, a coordinator, and recovery of lost sessions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from tensorfleet import errors, logging
+from tensorfleet.proto import config_pb2
+from tensorfleet.train.coordinator import Coordinator
+from tensorfleet.train.session_run_hook import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+)
+
+LOST = (errors.AbortedError, errors.UnavailableError)
+"""The errors after which a new session may succeed."""
+
+_FIRST_PAUSE_SECONDS = 0.1
+_LONGEST_PAUSE_SECONDS = 10.0
+
+
+class Creator(Protocol):
+    """What a recoverable session needs: it is waited for `max_wait_secs` at most."""
+
+    max_wait_secs: float
+
+    def create_session(self) -> WrappedSession: ...
+
+
+class StepContext:
+    """What a step function may use (`tf.train.MonitoredSession.StepContext`)."""
+
+    def __init__(self, session: Any, run_with_hooks_fn: Callable[..., Any]) -> None:
+        self._session = session
+        self._run_with_hooks = run_with_hooks_fn
+
+    @property
+    def session(self) -> Any:
+        """The session, for runs without hooks."""
+        return self._session
+
+    def run_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
+        """`MonitoredSession.run`, but for its recovery, which repeats the whole function instead."""
+        return self._run_with_hooks(*args, **kwargs)
+
+    def request_stop(self) -> None:
+        """Ends the loop of a `with` block around the monitored session. Raises StopIteration to do so."""
+        raise StopIteration("step_fn has requested the iterations to stop.")
+
+
+class WrappedSession:
+    """A session around another one; it may want to stop."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    @property
+    def graph(self) -> Any:
+        return self._session.graph
+
+    @property
+    def sess_str(self) -> Any:
+        return self._session.sess_str
+
+    def should_stop(self) -> bool:
+        """Whether this session, or one that it wraps, wants no further runs, or is closed."""
+        if self.check_stop() or self._session is None:
+            return True
+        return isinstance(self._session, WrappedSession) and self._session.should_stop()
+
+    def check_stop(self) -> bool:
+        """Whether this session itself wants to stop."""
+        return False
+
+    def close(self) -> None:
+        """Closes what it wraps. Closing twice does nothing, and a session that is lost needs no closing."""
+        session, self._session = self._session, None
+        if session is None:
+            return
+        try:
+            session.close()
+        except LOST as e:
+            logging.error("A session could not be closed, as a task of its cluster is gone: %s", e)
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        return self._session.run(*args, **kwargs)
+
+    def run_step_fn(
+        self, step_fn: Callable[[StepContext], Any], raw_session: Callable[[], Any], run_with_hooks: Any
+    ) -> Any:
+        return step_fn(StepContext(raw_session(), run_with_hooks or self.run))
+
+
+class HookedSession(WrappedSession):
+    """Adds to each run what hooks ask for, and gives them its results."""
+
+    def __init__(self, session: Any, hooks: Sequence[SessionRunHook]) -> None:
+        super().__init__(session)
+        self._hooks = hooks
+        self._should_stop = False
+
+    def check_stop(self) -> bool:
+        return self._should_stop
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: dict[Any, Any] | None = None,
+        options: config_pb2.RunOptions | None = None,
+        run_metadata: config_pb2.RunMetadata | None = None,
+    ) -> Any:
+        """`Session.run` with the hooks.
+
+        Raises:
+            RuntimeError: a stop was requested before, or two feed one tensor.
+        """
+        if self.should_stop():
+            raise RuntimeError("Run called even after should_stop requested.")
+        context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._session)
+        options = options or config_pb2.RunOptions()
+        all_fetches: dict[Any, Any] = {"caller": fetches}
+        hook_feeds: dict[Any, Any] = {}
+        for hook in self._hooks:
+            request = hook.before_run(context)
+            if request is None:
+                continue
+            if request.fetches is not None:
+                all_fetches[hook] = request.fetches
+            if request.feed_dict:
+                _check_distinct(hook_feeds, request.feed_dict, "Same tensor is fed by two hooks.")
+                hook_feeds.update(request.feed_dict)
+            if request.options:
+                _merge_options(options, request.options)
+        if hook_feeds and feed_dict:
+            _check_distinct(feed_dict, hook_feeds, "Same tensor is fed by a SessionRunHook and user.")
+        feeds = {**hook_feeds, **(feed_dict or {})} if hook_feeds else feed_dict
+        metadata = run_metadata or config_pb2.RunMetadata()
+        outputs = self._run(all_fetches, feeds, options, metadata, run_metadata is not None)
+        for hook in self._hooks:
+            hook.after_run(context, SessionRunValues(outputs.get(hook), options, metadata))
+        self._should_stop = self._should_stop or context.stop_requested
+        return outputs["caller"]
+
+    def _run(
+        self,
+        fetches: dict[Any, Any],
+        feeds: dict[Any, Any] | None,
+        options: config_pb2.RunOptions,
+        metadata: config_pb2.RunMetadata,
+        wanted: bool,
+    ) -> Any:
+        # Options that say nothing are left out, as runs with them take a longer way.
+        if not wanted and not options.ByteSize():
+            return self._session.run(fetches, feed_dict=feeds)
+        return self._session.run(fetches, feed_dict=feeds, options=options, run_metadata=metadata)
+
+
+def _check_distinct(feeds: dict[Any, Any], others: dict[Any, Any], message: str) -> None:
+    common = feeds.keys() & others.keys()
+    if common:
+        raise RuntimeError(f"{message} Conflict(s): {list(common)}")
+
+
+def _merge_options(options: config_pb2.RunOptions, more: config_pb2.RunOptions) -> None:
+    """Makes `options` at least as far-reaching as `more`."""
+    options.trace_level = max(options.trace_level, more.trace_level)
+    options.timeout_in_ms = max(options.timeout_in_ms, more.timeout_in_ms)
+    options.inter_op_thread_pool = max(options.inter_op_thread_pool, more.inter_op_thread_pool)
+    options.output_partition_graphs |= more.output_partition_graphs
+    options.debug_options.debug_tensor_watch_opts.extend(more.debug_options.debug_tensor_watch_opts)
+    options.debug_options.reset_disk_byte_usage |= more.debug_options.reset_disk_byte_usage
+    options.report_tensor_allocations_upon_oom |= more.report_tensor_allocations_upon_oom
+
+
+class CoordinatedSession(WrappedSession):
+    """Ends with its coordinator: the errors of the coordinator's threads are raised by runs and `close`."""
+
+    def __init__(self, session: Any, coord: Coordinator, stop_grace_period_secs: float = 120) -> None:
+        super().__init__(session)
+        self._coord = coord
+        self._stop_grace_period_secs = stop_grace_period_secs
+
+    def check_stop(self) -> bool:
+        self._coord.raise_requested_exception()
+        return self._coord.should_stop()
+
+    def close(self) -> None:
+        self._coord.request_stop()
+        try:
+            self._coord.join(stop_grace_period_secs=self._stop_grace_period_secs, ignore_live_threads=True)
+        finally:
+            super().close()
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self._session.run(*args, **kwargs)
+        except LOST:
+            raise
+        except Exception as error:
+            # Where a thread lost its task, this run has failed for no other reason: the session can recover.
+            try:
+                self._coord.raise_requested_exception()
+            except LOST:
+                raise
+            except Exception:
+                raise error from None
+            raise
+
+
+class RecoverableSession(WrappedSession):
+    """Makes a new session where the old one is lost, and repeats the run.
+
+    A lost task is waited for as long as its creator says, counted from the last run that succeeded.
+    """
+
+    def __init__(self, creator: Creator) -> None:
+        self._creator = creator
+        super().__init__(self._create())
+
+    def _create(self) -> WrappedSession:
+        end = time.monotonic() + self._creator.max_wait_secs
+        pause = _FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                return self._creator.create_session()
+            except LOST as e:
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise errors.DeadlineExceededError(
+                        None,
+                        None,
+                        f"No session could be made within {self._creator.max_wait_secs:g} secs. {e.message}",
+                    ) from e
+                logging.info("A session could not be made, which is tried again: %s", e)
+            time.sleep(min(pause, left))
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+
+    def check_stop(self) -> bool:
+        try:
+            return self._session is None or self._session.check_stop()
+        except LOST as e:
+            self._lose(e)
+            self._session = self._create()
+            return False
+        except Exception:
+            # The thread's error is raised by `close`, which now is to follow.
+            return True
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        return self._repeat(lambda session: session.run(*args, **kwargs))
+
+    def run_step_fn(
+        self, step_fn: Callable[[StepContext], Any], raw_session: Callable[[], Any], run_with_hooks: Any
+    ) -> Any:
+        return self._repeat(lambda session: session.run_step_fn(step_fn, raw_session, session.run))
+
+    def _repeat(self, function: Callable[[WrappedSession], Any]) -> Any:
+        failed_since: float | None = None
+        while True:
+            try:
+                if self._session is None:
+                    self._session = self._create()
+                return function(self._session)
+            except LOST as e:
+                # A task that comes back and fails each time would otherwise keep this up for ever.
+                now = time.monotonic()
+                failed_since = now if failed_since is None else failed_since
+                if now - failed_since > self._creator.max_wait_secs:
+                    raise
+                self._lose(e)
+
+    def _lose(self, error: errors.OpError) -> None:
+        logging.warning("The session is lost and will be made anew: %s", error)
+        try:
+            self.close()
+        except LOST as e:
+            logging.info("A thread of the lost session has failed as well: %s", e)

@@ -30,13 +30,15 @@ def guarded_initial_value(scope: str, value: Tensor) -> Tensor:
 
 
 def _ancestors(last: Operation) -> list[Operation] | None:
-    """`last` and all that it depends on, inputs before consumers; None if they form a cycle."""
+    """`last` and what it depends on up to where nothing is replaced, inputs before consumers; None if they
+    form a cycle."""
     order: list[Operation] = []
     finished: dict[Operation, bool] = {}
     stack = [last]
     while stack:
         op = stack[-1]
-        before = [b for b in (*(t.op for t in op.inputs), *op.control_inputs) if not finished.get(b)]
+        sources = () if op.type in _STOPS else (*(t.op for t in op.inputs), *op.control_inputs)
+        before = [b for b in sources if not finished.get(b)]
         if op not in finished and before:
             if any(b in finished for b in before):
                 return None

@@ -172,7 +172,8 @@ def sparse_softmax_cross_entropy_with_logits(
         if logits.dims is not None and labels.dims is not None and len(labels.dims) != len(logits.dims) - 1:
             raise ValueError(
                 "`labels.shape.rank` must equal `logits.shape.rank - 1`. Received: "
-                f"labels.shape={labels.shape} of rank {len(labels.dims)} and logits.shape={logits.shape} of rank {len(logits.dims)}"
+                f"labels.shape={labels.shape} of rank {len(labels.dims)} and logits.shape={logits.shape} of "
+                f"rank {len(logits.dims)}"
             )
         if logits.ndim == 2:
             loss: Tensor = apply_op("SparseSoftmaxCrossEntropyWithLogits", exact, labels, name=name)[0]

@@ -24,6 +24,7 @@ from tensorfleet.train import (
     session_run_hook,
     step_count,
     supervisor,
+    sync_replicas,
     timers,
 )
 
@@ -51,5 +52,6 @@ __all__ = [
     "session_run_hook",
     "step_count",
     "supervisor",
+    "sync_replicas",
     "timers",
 ]

@@ -238,10 +238,11 @@ def test_the_same_happens(program: Program) -> None:
 
 
 CLASSES = """
-    ChiefSessionCreator CheckpointSaverHook CheckpointSaverListener Coordinator FeedFnHook FinalOpsHook
-    GlobalStepWaiterHook LoggingTensorHook LooperThread MonitoredSession NanTensorHook ProfilerHook
-    QueueRunner Scaffold SecondOrStepTimer SessionManager SessionRunArgs SessionRunContext SessionRunHook SessionRunValues
-    SingularMonitoredSession StepCounterHook StopAtStepHook SummarySaverHook Supervisor WorkerSessionCreator
+    ChiefSessionCreator CheckpointSaverHook CheckpointSaverListener Coordinator FeedFnHook
+    FinalOpsHook GlobalStepWaiterHook LoggingTensorHook LooperThread MonitoredSession NanTensorHook
+    ProfilerHook QueueRunner Scaffold SecondOrStepTimer SessionManager SessionRunArgs
+    SessionRunContext SessionRunHook SessionRunValues SingularMonitoredSession StepCounterHook
+    StopAtStepHook SummarySaverHook Supervisor WorkerSessionCreator
 """
 
 

@@ -68,8 +68,19 @@ WITHOUT_GENERATOR = {
         if part in name
     },
     **dict.fromkeys(
-        "Switch Merge Enter Exit NextIteration LoopCond "
-        "RefSwitch RefMerge RefEnter RefExit RefNextIteration".split(),
+        [
+            "Switch",
+            "Merge",
+            "Enter",
+            "Exit",
+            "NextIteration",
+            "LoopCond",
+            "RefSwitch",
+            "RefMerge",
+            "RefEnter",
+            "RefExit",
+            "RefNextIteration",
+        ],
         "have a meaning only together, in conditions and loops: tests of their own compare them",
     ),
     **dict.fromkeys(

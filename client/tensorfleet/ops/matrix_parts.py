@@ -161,7 +161,12 @@ op(
     _ALIGN,
     shape=_matrix_diag_part_v3_shape,
 )
-op("MatrixSetDiagV3(input: T, diagonal: T, k: int32) -> (output: T)", "T: type", _ALIGN, shape=_matrix_set_diag_v3_shape)
+op(
+    "MatrixSetDiagV3(input: T, diagonal: T, k: int32) -> (output: T)",
+    "T: type",
+    _ALIGN,
+    shape=_matrix_set_diag_v3_shape,
+)
 
 
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:

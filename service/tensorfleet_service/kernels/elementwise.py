@@ -83,7 +83,8 @@ def _from_output(node: KernelNode) -> Kernel:
     xp = node.xp
     dtype = node.input_types[0]
     is_complex = dtype.is_complex
-    conjugates = is_complex and node.op not in ("TanhGrad", "SigmoidGrad")  # whose callers do, as in TensorFlow
+    # The callers of the other two do it, as in TensorFlow.
+    conjugates = is_complex and node.op not in ("TanhGrad", "SigmoidGrad")
 
     def tanh_grad(y: Any, dy: Any) -> Any:
         slope = y * y

@@ -132,14 +132,13 @@ def _bad_place(indices: Any, bad: Any) -> str:
 def scatter_nd(node: KernelNode) -> Kernel:
     dtype = node.output_types[0]
     xp, ignore = node.xp, node.attrs["bad_indices_policy"] == b"IGNORE"
-    scatter = _update if dtype is dtypes.string else _add
 
     def run(indices: Any, updates: Any, shape: Any) -> Any:
         if shape.ndim != 1:
             raise invalid("Shape must be a vector")
         dims = shape.tolist()
         result = np.full(dims, b"", object) if dtype is dtypes.string else xp.zeros(dims, dtype.np)
-        return _scatter(xp, scatter, result, indices, updates, ignore)
+        return _scatter(xp, _add, result, indices, updates, ignore)  # strings are joined
 
     return run
 

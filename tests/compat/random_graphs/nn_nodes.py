@@ -56,7 +56,8 @@ def convolution_gradient(d: Draw) -> Call:
     arrived = _arrived(d, _output(image, window, stride, attrs["padding"], depth))
     if d.op.endswith("Input"):
         return d.node(d.like(image, dtypes.int32), _small(d, window), arrived, **attrs)
-    return d.node(_small(d, image), d.like(window, dtypes.int32), arrived, **attrs)
+    x = d.tensor(image, d.type("T"), "small", kind="fixed")
+    return d.node(x, d.like(window, dtypes.int32), arrived, **attrs)
 
 
 @generator("AvgPool", "MaxPool", loose=1e-5)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-
 # As in C, but for what is beyond ASCII.
 _ESCAPES = {code: f"\\{code:03o}" for code in (*range(32), 127)} | str.maketrans(
     {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "\\\\"}

@@ -11,8 +11,8 @@ from tensorfleet import dtypes
 from tests.compat.random_graphs.draws import Call, Leaf
 
 UNSET_OUTPUTS = {"SelfAdjointEigV2": 1, "Svd": 1, "FusedBatchNormV3": 5}
-"""From this output on, the op's values are not computed (`compute_v`, `compute_uv` are false; no GPU): TensorFlow
-hands out tensors of rank 0 there, against its own shape inference, which says [0]."""
+"""From this output on, the op's values are not computed (`compute_v`, `compute_uv` are false; no GPU):
+TensorFlow hands out tensors of rank 0 there, against its own shape inference, which says [0]."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet import errors
+from tensorfleet.train import checkpoint_management, restore_errors
 
 
 @pytest.fixture
@@ -188,6 +189,24 @@ def test_errors_of_restoring(session: Any, tmp_path: Path) -> None:
     with pytest.raises(errors.DataLossError, match=r"m\.data.*tensor v: Checksum does not match"):
         saver.restore(session, path)
     assert session.run(v).tolist() == [1.0, 2.0]
+
+
+def test_files_that_this_process_does_not_see(
+    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As where the session's task is on another machine."""
+    tf.Variable(1.0, name="v")
+    initialized(session)
+    saver = tf.train.Saver()
+    with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, "tensorfleet"):
+        patch.setattr(checkpoint_management, "checkpoint_exists", lambda prefix: False)
+        path = saver.save(session, str(tmp_path / "m"), write_meta_graph=False)
+    assert "which this process does not see" in caplog.text
+    assert names(tmp_path) == ["m.data-00000-of-00001", "m.index"]
+    # And the other way round: the task does not find what this process sees.
+    monkeypatch.setattr(restore_errors, "check", lambda *arguments: os.unlink(path + ".index"))
+    with pytest.raises(errors.NotFoundError, match="another file system"):
+        saver.restore(session, path)
 
 
 @pytest.mark.parametrize("use_resource", [False, True])

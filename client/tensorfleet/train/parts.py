@@ -9,10 +9,11 @@ from typing import Any
 
 
 def default_saver() -> Any:
-    """A Saver of all variables, in one file for each task; it does nothing where there are none."""
+    """A Saver of all variables; it does nothing where there are none."""
     from tensorfleet.train.saver import Saver
 
-    return Saver(sharded=True, allow_empty=True)
+    # Not sharded, unlike TensorFlow's: it works on machines that share no file system.
+    return Saver(allow_empty=True)
 
 
 def saver_of_variables() -> Any:

@@ -9,8 +9,6 @@ import time
 from typing import Any
 
 from tensorfleet import errors, logging
-from tensorfleet.framework import add_to_collection, get_collection
-from tensorfleet.graph_keys import GraphKeys
 from tensorfleet.ops.save_slice import prepend_scope, strip_scope
 from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef
 from tensorfleet.proto.saver_pb2 import SaverDef
@@ -376,23 +374,3 @@ def import_meta_graph(
         return Saver()
     logging.info("Saver not created because there are no variables in the graph to restore")
     return None
-
-
-def get_saver_or_default() -> Saver | None:
-    """The Saver of the collection SAVERS, or a new one for all variables, which is put there.
-
-    Raises:
-        RuntimeError: the collection has several.
-    """
-    savers = get_collection(GraphKeys.SAVERS)
-    if len(savers) > 1:
-        raise RuntimeError(
-            f"More than one item in collection {GraphKeys.SAVERS}. Please indicate which one to use by "
-            "passing it to the constructor."
-        )
-    if savers:
-        return savers[0]  # type: ignore[no-any-return]
-    # Not sharded, unlike TensorFlow's: it works on machines that share no file system.
-    saver = Saver(allow_empty=True)
-    add_to_collection(GraphKeys.SAVERS, saver)
-    return saver

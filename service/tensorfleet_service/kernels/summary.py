@@ -157,7 +157,7 @@ def audio_summary(node: KernelNode) -> Kernel:
         if rate <= 0:
             raise invalid("sample_rate must be > 0")
         summary = Summary()
-        for i, clip in enumerate(clips.reshape(*clips.shape[:2], -1)[:limit]):
+        for i, clip in enumerate((clips if clips.ndim == 3 else clips[:, :, None])[:limit]):
             value = summary.value.add(tag=f"{name}/audio/{i}" if limit > 1 else f"{name}/audio")
             value.audio.sample_rate = rate
             value.audio.length_frames, value.audio.num_channels = clip.shape

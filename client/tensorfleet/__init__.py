@@ -79,14 +79,15 @@ from tensorfleet.ops.clip import *
 from tensorfleet.ops.comparison import *
 from tensorfleet.ops.complex_numbers import *
 from tensorfleet.ops.constants import *
-from tensorfleet.ops import control_flow_ops as _control_flow_ops
 from tensorfleet.ops.control import *
+from tensorfleet.ops.control_flow import *
 from tensorfleet.ops.convert import (
     convert_to_tensor as convert_to_tensor,
     register_tensor_conversion_function as register_tensor_conversion_function,
 )
 from tensorfleet.ops.elementwise import *
 from tensorfleet.ops.extrema import *
+from tensorfleet.ops.functional import *
 from tensorfleet.ops.identity import *
 from tensorfleet.ops.indexed_slices import *
 from tensorfleet.ops.indexing import *
@@ -112,6 +113,7 @@ from tensorfleet.ops.slicing import *
 from tensorfleet.ops.special import *
 from tensorfleet.ops.state import *
 from tensorfleet.ops.strings import *
+from tensorfleet.ops.tensor_array import *
 from tensorfleet.ops.variable_collections import *
 from tensorfleet.ops.variable_scope import *
 from tensorfleet.ops.variables import *

@@ -44,6 +44,7 @@ _FAMILIES: tuple[str, ...] = (
     "special",
     "state",
     "strings",
+    "tensor_array",
     "summary",
     "training",
 )

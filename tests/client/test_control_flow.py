@@ -1,0 +1,168 @@
+"""Conditionals and loops as programs write them: what they give, and what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorfleet as tf
+
+pytest.importorskip("tensorfleet_service")
+
+
+def value_of(tensor: Any, feeds: dict[Any, Any] | None = None) -> Any:
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return session.run(tensor, feeds or {})
+
+
+@pytest.fixture(autouse=True)
+def _graph() -> Any:
+    with tf.Graph().as_default():
+        yield
+
+
+def test_only_the_branch_that_is_taken_changes_variables() -> None:
+    p = tf.placeholder(tf.bool, [])
+    a, b = tf.Variable(0), tf.Variable(0)
+    step = tf.cond(p, lambda: tf.assign_add(a, 1), lambda: tf.assign_add(b, 10))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for taken, expected in ((True, [1, 0]), (False, [1, 10]), (True, [2, 10])):
+            session.run(step, {p: taken})
+            assert session.run([a, b]) == expected
+
+
+def test_structures_and_strictness() -> None:
+    p = tf.placeholder(tf.bool, [])
+    nested = tf.cond(p, lambda: {"a": tf.constant(1), "b": [tf.constant(2.0)]}, lambda: {"a": 3, "b": [4.0]})
+    assert value_of(nested, {p: True}) == {"a": 1, "b": [2.0]}
+    assert value_of(nested, {p: False}) == {"a": 3, "b": [4.0]}
+    assert isinstance(tf.cond(p, lambda: [tf.constant(1)], lambda: [tf.constant(2)]), tf.Tensor)
+    assert isinstance(tf.cond(p, lambda: [tf.constant(1)], lambda: [tf.constant(2)], strict=True), list)
+
+
+def test_what_cond_refuses() -> None:
+    p = tf.placeholder(tf.bool, [])
+    with pytest.raises(TypeError, match="must not be a Python bool"):
+        tf.cond(True, lambda: 1, lambda: 2)
+    with pytest.raises(TypeError, match="'true_fn' must be callable"):
+        tf.cond(p, 1, lambda: 2)
+    with pytest.raises(ValueError, match="'false_fn' must have a return value"):
+        tf.cond(p, lambda: 1, lambda: None)
+    with pytest.raises(ValueError, match="must have the same type"):
+        tf.cond(p, lambda: 1, lambda: 2.0)
+    with pytest.raises(ValueError, match="Incompatible return values"):
+        tf.cond(p, lambda: [1, 2], lambda: 3)
+
+
+def test_a_tensor_of_a_branch_cannot_be_fetched() -> None:
+    made = []
+
+    def branch() -> Any:
+        made.append(tf.constant(1) + 1)
+        return made[0]
+
+    p = tf.placeholder(tf.bool, [])
+    tf.cond(p, branch, lambda: 0)
+    with tf.Session() as session, pytest.raises(ValueError, match="not fetchable"):
+        session.run(made[0], {p: True})
+
+
+def test_loops_in_branches_and_branches_in_loops() -> None:
+    x, p = tf.placeholder(tf.float32, []), tf.placeholder(tf.bool, [])
+    inside = tf.cond(p, lambda: tf.while_loop(lambda i: i < 10.0, lambda i: i + x, [x]), lambda: -x)
+    assert value_of(inside, {x: 3.0, p: True}) == 12.0
+    assert value_of(inside, {x: 3.0, p: False}) == -3.0
+    steps = tf.while_loop(
+        lambda i, n: i < 10.0,
+        lambda i, n: (tf.cond(i > 5.0, lambda: i + x, lambda: i + 1.0), n + 1),
+        [tf.constant(0.0), 0],
+    )
+    assert value_of(steps, {x: 3.0}) == (12.0, 8)
+
+
+def test_a_loop_uses_variables_and_changes_them() -> None:
+    v = tf.Variable(1.0)
+
+    def body(i: Any) -> Any:
+        with tf.control_dependencies([tf.assign_add(v, 2.0)]):
+            return i + 1
+
+    end = tf.while_loop(lambda i: i < 5, body, [0])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(end) == 5
+        assert session.run(v) == 11.0
+
+
+def test_shapes_that_grow_need_an_invariant() -> None:
+    def grow(i: Any, m: Any) -> Any:
+        return i + 1, tf.concat([m, m], 0)
+
+    with pytest.raises(ValueError, match=r"enters the loop with shape \(1, 2\), but has shape \(2, 2\)"):
+        tf.while_loop(lambda i, m: i < 3, grow, [0, tf.ones([1, 2])])
+    shapes = [tf.TensorShape([]), tf.TensorShape([None, 2])]
+    _, grown = tf.while_loop(lambda i, m: i < 3, grow, [0, tf.ones([1, 2])], shape_invariants=shapes)
+    assert grown.shape.as_list() == [None, 2]
+    assert value_of(grown).shape == (8, 2)
+
+
+def test_a_loop_ends_after_its_maximum() -> None:
+    assert value_of(tf.while_loop(lambda i: i < 100, lambda i: i + 1, [0], maximum_iterations=7)) == 7
+    with pytest.raises(TypeError, match="positive integer"):
+        tf.while_loop(lambda i: i < 1, lambda i: i, [0], parallel_iterations=0)
+
+
+def test_case_takes_the_first_that_holds() -> None:
+    x = tf.placeholder(tf.int32, [])
+    pairs = [(x < 1, lambda: tf.constant(10)), (x < 5, lambda: tf.constant(20))]
+    chosen = tf.case(pairs, default=lambda: tf.constant(30))
+    assert [value_of(chosen, {x: n}) for n in (0, 3, 7)] == [10, 20, 30]
+    exclusive = tf.case(pairs, default=lambda: tf.constant(30), exclusive=True)
+    assert [value_of(exclusive, {x: n}) for n in (3, 7)] == [20, 30]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="more than 1 conditions"):
+        value_of(exclusive, {x: 0})
+    with pytest.raises(tf.errors.InvalidArgumentError, match="None of conditions evaluated as True"):
+        value_of(tf.case(pairs), {x: 7})
+
+
+def test_functions_over_rows() -> None:
+    x = tf.placeholder(tf.float32, [None])
+    feeds = {x: [1.0, 2.0, 3.0]}
+    assert value_of(tf.map_fn(lambda v: v * v, x), feeds).tolist() == [1.0, 4.0, 9.0]
+    assert value_of(tf.map_fn(lambda v: (v, v > 1.5), x, dtype=(tf.float32, tf.bool)), feeds)[1].tolist() == [
+        False,
+        True,
+        True,
+    ]
+    assert value_of(tf.foldl(lambda a, v: a * 10 + v, x), feeds) == 123.0
+    assert value_of(tf.foldr(lambda a, v: a * 10 + v, x), feeds) == 321.0
+    assert value_of(tf.scan(lambda a, v: a + v, x), feeds).tolist() == [1.0, 3.0, 6.0]
+    assert value_of(tf.scan(lambda a, v: a + v, x, reverse=True), feeds).tolist() == [6.0, 5.0, 3.0]
+    assert value_of(tf.map_fn(lambda v: v + 1, x), {x: np.zeros(0, np.float32)}).shape == (0,)
+
+
+def test_tensor_arrays_hold_what_was_written() -> None:
+    array = tf.TensorArray(tf.int32, 2, dynamic_size=True).write(0, 5).write(3, 8).write(1, 6).write(2, 7)
+    assert value_of(array.stack()).tolist() == [5, 6, 7, 8]
+    assert value_of(array.size()) == 4
+    fixed = tf.TensorArray(tf.int32, 2)
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="Tried to write to index 2 but array is not resizeable"
+    ):
+        value_of(fixed.write(2, 1).flow)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has already been written to"):
+        value_of(fixed.write(0, 1).write(0, 2).flow)
+
+
+def test_an_initialized_value_is_the_variable_or_its_initial_value() -> None:
+    v = tf.Variable(3.0)
+    value = v.initialized_value()
+    with tf.Session() as session:
+        assert session.run(value) == 3.0
+        session.run(v.initializer)
+        session.run(tf.assign(v, 4.0))
+        assert session.run(value) == 4.0

@@ -122,7 +122,9 @@ class HookedSession(WrappedSession):
             raise RuntimeError("Run called even after should_stop requested.")
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._session)
         options = options or config_pb2.RunOptions()
-        all_fetches: dict[Any, Any] = {"caller": fetches}
+        # A flat dict: the session remembers how to run that, even if it is a new one each time.
+        several = type(fetches) is list or type(fetches) is tuple
+        all_fetches: dict[Any, Any] = dict(enumerate(fetches)) if several else {"caller": fetches}
         hook_feeds: dict[Any, Any] = {}
         for hook in self._hooks:
             request = hook.before_run(context)
@@ -143,7 +145,7 @@ class HookedSession(WrappedSession):
         for hook in self._hooks:
             hook.after_run(context, SessionRunValues(outputs.get(hook), options, metadata))
         self._should_stop = self._should_stop or context.stop_requested
-        return outputs["caller"]
+        return type(fetches)(outputs[i] for i in range(len(fetches))) if several else outputs["caller"]
 
     def _run(
         self,

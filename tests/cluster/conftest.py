@@ -26,7 +26,7 @@ WAYS = [Way("stream", "grpc+stream"), Way("grpc", "grpc+stream"), Way("grpc", "g
 MakeCluster = Callable[..., Cluster]
 
 
-@pytest.fixture(params=WAYS, ids=lambda way: way.name, scope="session")
+@pytest.fixture(params=WAYS, ids=lambda way: way.name, scope="module")
 def way(request: pytest.FixtureRequest) -> Iterator[Way]:
     """Each way in turn; sessions that are made meanwhile go that way."""
     with pytest.MonkeyPatch.context() as patch:
@@ -61,10 +61,10 @@ def _maker() -> Iterator[MakeCluster]:
 
 
 cluster = pytest.fixture(_maker, name="cluster")
-long_cluster = pytest.fixture(_maker, name="long_cluster", scope="session")
+long_cluster = pytest.fixture(_maker, name="long_cluster", scope="module")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared(way: Way, long_cluster: MakeCluster) -> Cluster:
     """One ps and two workers, for tests that leave them as they are."""
     return long_cluster(way.tasks, ps=1, worker=2)

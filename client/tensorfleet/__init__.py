@@ -16,6 +16,7 @@ from tensorfleet import (
     errors as errors,
     graph_util as graph_util,
     logging as logging,
+    losses as losses,
     summary as _summary,
     test as test,
     train as _train,

@@ -1,0 +1,409 @@
+"""`tf.losses`: weighted losses that are collected, and their sum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet import dtypes, framework
+from tensorfleet.graph_keys import GraphKeys
+from tensorfleet.ops import nn_cross_entropy
+from tensorfleet.ops.add_n import add_n
+from tensorfleet.ops.casting import cast
+from tensorfleet.ops.convert import constant, convert_to_tensor
+from tensorfleet.ops.math_common import apply_one
+from tensorfleet.ops.reduction import reduce_sum
+from tensorfleet.tensor import Tensor
+
+__all__ = [
+    "Reduction",
+    "absolute_difference",
+    "add_loss",
+    "compute_weighted_loss",
+    "cosine_distance",
+    "get_losses",
+    "get_regularization_loss",
+    "get_regularization_losses",
+    "get_total_loss",
+    "hinge_loss",
+    "huber_loss",
+    "log_loss",
+    "mean_squared_error",
+    "sigmoid_cross_entropy",
+    "softmax_cross_entropy",
+    "sparse_softmax_cross_entropy",
+]
+
+
+class Reduction:
+    """How the losses of a batch become one number (`tf.losses.Reduction`)."""
+
+    NONE = "none"
+    """They do not: each is multiplied by its weight."""
+    SUM = "weighted_sum"
+    SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
+    """The sum by the number of losses."""
+    MEAN = "weighted_mean"
+    """The sum by the sum of the weights."""
+    SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
+    """The sum by the number of weights that are not zero."""
+    SUM_OVER_NONZERO_WEIGHTS = SUM_BY_NONZERO_WEIGHTS
+
+    @classmethod
+    def all(cls) -> tuple[str, ...]:
+        return (
+            cls.NONE,
+            cls.SUM,
+            cls.MEAN,
+            cls.SUM_OVER_BATCH_SIZE,
+            cls.SUM_OVER_NONZERO_WEIGHTS,
+            cls.SUM_BY_NONZERO_WEIGHTS,
+        )
+
+    @classmethod
+    def validate(cls, key: str) -> None:
+        """Raises ValueError for what is no reduction."""
+        if key not in cls.all():
+            raise ValueError(f"Invalid Reduction Key {key}. Key should be one of {cls.all()}.")
+
+
+_BY_NONZERO = Reduction.SUM_BY_NONZERO_WEIGHTS
+_LOSSES = GraphKeys.LOSSES
+
+
+def compute_weighted_loss(
+    losses: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """Losses times weights, reduced, and added to a collection (`tf.losses.compute_weighted_loss`).
+
+    Args:
+        losses: any shape.
+        weights: of rank 0, or of the rank of the losses, each size 1 or that of the losses.
+        reduction: one of `Reduction`.
+
+    Raises:
+        ValueError: an unknown reduction, or weights that do not fit.
+    """
+    Reduction.validate(reduction)
+    with framework.name_scope(scope, "weighted_loss", [losses, weights]):
+        losses = convert_to_tensor(losses)
+        given = losses.dtype.base
+        weights = convert_to_tensor(weights)
+        _check_weights(losses, weights)
+        values: Any = cast(losses, dtypes.float32) if given in (dtypes.float16, dtypes.bfloat16) else losses
+        factors: Any = cast(weights, values.dtype.base)
+        loss: Any = apply_one("Mul", values, factors)
+        if reduction != Reduction.NONE:
+            loss = reduce_sum(loss)
+            if reduction == Reduction.MEAN:
+                total = reduce_sum(apply_one("OnesLike", values) * factors)
+                loss = apply_one("DivNoNan", loss, total, name="value")
+            elif reduction == _BY_NONZERO:
+                loss = apply_one("DivNoNan", loss, _nonzero(values, factors), name="value")
+            elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
+                count = cast(apply_one("Size", values), values.dtype.base)
+                loss = apply_one("DivNoNan", loss, count, name="value")
+        loss = cast(loss, given)
+        add_loss(loss, loss_collection)
+        return loss  # type: ignore[no-any-return]
+
+
+def _check_weights(losses: Tensor, weights: Tensor) -> None:
+    """Raises ValueError where weights cannot be broadcast to the losses without new dimensions."""
+    values, factors = losses.dims, weights.dims
+    if values is None or factors is None or not factors:
+        return
+    prefix = "weights can not be broadcast to values."
+    rest = f"Received weights={weights}, values={losses}"
+    if len(values) != len(factors):
+        raise ValueError(
+            f"{prefix} values.rank={len(values)}. weights.rank={len(factors)}. values.shape={losses.shape}. "
+            f"weights.shape={weights.shape}. {rest}"
+        )
+    for axis, (size, factor) in enumerate(zip(values, factors, strict=True)):
+        if factor not in (1, None) and size not in (factor, None):
+            shapes = (f"[{' '.join(map(str, dims))}]" for dims in (values, factors))
+            raise ValueError(
+                f"{prefix} Mismatch at dim {axis}. values.shape={next(shapes)}, "
+                f"weights.shape={next(shapes)}. {rest}"
+            )
+
+
+def _nonzero(values: Any, factors: Any) -> Tensor:
+    """How many of the losses have a weight that is not zero."""
+    present = cast(apply_one("NotEqual", factors, cast(0, factors.dtype.base)), values.dtype.base)
+    return reduce_sum(apply_one("OnesLike", values) * present, name="num_present")
+
+
+def _elementwise(
+    scope: str | None,
+    default: str,
+    names: tuple[str, str],
+    values: tuple[Any, Any],
+    loss: Callable[[Any, Any], Any],
+    rest: tuple[Any, Any, str],
+) -> Tensor:
+    """The weighted loss of two tensors of one shape; `rest` is weights, collection and reduction.
+
+    Raises:
+        ValueError: one of them is None, or their shapes differ.
+    """
+    for name, value in zip(names, values, strict=True):
+        if value is None:
+            raise ValueError(f"Argument `{name}` must not be None.")
+    with framework.name_scope(scope, default, [*values, rest[0]]) as full:
+        first, second = (cast(convert_to_tensor(value), dtypes.float32) for value in values)
+        second.get_shape().assert_is_compatible_with(first.get_shape())
+        return compute_weighted_loss(loss(first, second), rest[0], full, rest[1], rest[2])
+
+
+def absolute_difference(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """|predictions - labels| (`tf.losses.absolute_difference`)."""
+    return _elementwise(
+        scope,
+        "absolute_difference",
+        ("labels", "predictions"),
+        (labels, predictions),
+        lambda y, p: apply_one("Abs", p - y),
+        (weights, loss_collection, reduction),
+    )
+
+
+def mean_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """(predictions - labels)² (`tf.losses.mean_squared_error`)."""
+    return _elementwise(
+        scope,
+        "mean_squared_error",
+        ("labels", "predictions"),
+        (labels, predictions),
+        lambda y, p: apply_one("SquaredDifference", p, y),
+        (weights, loss_collection, reduction),
+    )
+
+
+def log_loss(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    epsilon: float = 1e-7,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """-labels · log(p + epsilon) - (1 - labels) · log(1 - p + epsilon) (`tf.losses.log_loss`)."""
+
+    def loss(y: Any, p: Any) -> Any:
+        return -y * apply_one("Log", p + epsilon) - (1 - y) * apply_one("Log", 1 - p + epsilon)
+
+    rest = (weights, loss_collection, reduction)
+    return _elementwise(scope, "log_loss", ("labels", "predictions"), (labels, predictions), loss, rest)
+
+
+def hinge_loss(
+    labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """max(0, 1 - (±1) · logits), by labels 0 and 1 (`tf.losses.hinge_loss`)."""
+    return _elementwise(
+        scope,
+        "hinge_loss",
+        ("labels", "logits"),
+        (labels, logits),
+        lambda y, x: apply_one("Relu", 1 - (2 * y - 1) * x),
+        (weights, loss_collection, reduction),
+    )
+
+
+def huber_loss(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    delta: float = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """Half the squared error, which goes on as a line from an error of `delta` (`tf.losses.huber_loss`)."""
+
+    def loss(y: Any, p: Any) -> Any:
+        error: Any = apply_one("Abs", p - y)
+        curved: Any = apply_one("Minimum", error, delta)
+        return 0.5 * curved * curved + delta * (error - curved)
+
+    rest = (weights, loss_collection, reduction)
+    return _elementwise(scope, "huber_loss", ("labels", "predictions"), (labels, predictions), loss, rest)
+
+
+def cosine_distance(
+    labels: Any,
+    predictions: Any,
+    axis: int | None = None,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+    dim: int | None = None,
+) -> Tensor:
+    """1 - labels · predictions along an axis, of vectors of length 1 (`tf.losses.cosine_distance`).
+
+    Raises:
+        ValueError: no axis.
+    """
+    axis = dim if axis is None else axis
+    if axis is None:
+        raise ValueError("You must specify argument `axis`.")
+    return _elementwise(
+        scope,
+        "cosine_distance_loss",
+        ("labels", "predictions"),
+        (labels, predictions),
+        lambda y, p: 1 - reduce_sum(apply_one("Mul", p, y), axis, keepdims=True),
+        (weights, loss_collection, reduction),
+    )
+
+
+def sigmoid_cross_entropy(
+    multi_class_labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    label_smoothing: float = 0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """`tf.nn.sigmoid_cross_entropy_with_logits`, weighted (`tf.losses.sigmoid_cross_entropy`).
+
+    Args:
+        label_smoothing: labels come this part of the way nearer to 1/2.
+    """
+    _require("multi_class_labels", multi_class_labels)
+    _require("logits", logits)
+    with framework.name_scope(scope, "sigmoid_cross_entropy_loss", [logits, multi_class_labels]) as full:
+        logits = convert_to_tensor(logits)
+        labels: Any = cast(multi_class_labels, logits.dtype.base)
+        logits.get_shape().assert_is_compatible_with(labels.get_shape())
+        if label_smoothing > 0:
+            labels = labels * (1 - label_smoothing) + 0.5 * label_smoothing
+        losses = nn_cross_entropy.sigmoid_cross_entropy_with_logits(labels, logits, name="xentropy")
+        return compute_weighted_loss(losses, weights, full, loss_collection, reduction)
+
+
+def softmax_cross_entropy(
+    onehot_labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    label_smoothing: float = 0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """`tf.nn.softmax_cross_entropy_with_logits_v2`, weighted (`tf.losses.softmax_cross_entropy`).
+
+    The labels count as constants.
+
+    Args:
+        label_smoothing: labels come this part of the way nearer to 1 / classes.
+    """
+    _require("onehot_labels", onehot_labels)
+    _require("logits", logits)
+    with framework.name_scope(scope, "softmax_cross_entropy_loss", [logits, onehot_labels]) as full:
+        logits = convert_to_tensor(logits)
+        labels: Any = cast(onehot_labels, logits.dtype.base)
+        logits.get_shape().assert_is_compatible_with(labels.get_shape())
+        if label_smoothing > 0:
+            shape: Any = apply_one("Shape", labels)
+            classes: Any = cast(shape[1], logits.dtype.base)
+            labels = labels * (1 - label_smoothing) + label_smoothing / classes
+        labels = apply_one("StopGradient", labels, name="labels_stop_gradient")
+        losses = nn_cross_entropy.softmax_cross_entropy_with_logits_v2(labels, logits, name="xentropy")
+        return compute_weighted_loss(losses, weights, full, loss_collection, reduction)
+
+
+def sparse_softmax_cross_entropy(
+    labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = _LOSSES,
+    reduction: str = _BY_NONZERO,
+) -> Tensor:
+    """`tf.nn.sparse_softmax_cross_entropy_with_logits`, weighted (`tf.losses.sparse_softmax_cross_entropy`).
+
+    Labels and weights may have a last dimension of size 1 more than the losses.
+    """
+    _require("labels", labels)
+    _require("logits", logits)
+    with framework.name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels]) as full:
+        logits, labels, weights = (convert_to_tensor(v) for v in (logits, labels, weights))
+        rank = None if logits.ndim is None else logits.ndim - 1
+        labels, weights = (
+            apply_one("Squeeze", v, squeeze_dims=[-1])
+            if rank is not None and v.dims is not None and len(v.dims) == rank + 1 and v.dims[-1] in (1, None)
+            else v
+            for v in (labels, weights)
+        )
+        losses = nn_cross_entropy.sparse_softmax_cross_entropy_with_logits(labels, logits, name="xentropy")
+        return compute_weighted_loss(losses, weights, full, loss_collection, reduction)
+
+
+def _require(name: str, value: Any) -> None:
+    if value is None:
+        raise ValueError(f"Argument `{name}` must not be None.")
+
+
+def add_loss(loss: Tensor, loss_collection: Any = _LOSSES) -> None:
+    """Adds a loss to the collection, if there is one (`tf.losses.add_loss`)."""
+    if loss_collection:
+        framework.add_to_collection(loss_collection, loss)
+
+
+def get_losses(scope: str | None = None, loss_collection: Any = _LOSSES) -> list[Any]:
+    """The losses that were added (`tf.losses.get_losses`)."""
+    return framework.get_collection(loss_collection, scope)
+
+
+def get_regularization_losses(scope: str | None = None) -> list[Any]:
+    """The losses of regularizers (`tf.losses.get_regularization_losses`)."""
+    return framework.get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
+
+
+def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
+    """The sum of the losses of regularizers, 0 without any (`tf.losses.get_regularization_loss`)."""
+    losses = get_regularization_losses(scope)
+    return add_n(losses, name=name) if losses else constant(0.0)
+
+
+def get_total_loss(
+    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
+) -> Tensor:
+    """The sum of all losses that were added (`tf.losses.get_total_loss`).
+
+    Raises:
+        ValueError: there are none.
+    """
+    losses = get_losses(scope)
+    if add_regularization_losses:
+        losses = losses + get_regularization_losses(scope)
+    return add_n(losses, name=name)

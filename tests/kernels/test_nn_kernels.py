@@ -1,0 +1,79 @@
+"""Convolution and pooling against plain loops over every window."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tests.kernels.harness import run_op
+
+X = np.random.default_rng(0).normal(size=(2, 6, 7, 3))
+W = np.random.default_rng(1).normal(size=(3, 2, 3, 4))
+
+SLIDING = [
+    {"strides": [1, s, s, 1], "padding": padding, "dilations": [1, d, d, 1]}
+    for s, d, padding in itertools.product((1, 2), (1, 2), ("SAME", "VALID"))
+]
+
+
+def windows(size: int, window: int, stride: int, dilation: int, padding: str) -> tuple[int, int]:
+    """How many windows there are, and the padding before the first."""
+    reach = (window - 1) * dilation + 1
+    if padding == "VALID":
+        return (size - reach) // stride + 1, 0
+    count = -(-size // stride)
+    return count, max((count - 1) * stride + reach - size, 0) // 2
+
+
+def seen(x: np.ndarray, attrs: dict, window: tuple[int, int]) -> tuple[tuple[int, int], list]:
+    """The windows' counts, and for each position in the image (window's place, place in it, image's place)."""
+    stride, dilation, padding = attrs["strides"][1], attrs.get("dilations", [1, 1])[1], attrs["padding"]
+    (high, top), (wide, left) = (
+        windows(n, k, stride, dilation, padding) for n, k in zip(x.shape[1:3], window, strict=True)
+    )
+    found = []
+    for i, j, a, b in itertools.product(range(high), range(wide), range(window[0]), range(window[1])):
+        row, column = i * stride + a * dilation - top, j * stride + b * dilation - left
+        if 0 <= row < x.shape[1] and 0 <= column < x.shape[2]:
+            found.append(((i, j), (a, b), (row, column)))
+    return (high, wide), found
+
+
+@pytest.mark.parametrize("attrs", SLIDING, ids=str)
+def test_convolution(attrs: dict) -> None:
+    out_size, places = seen(X, attrs, W.shape[:2])
+    y_grad = np.random.default_rng(2).normal(size=(2, *out_size, 4))
+    out, x_grad, w_grad = np.zeros((2, *out_size, 4)), np.zeros_like(X), np.zeros_like(W)
+    for (i, j), (a, b), (row, column) in places:
+        out[:, i, j] += X[:, row, column] @ W[a, b]
+        x_grad[:, row, column] += y_grad[:, i, j] @ W[a, b].T
+        w_grad[a, b] += X[:, row, column].T @ y_grad[:, i, j]
+    x_shape, w_shape = np.array(X.shape, np.int32), np.array(W.shape, np.int32)
+    np.testing.assert_allclose(run_op("Conv2D", X, W, **attrs), out)
+    np.testing.assert_allclose(run_op("Conv2DBackpropInput", x_shape, W, y_grad, **attrs), x_grad)
+    np.testing.assert_allclose(run_op("Conv2DBackpropFilter", X, w_shape, y_grad, **attrs), w_grad)
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_pooling(stride: int, padding: str) -> None:
+    attrs = {"ksize": [1, 3, 2, 1], "strides": [1, stride, stride, 1], "padding": padding}
+    out_size, places = seen(X, attrs, (3, 2))
+    greatest, total = np.full((2, *out_size, 3), -np.inf), np.zeros((2, *out_size, 3))
+    counts = np.zeros((1, *out_size, 1))
+    for (i, j), _, (row, column) in places:
+        greatest[:, i, j] = np.maximum(greatest[:, i, j], X[:, row, column])
+        total[:, i, j] += X[:, row, column]
+        counts[:, i, j] += 1
+    y_grad = np.random.default_rng(2).normal(size=greatest.shape)
+    of_max, of_mean = np.zeros_like(X), np.zeros_like(X)
+    for (i, j), _, (row, column) in places:
+        of_max[:, row, column] += y_grad[:, i, j] * (X[:, row, column] == greatest[:, i, j])
+        of_mean[:, row, column] += y_grad[:, i, j] / counts[:, i, j]
+    shape = np.array(X.shape, np.int32)
+    np.testing.assert_allclose(run_op("MaxPool", X, **attrs), greatest)
+    np.testing.assert_allclose(run_op("AvgPool", X, **attrs), total / counts)
+    np.testing.assert_allclose(run_op("MaxPoolGrad", X, greatest, y_grad, **attrs), of_max)
+    np.testing.assert_allclose(run_op("AvgPoolGrad", shape, y_grad, **attrs), of_mean)

@@ -28,7 +28,7 @@ def windows(size: int, window: int, stride: int, dilation: int, padding: str) ->
 
 
 def seen(x: np.ndarray, attrs: dict, window: tuple[int, int]) -> tuple[tuple[int, int], list]:
-    """The windows' counts, and for each position in the image (window's place, place in it, image's place)."""
+    """How many windows there are, and all (window, place in it, place in the image)."""
     stride, dilation, padding = attrs["strides"][1], attrs.get("dilations", [1, 1])[1], attrs["padding"]
     (high, top), (wide, left) = (
         windows(n, k, stride, dilation, padding) for n, k in zip(x.shape[1:3], window, strict=True)

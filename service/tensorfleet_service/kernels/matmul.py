@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
+from tensorfleet_service.kernels.blas import LARGE_PRODUCT, large_product
 from tensorfleet_service.kernels.math_common import SMALL_FLOATS, format_shape, invalid
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
 
@@ -41,7 +42,8 @@ def _matmul(node: KernelNode) -> Expression:
         names |= {"float32": np.float32, f"np_{dtype.name}": dtype.np}
         product = f"({left}.astype(float32) @ {right}.astype(float32)).astype(np_{dtype.name})"
     else:
-        product = f"{left} @ {right}"
+        product = f"({left} @ {right} if {{0}}.size * {{1}}.size < LARGE else large_product({left}, {right}))"
+        names |= {"LARGE": LARGE_PRODUCT, "large_product": large_product}
     template = f"{product} if {{0}}.ndim == 2 == {{1}}.ndim else not_matrices({{0}}, {{1}})"
     return Expression(template, names, _matmul_error)
 

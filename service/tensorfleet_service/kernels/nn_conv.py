@@ -15,7 +15,7 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.dims import format_dims
 from tensorfleet.dtypes import DType
-from tensorfleet_service.kernels.blas import one_blas_thread
+from tensorfleet_service.kernels.blas import limit_threads
 from tensorfleet_service.kernels.blocks import in_parallel, split, thread_count
 from tensorfleet_service.kernels.nn_patches import (
     Geometry,
@@ -129,10 +129,10 @@ def _parallel(xp: Any, run: Callable[[tuple[int, int]], None], count: int, produ
     """Runs over `count` images on several threads; False where that does not pay, and nothing was run."""
     if xp is not np or count < 2 or products < PARALLEL_PRODUCTS or thread_count() < 2:
         return False
-    with one_blas_thread() as limited:
-        if limited:
-            in_parallel(run, split(count, thread_count()))
-    return limited
+    if not limit_threads():
+        return False
+    in_parallel(run, split(count, thread_count()))
+    return True
 
 
 def _checked(images: Any, weights: Any, windows: Any) -> None:

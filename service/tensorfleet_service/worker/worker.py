@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet import errors
+from tensorfleet_service.kernels.blas import limit_threads
 from tensorfleet_service.worker.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.worker.layout import Layout, by_device, layout, task_of
 from tensorfleet_service.worker.plan import Plan, StatefulKernels
@@ -72,6 +73,7 @@ class Worker:
     """The graphs, steps and resources of one task."""
 
     def __init__(self, task: str, devices: Sequence[Device], incarnation: int) -> None:
+        limit_threads()
         self.task = task
         self.incarnation = incarnation
         self.devices = {device.name: device for device in devices}

@@ -157,14 +157,16 @@ def test_a_client_that_is_killed_loses_no_element(shared: Cluster) -> None:
             session.run(put)
             client.start()
             assert started.wait(TIMEOUT)
-            # Once the client's step has taken the first element, it waits for the second one.
-            end = time.monotonic() + TIMEOUT
-            while session.run(size):
-                assert time.monotonic() < end
+            # The client's step takes the first element, and waits for the second one.
+            wait_for_size(session, size, 0)
             client.kill()
             client.join(TIMEOUT)
+            wait_for_size(session, size, 1)
             session.run(put)
-            assert session.run(both, options=tf.RunOptions(timeout_in_ms=int(TIMEOUT * 1000))).tolist() == [
-                7,
-                7,
-            ]
+            assert session.run(both).tolist() == [7, 7]
+
+
+def wait_for_size(session: tf.Session, size: tf.Tensor, expected: int) -> None:
+    end = time.monotonic() + TIMEOUT
+    while session.run(size) != expected:
+        assert time.monotonic() < end

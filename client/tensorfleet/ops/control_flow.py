@@ -6,16 +6,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tensorfleet import dtypes, framework, nest
+from tensorfleet import dtypes, framework, structures
 from tensorfleet import logging as tf_logging
 from tensorfleet.graph import get_default_graph
 from tensorfleet.graph_keys import GraphKeys
 from tensorfleet.ops import control_flow_ops  # noqa: F401  the ops register themselves
-from tensorfleet.ops.control_flow_contexts import CondContext, WhileContext
+from tensorfleet.ops.control_flow_contexts import CondContext
 from tensorfleet.ops.control_flow_nodes import merge, switch
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.identity import identity
 from tensorfleet.ops.tensor_array import with_flow
+from tensorfleet.ops.while_context import WhileContext
 from tensorfleet.shapes import TensorShape
 from tensorfleet.tensor import Tensor
 
@@ -64,7 +65,7 @@ def cond(
         if not strict:
             returned_t, returned_f = _unpack_single(returned_t), _unpack_single(returned_f)
         _check_alike(returned_t, returned_f)
-        flat_t, flat_f = nest.flatten(result_t), nest.flatten(result_f)
+        flat_t, flat_f = structures.flatten(result_t), structures.flatten(result_f)
         if not flat_t:
             raise ValueError("'true_fn' and 'false_fn' must return at least one result.")
         for x, y in zip(flat_t, flat_f, strict=True):
@@ -74,11 +75,11 @@ def cond(
                     f"Received {x.dtype.name} from 'true_fn' and {y.dtype.name} from 'false_fn'."
                 )
         merges = [merge(pair)[0] for pair in zip(flat_f, flat_t, strict=True)]
-        merges = [with_flow(v, m) for v, m in zip(nest.flatten(returned_t), merges, strict=True)]
+        merges = [with_flow(v, m) for v, m in zip(structures.flatten(returned_t), merges, strict=True)]
         if context_t.outer_context is None:
             graph.add_to_collection(GraphKeys.COND_CONTEXT, context_t)
             graph.add_to_collection(GraphKeys.COND_CONTEXT, context_f)
-        packed = nest.pack(returned_t, merges)
+        packed = structures.pack(returned_t, merges)
         return packed if strict else _unpack_single(packed)
 
 
@@ -111,7 +112,7 @@ def _branch(
 
 def _check_alike(first: Any, second: Any) -> None:
     try:
-        nest.assert_same_structure(first, second)
+        structures.assert_same_structure(first, second)
     except TypeError as e:
         raise TypeError(f"Incompatible return types of 'true_fn' and 'false_fn': {e}") from None
     except ValueError as e:
@@ -156,7 +157,7 @@ def while_loop(
         raise TypeError("'body' must be callable.")
     if parallel_iterations < 1:
         raise TypeError("'parallel_iterations' must be a positive integer.")
-    with framework.name_scope(name, "while", nest.flatten(loop_vars)):
+    with framework.name_scope(name, "while", structures.flatten(loop_vars)):
         if not loop_vars:
             raise ValueError("'loop_vars' must be provided.")
         if maximum_iterations is not None:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tensorfleet import framework, nest
+from tensorfleet import framework, structures
 from tensorfleet.dims import concatenate, merge
 from tensorfleet.dtypes import as_dtype
 from tensorfleet.ops.control_flow import while_loop
@@ -98,14 +98,14 @@ def map_fn(
     """
     _check_callable(fn)
     signature = fn_output_signature if fn_output_signature is not None else dtype
-    flat = nest.flatten(elems)
+    flat = structures.flatten(elems)
     with framework.name_scope(name, "map", flat), _variables_beside_users():
         flat = [convert_to_tensor(elem, name="elem") for elem in flat]
         static, count = _rows(flat)
         rows = _unstacked(flat, count)
         first = constant(0)
         types = (
-            [as_dtype(t) for t in nest.flatten(signature)]
+            [as_dtype(t) for t in structures.flatten(signature)]
             if signature is not None
             else [e.dtype for e in flat]
         )
@@ -115,9 +115,9 @@ def map_fn(
         structure = elems if signature is None else signature
 
         def compute(i: Any, arrays: list[TensorArray]) -> Any:
-            made = fn(nest.pack(elems, [row.read(i) for row in rows]))
-            nest.assert_same_structure(structure, made)
-            values = nest.flatten(made)
+            made = fn(structures.pack(elems, [row.read(i) for row in rows]))
+            structures.assert_same_structure(structure, made)
+            values = structures.flatten(made)
             return i + 1, [array.write(i, value) for array, value in zip(arrays, values, strict=True)]
 
         _, arrays = while_loop(
@@ -129,7 +129,7 @@ def map_fn(
             swap_memory=swap_memory,
             maximum_iterations=count,
         )
-        return nest.pack(structure, _stacked(arrays, static))
+        return structures.pack(structure, _stacked(arrays, static))
 
 
 def foldl(
@@ -172,14 +172,14 @@ def _fold(
 ) -> Any:
     _check_callable(fn)
     forwards = kind == "foldl"
-    flat = nest.flatten(elems)
+    flat = structures.flatten(elems)
     with framework.name_scope(name, kind, flat), _variables_beside_users():
         flat = [convert_to_tensor(elem, name="elem") for elem in flat]
         _, count = _rows(flat)
-        rows = nest.pack(elems, _unstacked(flat, count))
+        rows = structures.pack(elems, _unstacked(flat, count))
 
         def row(i: Any) -> Any:
-            return nest.map_structure(lambda array: array.read(i), rows)
+            return structures.map_structure(lambda array: array.read(i), rows)
 
         if forwards:
             value = initializer if initializer is not None else row(0)
@@ -225,7 +225,7 @@ def scan(
         reverse: from the last row on.
     """
     _check_callable(fn)
-    flat = nest.flatten(elems)
+    flat = structures.flatten(elems)
     with framework.name_scope(name, "scan", flat), _variables_beside_users():
         flat = [convert_to_tensor(elem, name="elem") for elem in flat]
         static, count = _rows(flat)
@@ -235,7 +235,7 @@ def scan(
             values = [row.read(count - 1 if reverse else 0) for row in rows]
             skipped = 1
         else:
-            values = [convert_to_tensor(value) for value in nest.flatten(initializer)]
+            values = [convert_to_tensor(value) for value in structures.flatten(initializer)]
             skipped = 0
         results = [
             TensorArray(
@@ -252,10 +252,10 @@ def scan(
             results = [array.write(at, value) for array, value in zip(results, values, strict=True)]
 
         def compute(i: Any, values: list[Any], arrays: list[TensorArray]) -> Any:
-            element = nest.pack(elems, [row.read(i) for row in rows])
-            made = fn(nest.pack(structure, values), element)
-            nest.assert_same_structure(structure, made)
-            new = nest.flatten(made)
+            element = structures.pack(elems, [row.read(i) for row in rows])
+            made = fn(structures.pack(structure, values), element)
+            structures.assert_same_structure(structure, made)
+            new = structures.flatten(made)
             arrays = [array.write(i, value) for array, value in zip(arrays, new, strict=True)]
             return (i - 1 if reverse else i + 1), new, arrays
 
@@ -268,4 +268,4 @@ def scan(
             swap_memory=swap_memory,
             maximum_iterations=count,
         )
-        return nest.pack(structure, _stacked(arrays, static))
+        return structures.pack(structure, _stacked(arrays, static))

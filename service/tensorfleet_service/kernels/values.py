@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorfleet import dtypes, errors
 from tensorfleet.dims import format_dims
-from tensorfleet_service.kernels.registry import Expression, Factory, Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.registry import AsyncKernel, Expression, Factory, Kernel, KernelNode, kernel
 
 
 def invalid(text: str) -> errors.InvalidArgumentError:
@@ -22,9 +22,9 @@ def array_kernel(*op_types: str) -> Callable[[Factory], Factory]:
     """As `kernel`, for kernels that treat strings as any other values: they see arrays, never plain bytes."""
 
     def register(factory: Factory) -> Factory:
-        def make(node: KernelNode) -> Kernel | Expression:
+        def make(node: KernelNode) -> Kernel | Expression | AsyncKernel:
             made = factory(node)
-            if dtypes.string not in [t.base for t in node.input_types] or isinstance(made, Expression):
+            if dtypes.string not in [t.base for t in node.input_types] or not callable(made):
                 return made
             return _with_string_arrays(made)
 

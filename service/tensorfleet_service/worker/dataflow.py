@@ -12,40 +12,27 @@ Partitions that have several ops that may wait for other steps run here, too: ea
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from tensorfleet import dtypes, errors
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels import registry
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression
-from tensorfleet_service.worker.dead import DEAD
+from tensorfleet_service.worker.execution import Execution
 from tensorfleet_service.worker.plan import (
     SendTable,
     StatefulKernels,
-    as_string,
     constant_value,
     dereferences,
     make_kernels,
-    node_error,
 )
-from tensorfleet_service.worker.waiter import FAILED, PENDING, Waiter
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
     from tensorfleet_service.worker.resources import Resources
-    from tensorfleet_service.worker.step import Step
 
-Source = int | Waiter
-"""What an op waits for: an edge from another device, or a resource."""
-
-_CONTROL = -1  # the slot of a control input
 _NATIVE = frozenset(
     prefix + op for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration") for prefix in ("", "Ref")
 ) | {"LoopCond"}
@@ -59,7 +46,7 @@ def needs_dataflow(nodes: Sequence[Node]) -> bool:
     )
 
 
-class _Op:
+class Op:
     """A node as it is run: what it needs, what computes it, and where its outputs go."""
 
     __slots__ = (
@@ -86,8 +73,8 @@ class _Op:
         self.needs = self.arity + len(node.controls)
         self.function: Any = None
         self.expression: Expression | None = None
-        self.outputs: list[list[tuple[_Op, int]]] = [[] for _ in node.output_types]
-        self.controls: list[_Op] = []
+        self.outputs: list[list[tuple[Op, int]]] = [[] for _ in node.output_types]
+        self.controls: list[Op] = []
         self.reads = [i for i in range(self.arity) if dereferences(node, i)]
         self.strings = any(dtype is dtypes.string for dtype in node.output_types)
         # The inputs of a Merge that come into a loop: if such a one is dead, there is nothing to come.
@@ -130,7 +117,7 @@ class DataflowPlan:
         self.args: list[int] = []
         self.rets: list[int] = []
         self.waits = False
-        self.ops = [_Op(i, node) for i, node in enumerate(nodes)]
+        self.ops = [Op(i, node) for i, node in enumerate(nodes)]
         own = [node for node in nodes if node.op not in _NATIVE]
         kernels = make_kernels(device, own, resources, xp, {} if stateful is None else stateful)
         by_node = {id(op.node): op for op in self.ops}
@@ -144,7 +131,7 @@ class DataflowPlan:
         self.enters, self.exits = _frames(self.ops, by_node)
         self.function: Callable[..., Any] = self.run
 
-    def _set_function(self, op: _Op, kernel: Any) -> None:
+    def _set_function(self, op: Op, kernel: Any) -> None:
         node = op.node
         match op.kind:
             case "_Arg":
@@ -196,11 +183,11 @@ class DataflowPlan:
         return errors.InternalError(None, None, f"{type(error).__name__}: {error}")
 
 
-def _frames(ops: list[_Op], by_node: dict[int, _Op]) -> tuple[dict[str, int], dict[str, list[_Op]]]:
+def _frames(ops: list[Op], by_node: dict[int, Op]) -> tuple[dict[str, int], dict[str, list[Op]]]:
     """For each loop, by its path: how many Enters lead into it, and its Exits."""
     paths: dict[int, str] = {}
     enters: dict[str, int] = {}
-    exits: dict[str, list[_Op]] = {}
+    exits: dict[str, list[Op]] = {}
     outer: dict[str, str] = {}
     for op in ops:
         node = op.node
@@ -215,435 +202,3 @@ def _frames(ops: list[_Op], by_node: dict[int, _Op]) -> tuple[dict[str, int], di
             path = outer.get(path, "")
         paths[id(node)] = path
     return enters, exits
-
-
-class _Frame:
-    """One run of a loop, or all that is outside of loops."""
-
-    __slots__ = ("constants", "enters_left", "iterations", "live_exits", "name", "oldest", "parent", "path")
-
-    def __init__(self, name: str, path: str, parent: _Iteration | None, enters: int) -> None:
-        self.name = name
-        self.path = path
-        self.parent = parent
-        self.enters_left = enters
-        self.iterations: dict[int, _Iteration] = {}
-        self.oldest = 0
-        self.constants: list[tuple[_Op, Any]] = []
-        self.live_exits: set[int] = set()
-
-
-class _Iteration:
-    """The inputs that have come in one iteration, for ops that still wait for others of theirs."""
-
-    __slots__ = ("busy", "children", "frame", "number", "waiting")
-
-    def __init__(self, frame: _Frame, number: int) -> None:
-        self.frame = frame
-        self.number = number
-        self.busy = 0  # ops that are ready or running, and loops that were begun here
-        self.waiting: dict[int, list[Any]] = {}
-        self.children: dict[str, _Frame] = {}
-
-
-Wait = Callable[[Source], None]
-"""Asks for what an op waits for."""
-
-
-class Execution:
-    """One step of a partition. Only one thread at a time may call it.
-
-    Args:
-        step: what sends tensors.
-        wait: asks for tensors of other devices and for waiters; None where there are none.
-        trace: told of each op that ran.
-    """
-
-    __slots__ = ("_args", "_left", "_plan", "_ready", "_results", "_step", "_trace", "_wait", "outstanding")
-
-    def __init__(
-        self,
-        plan: DataflowPlan,
-        step: Any,
-        args: Sequence[Any],
-        wait: Wait | None,
-        trace: Callable[[Node, int, int, Any], None] | None,
-    ) -> None:
-        self._plan = plan
-        self._step = step
-        self._args = args
-        self._wait = wait
-        self._trace = trace
-        self._results: list[Any] = [DEAD] * len(plan.rets)
-        self._left = len(plan.rets)
-        self.outstanding: dict[Source, tuple[_Op, _Iteration]] = {}
-        root = _Frame("", "", None, 0)
-        first = root.iterations[0] = _Iteration(root, 0)
-        self._ready: deque[tuple[_Op, _Iteration, list[Any], bool]] = deque(
-            (op, first, [], False) for op in plan.ops if not op.needs
-        )
-        first.busy = len(self._ready) + 1  # the outermost iteration is never over before the step
-
-    def results(self) -> Sequence[Any]:
-        """The fetches, once nothing is left to do."""
-        if self._left:
-            raise errors.InternalError(None, None, "a partition ended without all of its fetches")
-        return self._results
-
-    def run(self) -> None:
-        """Runs all ops that can run. Raises an OpError that names the op that failed."""
-        ready, trace = self._ready, self._trace
-        while ready:
-            op, iteration, values, dead = ready.popleft()
-            if trace is not None:
-                start = time.time_ns()
-                self._run_op(op, iteration, values, dead)
-                if not dead:
-                    trace(op.node, start, time.time_ns(), values[0] if values else None)
-            else:
-                self._run_op(op, iteration, values, dead)
-
-    def arrive(self, source: Source, value: Any) -> None:
-        """Goes on with the op that waits for a tensor or a waiter."""
-        op, iteration = self.outstanding.pop(source)
-        if op.kind == "_Recv":
-            self._received(op, iteration, value)
-            return
-        try:
-            value = value.result()
-        except Exception as e:
-            raise node_error(op.node, e, None, list) from e
-        self._give_outputs(op, iteration, value)
-        self._end_op(iteration)
-
-    # Ops
-
-    def _run_op(self, op: _Op, iteration: _Iteration, values: list[Any], dead: bool) -> None:
-        kind = op.kind
-        if op.reads and not dead:
-            for i in op.reads:
-                try:
-                    values[i] = values[i].read()
-                except Exception as e:
-                    raise node_error(op.node, e, None, list) from e
-        if kind == "Kernel":
-            if dead:
-                self._give_dead(op, iteration)
-            else:
-                try:
-                    result = op.function(*values)
-                except Exception as e:
-                    raise node_error(op.node, e, op.expression, lambda: values) from e
-                self._give_outputs(op, iteration, result)
-        elif kind == "Const":
-            if dead:
-                self._give_dead(op, iteration)
-            else:
-                self._give(op, 0, iteration, op.function)
-                self._give_controls(op, iteration, None)
-        elif kind == "Switch":
-            self._switch(op, iteration, values, dead)
-        elif kind == "Merge":
-            value, index = values
-            self._give(op, 0, iteration, value)
-            self._give(op, 1, iteration, DEAD if dead else np.int32(index))
-            self._give_controls(op, iteration, DEAD if dead else None)
-        elif kind == "NextIteration":
-            if not dead:
-                frame = iteration.frame
-                self._give_all(op, self._iteration(frame, iteration.number + 1), values[0])
-        elif kind == "Enter":
-            self._enter(op, iteration, DEAD if dead else values[0])
-        elif kind == "Exit":
-            frame = iteration.frame
-            if not dead and frame.parent is not None:
-                frame.live_exits.add(op.number)
-                self._give_all(op, frame.parent, values[0])
-        elif kind == "Async":
-            if dead:
-                self._give_dead(op, iteration)
-            elif self._run_async(op, iteration, values):
-                return
-        else:
-            self._run_end(op, iteration, values, dead)
-            if kind == "_Recv":
-                return
-        self._end_op(iteration)
-
-    def _run_end(self, op: _Op, iteration: _Iteration, values: list[Any], dead: bool) -> None:
-        """Runs what joins the partition to others, and what only orders ops."""
-        moves = self._plan.moves
-        match op.kind:
-            case "_Arg":
-                value = self._args[int(op.name)]
-                self._give_all(op, iteration, value if moves is None else moves[0](value))
-            case "_Retval":
-                if dead:
-                    text = f"Retval[{op.node.attrs['index']}] does not have value"
-                    raise errors.InvalidArgumentError(None, None, text)
-                self._results[int(op.name)] = values[0] if moves is None else moves[1](values[0])
-                self._left -= 1
-            case "_Send":
-                edge = int(op.node.attrs["_edge"])
-                task = self._plan.send[edge]
-                value = DEAD if dead else values[0] if moves is None else moves[1](values[0])
-                if task:
-                    self._step.push(task, edge, value)
-                else:
-                    self._step.deliver(edge, value)
-            case "_Recv":
-                self._ask(op, iteration, int(op.node.attrs["_edge"]))
-            case "LoopCond":
-                self._give_all(op, iteration, DEAD if dead else values[0])
-            case _:  # NoOp
-                self._give_controls(op, iteration, DEAD if dead else None)
-
-    def _switch(self, op: _Op, iteration: _Iteration, values: list[Any], dead: bool) -> None:
-        if dead:
-            self._give_dead(op, iteration)
-            return
-        value, taken = values[0], 1 if values[1] else 0
-        self._give(op, 1 - taken, iteration, DEAD)
-        self._give(op, taken, iteration, value)
-        self._give_controls(op, iteration, None)
-
-    def _run_async(self, op: _Op, iteration: _Iteration, values: list[Any]) -> bool:
-        """Whether the op has to wait."""
-        try:
-            result = op.function(*values)
-        except Exception as e:
-            raise node_error(op.node, e, None, list) from e
-        if type(result) is Waiter:
-            self._ask(op, iteration, result)
-            return True
-        self._give_outputs(op, iteration, result)
-        return False
-
-    def _ask(self, op: _Op, iteration: _Iteration, source: Source) -> None:
-        assert self._wait is not None
-        self.outstanding[source] = (op, iteration)
-        self._wait(source)
-
-    def _received(self, op: _Op, iteration: _Iteration, value: Any) -> None:
-        moves = self._plan.moves
-        if value is not DEAD and moves is not None:
-            value = moves[0](value)
-        self._give_all(op, iteration, value)
-        self._end_op(iteration)
-
-    # Outputs
-
-    def _give_outputs(self, op: _Op, iteration: _Iteration, result: Any) -> None:
-        outputs = op.outputs
-        if len(outputs) == 1:
-            self._give(op, 0, iteration, as_string(result) if op.strings else result)
-        else:
-            for index in range(len(outputs)):
-                value = result[index]
-                string = op.strings and op.node.output_types[index] is dtypes.string
-                self._give(op, index, iteration, as_string(value) if string else value)
-        self._give_controls(op, iteration, None)
-
-    def _give_dead(self, op: _Op, iteration: _Iteration) -> None:
-        for index in range(len(op.outputs)):
-            self._give(op, index, iteration, DEAD)
-        self._give_controls(op, iteration, DEAD)
-
-    def _give_all(self, op: _Op, iteration: _Iteration, value: Any) -> None:
-        """The only output of an op, and that it has run."""
-        self._give(op, 0, iteration, value)
-        self._give_controls(op, iteration, DEAD if value is DEAD else None)
-
-    def _give_controls(self, op: _Op, iteration: _Iteration, value: Any) -> None:
-        for target in op.controls:
-            self._take_input(target, _CONTROL, iteration, value)
-
-    def _give(self, op: _Op, index: int, iteration: _Iteration, value: Any) -> None:
-        for target, slot in op.outputs[index]:
-            self._take_input(target, slot, iteration, value)
-
-    def _take_input(self, op: _Op, slot: int, iteration: _Iteration, value: Any) -> None:
-        """Notes an input of an op, which is ready if it was the last."""
-        if op.kind == "Merge":
-            self._take_merge_input(op, slot, iteration, value)
-            return
-        if op.needs == 1:
-            values, dead = [] if slot < 0 else [value], value is DEAD
-        else:
-            waiting = iteration.waiting.get(op.number)
-            if waiting is None:
-                waiting = iteration.waiting[op.number] = [op.needs, False, [None] * op.arity]
-            if value is DEAD:
-                waiting[1] = True
-            if slot >= 0:
-                waiting[2][slot] = value
-            waiting[0] -= 1
-            if waiting[0]:
-                return
-            del iteration.waiting[op.number]
-            values, dead = waiting[2], waiting[1]
-        iteration.busy += 1
-        # What a ControlTrigger waits for need not have happened.
-        self._ready.append((op, iteration, values, dead and op.node.op != "ControlTrigger"))
-
-    def _take_merge_input(self, op: _Op, slot: int, iteration: _Iteration, value: Any) -> None:
-        """A Merge runs with the first live input, or dead if there is none, after its control inputs."""
-        waiting = iteration.waiting.get(op.number)
-        if waiting is None:
-            # Control inputs to come, dead inputs, the live input and its index, whether it is decided.
-            waiting = iteration.waiting[op.number] = [op.needs - op.arity, 0, DEAD, -1, False]
-        if slot < 0:
-            waiting[0] -= 1
-        elif value is DEAD:
-            waiting[1] = op.arity if slot in op.enter_slots else waiting[1] + 1
-        elif waiting[3] < 0:
-            waiting[2], waiting[3] = value, slot
-        if waiting[0] or waiting[4] or (waiting[3] < 0 and waiting[1] < op.arity):
-            return
-        waiting[4] = True
-        iteration.busy += 1
-        self._ready.append((op, iteration, [waiting[2], waiting[3]], waiting[3] < 0))
-        waiting[2] = None  # nothing more is asked of it
-
-    # Frames
-
-    def _iteration(self, frame: _Frame, number: int) -> _Iteration:
-        """An iteration of a frame, which begins with the loop's constants."""
-        found = frame.iterations.get(number)
-        if found is None:
-            found = frame.iterations[number] = _Iteration(frame, number)
-            for op, value in frame.constants:
-                self._give_all(op, found, value)
-        return found
-
-    def _enter(self, op: _Op, iteration: _Iteration, value: Any) -> None:
-        frame = iteration.children.get(op.name)
-        if frame is None:
-            path = f"{iteration.frame.path}/{op.name}"
-            frame = iteration.children[op.name] = _Frame(op.name, path, iteration, self._plan.enters[path])
-            iteration.busy += 1
-        first = self._iteration(frame, 0)
-        frame.enters_left -= 1
-        if op.node.attrs["is_constant"]:
-            frame.constants.append((op, value))
-            for each in list(frame.iterations.values()):
-                self._give_all(op, each, value)
-        else:
-            self._give_all(op, first, value)
-        self._end_iterations(frame)
-
-    def _end_op(self, iteration: _Iteration) -> None:
-        iteration.busy -= 1
-        if not iteration.busy:
-            self._end_iterations(iteration.frame)
-
-    def _end_iterations(self, frame: _Frame) -> None:
-        """Drops iterations to which nothing can come any more, and the frame after the last."""
-        while not frame.enters_left:
-            iteration = frame.iterations[frame.oldest]
-            if iteration.busy:
-                return
-            del frame.iterations[frame.oldest]
-            frame.oldest += 1
-            if not frame.iterations:
-                break
-        else:
-            return
-        parent = frame.parent
-        assert parent is not None
-        for op in self._plan.exits.get(frame.path, ()):
-            if op.number not in frame.live_exits:
-                self._give_all(op, parent, DEAD)
-        del parent.children[frame.name]
-        self._end_op(parent)
-
-
-class DataflowRun:
-    """One partition with control flow in one step, where it waits for tensors or for other steps.
-
-    Whoever brings what it waits for goes on with it, unless another thread is at it, which then does it too.
-    """
-
-    __slots__ = (
-        "_busy",
-        "_closed",
-        "_execution",
-        "_inbox",
-        "_lock",
-        "index",
-        "plan",
-        "resumed",
-        "spent",
-        "step",
-    )
-
-    def __init__(self, step: Step, plan: DataflowPlan, index: int, args: Sequence[Any]) -> None:
-        self.step = step
-        self.plan = plan
-        self.index = index
-        self.resumed = self.spent = 0.0
-        self._execution: Execution | None = Execution(plan, step, args, self._ask, step.tracer)
-        self._lock = threading.Lock()
-        self._inbox: list[tuple[Source, Any]] = []
-        self._busy = True
-        self._closed = False
-
-    def begin(self) -> None:
-        self._turn()
-
-    def resume(self, source: Source, value: Any) -> None:
-        """Goes on with what waits for the source."""
-        with self._lock:
-            self._inbox.append((source, value))
-            if self._busy or self._closed:
-                return
-            self._busy = True
-        self._turn()
-
-    def pause(self) -> None:
-        """Waits for one more source, but goes on with the rest: the time is counted by turns."""
-
-    def close(self) -> None:
-        """Drops what the run holds, now or when the thread that is at it sees it."""
-        with self._lock:
-            self._closed = True
-            if not self._busy:
-                self._execution = None
-                self._inbox.clear()
-
-    def _ask(self, source: Source) -> None:
-        value = self.step.wait_for(source, self)
-        if value is not PENDING:
-            with self._lock:
-                self._inbox.append((source, value))
-
-    def _turn(self) -> None:
-        started = time.perf_counter()
-        execution = self._execution
-        assert execution is not None
-        try:
-            while True:
-                execution.run()
-                with self._lock:
-                    arrived, self._inbox = self._inbox, []
-                    if self._closed or (not arrived and execution.outstanding):
-                        self.spent += time.perf_counter() - started
-                        self._busy = False
-                        if self._closed:
-                            self._execution = None
-                        return
-                if not arrived:
-                    break
-                for source, value in arrived:
-                    if value is FAILED:
-                        self.close()
-                        break
-                    execution.arrive(source, value)
-            results = execution.results()
-        except BaseException as e:
-            self.step.fail(self.plan.explain(e))
-            if not isinstance(e, Exception):
-                raise
-            return
-        self.plan.took(self.spent + time.perf_counter() - started)
-        self.step.finish(self.index, results)

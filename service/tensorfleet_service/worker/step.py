@@ -20,7 +20,8 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tensorfleet import errors
-from tensorfleet_service.worker.dataflow import DataflowPlan, DataflowRun
+from tensorfleet_service.worker.dataflow import DataflowPlan
+from tensorfleet_service.worker.dataflow_run import DataflowRun
 from tensorfleet_service.worker.waiter import FAILED, PENDING, Waiter
 
 if TYPE_CHECKING:

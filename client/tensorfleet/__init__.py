@@ -11,49 +11,121 @@ from typing import Any as _Any
 
 from tensorfleet import (
     app as app,
+)
+from tensorfleet import (
     compat as compat,
+)
+from tensorfleet import (
     dtypes as dtypes,
+)
+from tensorfleet import (
     errors as errors,
+)
+from tensorfleet import (
     graph_util as graph_util,
+)
+from tensorfleet import (
     logging as logging,
+)
+from tensorfleet import (
     losses as losses,
-    summary as _summary,
-    test as test,
-    train as _train,
 )
 from tensorfleet import namespaces as _namespaces
+from tensorfleet import (
+    summary as _summary,
+)
+from tensorfleet import (
+    test as test,
+)
+from tensorfleet import (
+    train as _train,
+)
 from tensorfleet.behavior import *
 from tensorfleet.cluster import ClusterSpec as _ClusterSpec
 from tensorfleet.custom_gradient import *
 from tensorfleet.device import DeviceSpec as DeviceSpec
 from tensorfleet.dtypes import (
     QUANTIZED_DTYPES as QUANTIZED_DTYPES,
+)
+from tensorfleet.dtypes import (
     DType as DType,
+)
+from tensorfleet.dtypes import (
     as_dtype as as_dtype,
+)
+from tensorfleet.dtypes import (
     bfloat16 as bfloat16,
+)
+from tensorfleet.dtypes import (
     bool as bool,
+)
+from tensorfleet.dtypes import (
     complex64 as complex64,
+)
+from tensorfleet.dtypes import (
     complex128 as complex128,
+)
+from tensorfleet.dtypes import (
     double as double,
+)
+from tensorfleet.dtypes import (
     float16 as float16,
+)
+from tensorfleet.dtypes import (
     float32 as float32,
+)
+from tensorfleet.dtypes import (
     float64 as float64,
+)
+from tensorfleet.dtypes import (
     half as half,
+)
+from tensorfleet.dtypes import (
     int8 as int8,
+)
+from tensorfleet.dtypes import (
     int16 as int16,
+)
+from tensorfleet.dtypes import (
     int32 as int32,
+)
+from tensorfleet.dtypes import (
     int64 as int64,
+)
+from tensorfleet.dtypes import (
     qint8 as qint8,
+)
+from tensorfleet.dtypes import (
     qint16 as qint16,
+)
+from tensorfleet.dtypes import (
     qint32 as qint32,
+)
+from tensorfleet.dtypes import (
     quint8 as quint8,
+)
+from tensorfleet.dtypes import (
     quint16 as quint16,
+)
+from tensorfleet.dtypes import (
     resource as resource,
+)
+from tensorfleet.dtypes import (
     string as string,
+)
+from tensorfleet.dtypes import (
     uint8 as uint8,
+)
+from tensorfleet.dtypes import (
     uint16 as uint16,
+)
+from tensorfleet.dtypes import (
     uint32 as uint32,
+)
+from tensorfleet.dtypes import (
     uint64 as uint64,
+)
+from tensorfleet.dtypes import (
     variant as variant,
 )
 from tensorfleet.errors import OpError as OpError
@@ -65,9 +137,9 @@ from tensorfleet.graph import PRODUCER_VERSION as GRAPH_DEF_VERSION
 from tensorfleet.import_graph import import_graph_def as import_graph_def
 from tensorfleet.logging import get_logger as get_logger
 from tensorfleet.operation import Operation as Operation
-from tensorfleet.ops import operators as _operators
-from tensorfleet.ops import nn as _nn_ops
 from tensorfleet.ops import checkpoint as _checkpoint_ops
+from tensorfleet.ops import nn as _nn_ops
+from tensorfleet.ops import operators as _operators
 from tensorfleet.ops import resource_ops as _resource_ops
 from tensorfleet.ops import summary as _summary_ops
 from tensorfleet.ops.accumulators import *
@@ -84,6 +156,8 @@ from tensorfleet.ops.control import *
 from tensorfleet.ops.control_flow import *
 from tensorfleet.ops.convert import (
     convert_to_tensor as convert_to_tensor,
+)
+from tensorfleet.ops.convert import (
     register_tensor_conversion_function as register_tensor_conversion_function,
 )
 from tensorfleet.ops.elementwise import *
@@ -120,13 +194,24 @@ from tensorfleet.ops.variable_scope import *
 from tensorfleet.ops.variables import *
 from tensorfleet.proto import cluster_pb2 as _cluster_pb2
 from tensorfleet.proto import tensorflow_server_pb2 as _server_pb2
-from tensorfleet.proto.attr_value_pb2 import AttrValue as AttrValue, NameAttrList as NameAttrList
+from tensorfleet.proto.attr_value_pb2 import AttrValue as AttrValue
+from tensorfleet.proto.attr_value_pb2 import NameAttrList as NameAttrList
 from tensorfleet.proto.config_pb2 import (
     ConfigProto as ConfigProto,
+)
+from tensorfleet.proto.config_pb2 import (
     GPUOptions as GPUOptions,
+)
+from tensorfleet.proto.config_pb2 import (
     GraphOptions as GraphOptions,
+)
+from tensorfleet.proto.config_pb2 import (
     OptimizerOptions as OptimizerOptions,
+)
+from tensorfleet.proto.config_pb2 import (
     RunMetadata as RunMetadata,
+)
+from tensorfleet.proto.config_pb2 import (
     RunOptions as RunOptions,
 )
 from tensorfleet.proto.graph_pb2 import GraphDef as GraphDef
@@ -134,23 +219,39 @@ from tensorfleet.proto.node_def_pb2 import NodeDef as NodeDef
 from tensorfleet.server import Server as _Server
 from tensorfleet.session import (
     InteractiveSession as InteractiveSession,
+)
+from tensorfleet.session import (
     Session as Session,
+)
+from tensorfleet.session import (
     get_default_session as get_default_session,
 )
 from tensorfleet.shapes import (
     Dimension as Dimension,
+)
+from tensorfleet.shapes import (
     TensorShape as TensorShape,
+)
+from tensorfleet.shapes import (
     dimension_at_index as dimension_at_index,
+)
+from tensorfleet.shapes import (
     dimension_value as dimension_value,
 )
-from tensorfleet.tensor import Tensor as Tensor, is_tensor as is_tensor
-from tensorfleet.tensor_util import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
+from tensorfleet.tensor import Tensor as Tensor
+from tensorfleet.tensor import is_tensor as is_tensor
+from tensorfleet.tensor_util import make_ndarray as make_ndarray
+from tensorfleet.tensor_util import make_tensor_proto as make_tensor_proto
 
 if TYPE_CHECKING:
-    from tensorfleet.proto.event_pb2 import Event as Event, LogMessage as LogMessage, SessionLog as SessionLog
+    from tensorfleet.proto.event_pb2 import Event as Event
+    from tensorfleet.proto.event_pb2 import LogMessage as LogMessage
+    from tensorfleet.proto.event_pb2 import SessionLog as SessionLog
     from tensorfleet.proto.histogram_pb2 import HistogramProto as HistogramProto
-    from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef as MetaGraphDef, TensorInfo as TensorInfo
-    from tensorfleet.proto.summary_pb2 import Summary as Summary, SummaryMetadata as SummaryMetadata
+    from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef as MetaGraphDef
+    from tensorfleet.proto.meta_graph_pb2 import TensorInfo as TensorInfo
+    from tensorfleet.proto.summary_pb2 import Summary as Summary
+    from tensorfleet.proto.summary_pb2 import SummaryMetadata as SummaryMetadata
 
 __version__ = "0.1.0"
 VERSION = __version__

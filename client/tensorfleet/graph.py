@@ -213,6 +213,16 @@ class Graph:
         finally:
             state.colocation, state.devices = old, old_devices
 
+    @contextlib.contextmanager
+    def no_colocation(self) -> Iterator[None]:
+        """New operations are placed by their own devices and the device scopes alone."""
+        state = self._scopes
+        old, state.colocation = state.colocation, ()
+        try:
+            yield
+        finally:
+            state.colocation = old
+
     def _operation_of(self, value: Any) -> Operation:
         from tensorfleet.ops.convert import convert_to_tensor
 

@@ -148,7 +148,7 @@ class _Importer:
         for name in order:
             self._check_colocation(self._nodes[name])
         back_edges: list[tuple[Operation, int, str]] = []
-        with self._graph.colocate_with(None):
+        with self._graph.no_colocation():
             for name in order:
                 node = self._nodes[name]
                 op = self._add(node)

@@ -8,7 +8,6 @@ from tensorfleet.cluster import ClusterSpec
 from tensorfleet.proto import config_pb2
 from tensorfleet.proto.tensorflow_server_pb2 import ServerDef
 
-
 DRAIN_SECONDS = 20.0  # what steps are given to end when the process is told to
 
 

@@ -295,5 +295,5 @@ def feed_proto(value: Value) -> TensorProto:
 
 
 def new_request_id() -> int:
-    """Random and not 0: by it the master knows a repeated request. No seed of the program's own repeats it."""
+    """Random and not 0: by it the master knows a repeated request. No seed of the program repeats it."""
     return secrets.randbits(63) or 1

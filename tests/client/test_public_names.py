@@ -65,7 +65,9 @@ def test_import_brings_in_every_op_that_programs_can_make() -> None:
     known = in_fresh_interpreter("__import__('tensorfleet.op_def').op_def.registered()")
     for path in (PACKAGE / "ops").glob("*.py"):
         importlib.import_module(f"tensorfleet.ops.{path.stem}")
-    assert set(op_def.registered()) - set(known) - INTERNAL_OPS == set()
+    # Other tests register ops of their own.
+    ours = {name for name in op_def.registered() if not name.startswith("Test")}
+    assert ours - set(known) - INTERNAL_OPS == set()
 
 
 def test_import_leaves_out_what_is_slow() -> None:

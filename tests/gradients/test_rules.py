@@ -54,7 +54,9 @@ _MODULES = {
 
 def test_every_op_type_is_in_the_table() -> None:
     known = set(gradient_registry.registered()) | gradient_registry.without_rule()
-    missing = sorted(set(op_def.registered()) - known)
+    # Other tests register ops of their own.
+    ours = {name for name in op_def.registered() if not name.startswith("Test")}
+    missing = sorted(ours - known)
     assert not missing, (
         "Op types without a gradient rule: add @gradient(…), not_differentiable(…) or no_rule(…) for "
         f"them to ops/<family>_grad.py: {missing}"

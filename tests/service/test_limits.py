@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+
 import tensorfleet as tf
 from tensorfleet_service.rpc import limits, master_service
 

@@ -60,7 +60,7 @@ def _matrix_diag_part_shape(operation: Operation) -> list[Dims]:
 def _matrix_set_diag_shape(operation: Operation) -> list[Dims]:
     dims, diagonal = with_rank_at_least(operation.inputs[0].dims, 2), operation.inputs[1].dims
     if dims is None:
-        return [diagonal and (*with_rank_at_least(diagonal, 1)[:-1], None, None)]
+        return [None if diagonal is None else (*(with_rank_at_least(diagonal, 1) or ())[:-1], None, None)]
     with_rank(diagonal, len(dims) - 1)  # TensorFlow looks at the sizes at run time only
     return [dims]
 

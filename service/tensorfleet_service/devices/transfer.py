@@ -1,4 +1,4 @@
-"""Between the host's memory and a device's: at the edges of partitions on devices with memory of their own."""
+"""Between the host's memory and a device's: at the edges of partitions on devices of that kind."""
 
 from __future__ import annotations
 

@@ -90,7 +90,10 @@ def _check_same(node: KernelNode, found: Queue, name: str) -> None:
     if found.op != op:
         text = f"Expected {op.removesuffix('V2')}, found {found.op}"
     elif found.capacity != attrs["capacity"]:
-        text = f"Shared queue '{name}' has capacity {found.capacity} but requested capacity was {attrs['capacity']}"
+        text = (
+            f"Shared queue '{name}' has capacity {found.capacity} but requested capacity was "
+            f"{attrs['capacity']}"
+        )
     elif found.dtypes != types:
         text = (
             f"Shared queue '{name}' has component types {_types_text(found.dtypes)} but requested component "

@@ -1,8 +1,8 @@
 """The kernel table: from an op type to what computes it.
 
-A kernel is made in two steps. When a graph is registered, the *factory* of each node's op type is called once
-with the node, and looks at attributes and dtypes. What it returns is called at every step with the node's input
-values, and returns the output value (a tuple for several outputs, None for none).
+A kernel is made in two steps. When a graph is registered, the *factory* of each node's op type is called
+once with the node, and looks at attributes and dtypes. What it returns is called at every step with the
+node's input values, and returns the output value (a tuple for several outputs, None for none).
 
     @kernel("MatMul")
     def matmul(node: KernelNode) -> Kernel: ...
@@ -12,8 +12,8 @@ values, and returns the output value (a tuple for several outputs, None for none
 An expression is written into the code that the executor generates, which saves a call per op; it must be one
 that means the same on arrays and on NumPy scalars.
 
-Values are `np.ndarray` or, for rank 0, `np.generic` (or what `node.xp` has in their place); strings are object
-arrays of bytes, and a kernel may return plain `bytes` for a string of rank 0. Variables and other resources
+Values are `np.ndarray` or, for rank 0, `np.generic` (or what `node.xp` has in their place); strings are
+object arrays of bytes, and a kernel may return plain `bytes` for a string of rank 0. Variables and other resources
 travel as the objects themselves. Kernels never change an input value, and may return one, or a view of one.
 """
 
@@ -59,7 +59,7 @@ class Expression:
     template: str
     names: dict[str, Any] = field(default_factory=dict)
     explain: Explain | None = None
-    """Called with the exception and the input values when the expression raises; gives the error to report."""
+    """Called with the exception and the input values when it raises; gives the error to report."""
 
 
 @dataclass(slots=True)
@@ -123,6 +123,8 @@ def make_kernel(node: KernelNode) -> Kernel | Expression | AsyncKernel:
     factory = _factories.get(node.op)
     if factory is None:
         raise errors.UnimplementedError(
-            None, None, f"Op type {node.op} has no kernel on {node.device}. docs/ops.md lists the ops that have one."
+            None,
+            None,
+            f"Op type {node.op} has no kernel on {node.device}. docs/ops.md lists the ops that have one.",
         )
     return factory(node)

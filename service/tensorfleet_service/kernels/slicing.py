@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet import dtypes
 from tensorfleet.slice_spec import Index, SliceSpec
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
@@ -70,10 +71,11 @@ def tensor_strided_slice_update(node: KernelNode) -> Kernel:
 @array_kernel("StridedSliceGrad")
 def strided_slice_grad(node: KernelNode) -> Kernel:
     xp, dtype, spec = node.xp, node.output_types[0].np, spec_of(node)
+    is_string = node.output_types[0] is dtypes.string
 
     def run(shape: Any, begin: Any, end: Any, strides: Any, dy: Any) -> Any:
         dims = shape.tolist()
-        result = np.full(dims, b"", object) if dtype == object else xp.zeros(dims, dtype)
+        result = np.full(dims, b"", object) if is_string else xp.zeros(dims, dtype)
         index = _view(slice_index(spec, dims, begin, end, strides))
         if result[index].shape != dy.shape:
             raise invalid(

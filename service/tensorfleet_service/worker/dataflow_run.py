@@ -28,9 +28,9 @@ class DataflowRun:
         "_inbox",
         "_lock",
         "index",
+        "longest",
         "plan",
         "resumed",
-        "spent",
         "step",
     )
 
@@ -38,7 +38,7 @@ class DataflowRun:
         self.step = step
         self.plan = plan
         self.index = index
-        self.resumed = self.spent = 0.0
+        self.resumed = self.longest = 0.0
         self._execution: Execution | None = Execution(plan, step, args, self._ask, step.tracer)
         self._lock = threading.Lock()
         self._inbox: list[tuple[Source, Any]] = []
@@ -84,7 +84,7 @@ class DataflowRun:
                 with self._lock:
                     arrived, self._inbox = self._inbox, []
                     if self._closed or (not arrived and execution.outstanding):
-                        self.spent += time.perf_counter() - started
+                        self.longest = max(self.longest, time.perf_counter() - started)
                         self._busy = False
                         if self._closed:
                             self._execution = None
@@ -102,5 +102,5 @@ class DataflowRun:
             if not isinstance(e, Exception):
                 raise
             return
-        self.plan.took(self.spent + time.perf_counter() - started)
+        self.plan.took(max(self.longest, time.perf_counter() - started))
         self.step.finish(self.index, results)

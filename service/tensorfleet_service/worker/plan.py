@@ -50,7 +50,7 @@ class Plan:
         waits: whether it receives tensors from other devices.
         args: which of the step's fed values it takes, in order.
         rets: which of the step's fetches it returns, in order.
-        seconds: how long a run computes without waiting, as measured so far; infinite before the first.
+        seconds: how long a run computes at a stretch, as measured so far; infinite before the first.
     """
 
     __slots__ = (

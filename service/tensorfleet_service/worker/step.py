@@ -243,7 +243,7 @@ class Sender:
 class _Run:
     """One partition in one step."""
 
-    __slots__ = ("args", "explain", "generator", "index", "plan", "resumed", "spent", "step")
+    __slots__ = ("args", "explain", "generator", "index", "longest", "plan", "resumed", "step")
 
     def __init__(self, step: Step, plan: AnyPlan, index: int, args: Sequence[Any]) -> None:
         self.step = step
@@ -252,7 +252,7 @@ class _Run:
         self.args = args
         self.generator: Generator[int | Waiter, Any, Sequence[Any]] | None = None
         self.explain: Callable[[BaseException], errors.OpError] = plan.explain
-        self.spent = 0.0  # seconds until the last pause
+        self.longest = 0.0  # seconds between two pauses
         self.resumed = 0.0
 
     def begin(self) -> None:
@@ -293,15 +293,18 @@ class _Run:
                     return
         except StopIteration as e:
             self.pause()
-            self.plan.took(self.spent)
+            self.plan.took(self.longest)
             self.step.finish(self.index, e.value)
         except BaseException as e:
             self._fail(e)
 
     def pause(self) -> None:
-        """Notes the time that was spent since the run was resumed."""
+        """Notes the time that was spent since the run was resumed.
+
+        The longest such stretch is what keeps the thread that resumes a run from its other work.
+        """
         now = time.perf_counter()
-        self.spent += now - self.resumed
+        self.longest = max(self.longest, now - self.resumed)
         self.resumed = now  # a value that was there after all lets the run go on
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,11 +20,28 @@ def local() -> Iterator[LocalCluster]:
         yield cluster
 
 
+class Lines:
+    """The lines of a cluster's log, which come when they come."""
+
+    def __init__(self) -> None:
+        self._lines: list[tuple[str, str]] = []
+        self._more = threading.Condition()
+
+    def add(self, task: str, line: str) -> None:
+        with self._more:
+            self._lines.append((task, line))
+            self._more.notify_all()
+
+    def wait_for(self, task: str, line: str) -> bool:
+        with self._more:
+            return self._more.wait_for(lambda: (task, line) in self._lines, 20)
+
+
 @pytest.fixture(scope="module")
-def ps_and_workers() -> Iterator[tuple[LocalCluster, list[tuple[str, str]]]]:
+def ps_and_workers() -> Iterator[tuple[LocalCluster, Lines]]:
     """A cluster, and the lines of its log."""
-    lines: list[tuple[str, str]] = []
-    with LocalCluster({"ps": 1, "worker": 2}, log=lambda task, line: lines.append((task, line))) as cluster:
+    lines = Lines()
+    with LocalCluster({"ps": 1, "worker": 2}, log=lines.add) as cluster:
         yield cluster, lines
 
 
@@ -38,9 +56,7 @@ def test_mean_of_slices(local: LocalCluster) -> None:
     assert mean_of_slices.main(local.target) == pytest.approx((expected, expected), rel=1e-6)
 
 
-def test_split_sum(
-    ps_and_workers: tuple[LocalCluster, list[tuple[str, str]]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_split_sum(ps_and_workers: tuple[LocalCluster, Lines], capsys: pytest.CaptureFixture[str]) -> None:
     cluster, lines = ps_and_workers
     assert split_sum.main(cluster.target) == 45
     devices = [line.split()[0] for line in capsys.readouterr().out.splitlines()[:-1]]
@@ -48,11 +64,11 @@ def test_split_sum(
         f"/job:{task}/device:CPU:0"
         for task in ("ps/replica:0/task:0", "worker/replica:0/task:0", "worker/replica:0/task:1")
     ]
-    assert ("/job:worker/task:0", "worker 0: [10]") in lines
-    assert ("/job:worker/task:1", "worker 1: [35]") in lines
+    assert lines.wait_for("/job:worker/task:0", "worker 0: [10]")
+    assert lines.wait_for("/job:worker/task:1", "worker 1: [35]")
 
 
-def test_matmul_in_parts(ps_and_workers: tuple[LocalCluster, list[tuple[str, str]]]) -> None:
+def test_matmul_in_parts(ps_and_workers: tuple[LocalCluster, Lines]) -> None:
     random = np.random.RandomState(0)
     expected = random.random_sample([8, 4]) @ random.random_sample([4, 3])
     np.testing.assert_allclose(matmul_in_parts.main(), expected, rtol=1e-6)
@@ -61,7 +77,7 @@ def test_matmul_in_parts(ps_and_workers: tuple[LocalCluster, list[tuple[str, str
     np.testing.assert_allclose(result, expected, rtol=1e-6)
 
 
-def test_random_matmul(ps_and_workers: tuple[LocalCluster, list[tuple[str, str]]]) -> None:
+def test_random_matmul(ps_and_workers: tuple[LocalCluster, Lines]) -> None:
     # The sum of A times its transpose is the sum over columns of their squared sums: of 100 columns, 50 ** 2.
     assert random_matmul.main(size="100") == pytest.approx(100 * 50**2, rel=0.05)
     assert random_matmul.main(ps_and_workers[0].target, "gpu", "100") == pytest.approx(100 * 50**2, rel=0.05)

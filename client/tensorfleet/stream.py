@@ -18,7 +18,7 @@ import struct
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from math import prod
 from typing import Any
@@ -361,6 +361,3 @@ def pack_error(error: errors.OpError) -> tuple[int, bytes]:
 def unpack_error(frame: Frame) -> errors.OpError:
     """The error that an ERROR or ABORT frame carries."""
     return errors.from_code(frame.b, frame.meta.decode("utf-8", "replace"))
-
-
-FrameHandler = Callable[[Frame], None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import shapes
@@ -178,7 +178,3 @@ class TensorRef:
 def is_tensor(x: Any) -> bool:
     """Whether `x` is symbolic: a Tensor, a Variable, or another type that stands for tensors."""
     return isinstance(x, Tensor) or hasattr(x, "_as_graph_element") or hasattr(x, "_is_composite_tensor")
-
-
-def all_tensors(values: Sequence[Any]) -> bool:
-    return all(isinstance(v, Tensor) for v in values)

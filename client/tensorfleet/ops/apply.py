@@ -13,7 +13,7 @@ import numpy as np
 from tensorfleet import attr_value, dtypes, shapes, tensor_util
 from tensorfleet.dtypes import DType
 from tensorfleet.graph import Graph, get_default_graph, lookup_op
-from tensorfleet.op_def import Arg, Attr, OpDef, arg_types
+from tensorfleet.op_def import Arg, Attr, OpDef
 from tensorfleet.operation import Operation
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.tensor import Tensor
@@ -349,6 +349,3 @@ def _result(op: Operation) -> Any:
 @functools.cache
 def _output_tuple(op_type: str) -> Any:
     return namedtuple(op_type, [arg.name for arg in lookup_op(op_type).outputs])
-
-
-__all__ = ["apply_op", "arg_types", "create_operation"]

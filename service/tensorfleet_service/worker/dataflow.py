@@ -24,6 +24,7 @@ from tensorfleet_service.worker.execution import Execution
 from tensorfleet_service.worker.plan import (
     SendTable,
     StatefulKernels,
+    Timed,
     constant_value,
     dereferences,
     make_kernels,
@@ -82,7 +83,7 @@ class Op:
         self.name = node.attrs["frame_name"].decode() if self.kind == "Enter" else ""
 
 
-class DataflowPlan:
+class DataflowPlan(Timed):
     """A partition with control flow; see `Plan` for what its attributes mean."""
 
     __slots__ = (
@@ -95,7 +96,6 @@ class DataflowPlan:
         "nodes",
         "ops",
         "rets",
-        "seconds",
         "send",
         "waits",
     )
@@ -112,7 +112,7 @@ class DataflowPlan:
         self.device = device
         self.nodes = nodes
         self.send = send
-        self.seconds = float("inf")
+        super().__init__()
         self.moves = movers(xp)
         self.args: list[int] = []
         self.rets: list[int] = []
@@ -154,11 +154,6 @@ class DataflowPlan:
             op.kind, op.function, op.expression = "Kernel", eval(text, dict(kernel.names)), kernel
         elif kernel is not None:
             op.kind, op.function = "Kernel", kernel
-
-    def took(self, seconds: float) -> None:
-        """Notes how long a run took, as `Plan.took`."""
-        known = self.seconds
-        self.seconds = seconds if seconds < known else known + (seconds - known) * 0.1
 
     def run(self, step: Any, args: Sequence[Any]) -> Sequence[Any]:
         """Runs a partition that waits for nothing; its fetches."""

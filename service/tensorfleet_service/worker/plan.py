@@ -41,7 +41,21 @@ if TYPE_CHECKING:
 Trace = Callable[["Node", int, int, Any], None]
 
 
-class Plan:
+class Timed:
+    """How long a plan computes at a stretch, as measured so far; infinite before the first run."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self) -> None:
+        self.seconds = float("inf")
+
+    def took(self, seconds: float) -> None:
+        """Notes how long a run took. One that was interrupted by other work of the machine counts little."""
+        known = self.seconds
+        self.seconds = seconds if seconds < known else known + (seconds - known) * 0.1
+
+
+class Plan(Timed):
     """A compiled partition.
 
     Attributes:
@@ -63,7 +77,6 @@ class Plan:
         "function",
         "nodes",
         "rets",
-        "seconds",
         "waits",
     )
 
@@ -90,7 +103,7 @@ class Plan:
         self.rets = writer.rets
         self.waits = writer.waits
         self.function, self._code, self._lines = writer.compile(traced=False)
-        self.seconds = float("inf")
+        super().__init__()
         self._writer = writer
         self._traced: tuple[Callable[..., Any], CodeType, list[_Line]] | None = None
 
@@ -98,11 +111,6 @@ class Plan:
     def source(self) -> str:
         """The generated code, for people: written anew each time."""
         return self._writer.write(traced=False)[0]
-
-    def took(self, seconds: float) -> None:
-        """Notes how long a run took. One that was interrupted by other work of the machine counts little."""
-        known = self.seconds
-        self.seconds = seconds if seconds < known else known + (seconds - known) * 0.1
 
     def traced(self) -> tuple[Callable[..., Any], Callable[[BaseException], errors.OpError]]:
         """The function that also calls `t.trace(node, start_ns, end_ns, value)`, and its `explain`."""

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet_service.rpc import limits, master_service
+from tensorfleet_service.rpc import master_service
+from tensorfleet_service.worker import limits
 
 MB = 1 << 20
 

@@ -30,7 +30,7 @@ from tensorfleet.stream import (
     pack_error,
 )
 from tensorfleet_service.master.partial import PartialRuns
-from tensorfleet_service.rpc import limits
+from tensorfleet_service.worker import limits
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master

@@ -18,7 +18,7 @@ from tensorfleet.stream import (
     Kind,
     encode,
 )
-from tensorfleet_service.rpc import limits
+from tensorfleet_service.worker import limits
 
 log = logging.getLogger(__name__)
 

@@ -30,7 +30,7 @@ from tensorfleet.stream import (
     pack_error,
     unpack_error,
 )
-from tensorfleet_service.rpc import limits
+from tensorfleet_service.worker import limits
 from tensorfleet_service.worker.dead import DEAD
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from tensorfleet.stream import (
     encode,
     unpack_error,
 )
-from tensorfleet_service.rpc import limits
+from tensorfleet_service.worker import limits
 from tensorfleet_service.worker.peer import Peer, TaskService
 from tensorfleet_service.worker.peer_grpc import GrpcPeer
 

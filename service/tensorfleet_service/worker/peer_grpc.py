@@ -7,7 +7,7 @@ when the step starts. Nothing waits on a thread: answers come as callbacks, whos
 from __future__ import annotations
 
 import logging
-import random
+import secrets
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -91,7 +91,7 @@ class GrpcPeer:
             graph_handle=str(handle),
             step_id=step_id,
             store_errors_in_response_body=True,
-            request_id=random.getrandbits(63) or 1,
+            request_id=secrets.randbits(63) or 1,
         )
         request.exec_opts.record_timeline = trace is not None
         for i, value in enumerate(values):
@@ -139,7 +139,7 @@ class GrpcPeer:
                 self._service.submit(self._received, future, step_id, edge)
 
         request = worker_pb2.RecvTensorRequest(
-            step_id=step_id, rendezvous_key=key, request_id=random.getrandbits(63) or 1
+            step_id=step_id, rendezvous_key=key, request_id=secrets.randbits(63) or 1
         )
         self._start("RecvTensor", request, ended, asked.append)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet import errors
-from tensorfleet.stream import MAX_SEND_BUFFERS, SMALL, Reader
+from tensorfleet.stream import MAX_SEND_BUFFERS, SMALL, Reader, Traffic
 
 
 class Connection:
@@ -25,11 +25,16 @@ class Connection:
         self.sock = sock
         self.name = name
         self.reader = Reader(sock)
+        self.traffic = self.reader.traffic
         self._lock = threading.Lock()
         self._queue: deque[list[Any]] = deque()
-        self._writable = threading.Condition(self._lock)
+        self._changed = threading.Condition(self._lock)  # the queue, or whether the connection is open
         self._writer: threading.Thread | None = None
         self._closed = False
+
+    def count_in(self, traffic: Traffic) -> None:
+        """Counts what is sent and received from now on in `traffic`, which connections may share."""
+        self.traffic = self.reader.traffic = traffic
 
     def send(self, buffers: list[Any]) -> None:
         """Sends a frame's buffers; inside of `held`, at its end.
@@ -37,6 +42,7 @@ class Connection:
         Raises:
             OSError: the connection is closed or broken.
         """
+        self.traffic.sent += 1
         waiting = _held.frames
         if waiting is None:
             self._send(buffers)
@@ -60,7 +66,7 @@ class Connection:
                         target=self._write, name=f"write {self.name}", daemon=True
                     )
                     self._writer.start()
-                self._writable.notify()
+                self._changed.notify_all()
 
     def _try(self, buffers: list[Any]) -> list[Any]:
         """Sends what the socket takes without waiting; what is left."""
@@ -69,10 +75,12 @@ class Connection:
             if len(buffers) == 1:
                 data = buffers[0]
                 sent = sock.send(data, socket.MSG_DONTWAIT)
+                self.traffic.sent_bytes += sent
                 return [] if sent == len(data) else [memoryview(data)[sent:]]
             sent = sock.sendmsg(buffers[:MAX_SEND_BUFFERS], [], socket.MSG_DONTWAIT)
         except BlockingIOError:
             return buffers
+        self.traffic.sent_bytes += sent
         return _after(buffers, sent)
 
     def _write(self) -> None:
@@ -80,18 +88,32 @@ class Connection:
             while True:
                 with self._lock:
                     while not self._queue and not self._closed:
-                        self._writable.wait()
+                        self._changed.wait()
                     if self._closed:
                         return
                     buffers = self._queue[0]
                 while buffers:
-                    buffers = _after(buffers, self.sock.sendmsg(buffers[:MAX_SEND_BUFFERS]))
+                    sent = self.sock.sendmsg(buffers[:MAX_SEND_BUFFERS])
+                    self.traffic.sent_bytes += sent
+                    buffers = _after(buffers, sent)
                 with self._lock:
                     if self._closed:
                         return
                     self._queue.popleft()
+                    if not self._queue:
+                        self._changed.notify_all()
         except OSError:
             self.close()  # the reading thread sees the end of the connection, and tells whom it concerns
+
+    @property
+    def waiting(self) -> int:
+        """How many frames the socket has not taken yet; those of one `held` count as one."""
+        return len(self._queue)
+
+    def flush(self, timeout: float) -> bool:
+        """Waits until the socket has taken everything; False if it has not within `timeout` seconds."""
+        with self._lock:
+            return self._changed.wait_for(lambda: self._closed or not self._queue, timeout)
 
     def close(self) -> None:
         """Ends the connection; the thread that reads it gets EOFError or OSError."""
@@ -100,7 +122,7 @@ class Connection:
                 return
             self._closed = True
             self._queue.clear()
-            self._writable.notify()
+            self._changed.notify_all()
         try:
             self.sock.shutdown(socket.SHUT_RDWR)
         except OSError:

@@ -91,6 +91,22 @@ DEAD = 1
 TRACE = 2
 
 
+class Traffic:
+    """What has gone over the connections to another side, as long as this object counts.
+
+    Plain numbers, which the threads that send and receive add to.
+
+    Attributes:
+        received, sent: frames, or messages of gRPC.
+        received_bytes, sent_bytes: as the socket has taken or given them; of messages by gRPC, their size.
+    """
+
+    __slots__ = ("received", "received_bytes", "sent", "sent_bytes")
+
+    def __init__(self) -> None:
+        self.received = self.received_bytes = self.sent = self.sent_bytes = 0
+
+
 class Frame:
     """One received frame."""
 
@@ -215,6 +231,7 @@ class Reader:
     def __init__(self, sock: socket.socket) -> None:
         self.max_head = MAX_HEAD
         self.max_payload = MAX_PAYLOAD
+        self.traffic = Traffic()
         self._sock = sock
         self._buffer = bytearray(BUFFER)
         self._view = memoryview(self._buffer)
@@ -239,6 +256,7 @@ class Reader:
             self._fill(HEADER.size)
         kind, flags, count, head_size, a, b, payload = HEADER.unpack_from(self._buffer, self._start)
         self._start += HEADER.size
+        self.traffic.received += 1
         if head_size > self.max_head or payload > self.max_payload:
             if head_size > MAX_HEAD or payload > MAX_PAYLOAD:
                 raise ValueError(f"A frame's head of {head_size} bytes is over the limit of {MAX_HEAD}")
@@ -265,6 +283,7 @@ class Reader:
             received = self._sock.recv_into(self._view[: min(size, BUFFER)])
             if not received:
                 raise EOFError("connection closed")
+            self.traffic.received_bytes += received
             size -= received
 
     def _tensors(self, kind: int, flags: int, count: int, head: bytes, a: int, b: int) -> Frame:
@@ -316,6 +335,7 @@ class Reader:
             received = self._sock.recv_into(self._view[self._end :])
             if not received:
                 raise EOFError("connection closed")
+            self.traffic.received_bytes += received
             self._end += received
 
     def _bytes(self, size: int) -> bytes:
@@ -337,6 +357,7 @@ class Reader:
             received = self._sock.recv_into(view)
             if not received:
                 raise EOFError("connection closed")
+            self.traffic.received_bytes += received
             view = view[received:]
 
 

@@ -24,11 +24,11 @@ from tensorfleet_service.worker.execution import Execution
 from tensorfleet_service.worker.plan import (
     SendTable,
     StatefulKernels,
-    Timed,
     constant_value,
     dereferences,
     make_kernels,
 )
+from tensorfleet_service.worker.timed import Timed, is_run
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
@@ -63,6 +63,7 @@ class Op:
         "number",
         "outputs",
         "reads",
+        "runs",
         "strings",
     )
 
@@ -72,6 +73,7 @@ class Op:
         self.kind = node.op.removeprefix("Ref") if node.op in _NATIVE else node.op
         self.arity = len(node.inputs)
         self.needs = self.arity + len(node.controls)
+        self.runs = 0  # also in steps that fail
         self.function: Any = None
         self.expression: Expression | None = None
         self.outputs: list[list[tuple[Op, int]]] = [[] for _ in node.output_types]
@@ -93,7 +95,6 @@ class DataflowPlan(Timed):
         "exits",
         "function",
         "moves",
-        "nodes",
         "ops",
         "rets",
         "send",
@@ -109,10 +110,9 @@ class DataflowPlan(Timed):
         send: SendTable,
         stateful: StatefulKernels | None = None,
     ) -> None:
+        super().__init__(nodes)
         self.device = device
-        self.nodes = nodes
         self.send = send
-        super().__init__()
         self.moves = movers(xp)
         self.args: list[int] = []
         self.rets: list[int] = []
@@ -154,6 +154,14 @@ class DataflowPlan(Timed):
             op.kind, op.function, op.expression = "Kernel", eval(text, dict(kernel.names)), kernel
         elif kernel is not None:
             op.kind, op.function = "Kernel", kernel
+
+    def ops_run(self) -> dict[str, int]:
+        """As that of `Timed`, but counted one by one: branches and loops differ from step to step."""
+        counts: dict[str, int] = {}
+        for op in self.ops:
+            if op.runs and is_run(op.node):
+                counts[op.node.op] = counts.get(op.node.op, 0) + op.runs
+        return counts
 
     def run(self, step: Any, args: Sequence[Any]) -> Sequence[Any]:
         """Runs a partition that waits for nothing; its fetches."""

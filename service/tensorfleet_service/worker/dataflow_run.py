@@ -55,6 +55,7 @@ class DataflowRun:
             if self._busy or self._closed:
                 return
             self._busy = True
+        self.plan.waited(type(source) is int, time.perf_counter() - self.resumed)
         self._turn()
 
     def pause(self) -> None:
@@ -84,7 +85,8 @@ class DataflowRun:
                 with self._lock:
                     arrived, self._inbox = self._inbox, []
                     if self._closed or (not arrived and execution.outstanding):
-                        self.longest = max(self.longest, time.perf_counter() - started)
+                        self.resumed = time.perf_counter()
+                        self.longest = max(self.longest, self.resumed - started)
                         self._busy = False
                         if self._closed:
                             self._execution = None

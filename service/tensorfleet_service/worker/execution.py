@@ -102,6 +102,8 @@ class Execution:
         ready, trace = self._ready, self._trace
         while ready:
             op, iteration, values, dead = ready.popleft()
+            if not dead:
+                op.runs += 1
             if trace is not None:
                 start = time.time_ns()
                 self._run_op(op, iteration, values, dead)

@@ -32,6 +32,7 @@ from tensorfleet import dtypes, errors
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels import registry
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression, KernelNode
+from tensorfleet_service.worker.timed import Timed
 from tensorfleet_service.worker.waiter import Waiter
 
 if TYPE_CHECKING:
@@ -39,20 +40,6 @@ if TYPE_CHECKING:
     from tensorfleet_service.worker.resources import Resources
 
 Trace = Callable[["Node", int, int, Any], None]
-
-
-class Timed:
-    """How long a plan computes at a stretch, as measured so far; infinite before the first run."""
-
-    __slots__ = ("seconds",)
-
-    def __init__(self) -> None:
-        self.seconds = float("inf")
-
-    def took(self, seconds: float) -> None:
-        """Notes how long a run took. One that was interrupted by other work of the machine counts little."""
-        known = self.seconds
-        self.seconds = seconds if seconds < known else known + (seconds - known) * 0.1
 
 
 class Plan(Timed):
@@ -64,7 +51,6 @@ class Plan(Timed):
         waits: whether it receives tensors from other devices.
         args: which of the step's fed values it takes, in order.
         rets: which of the step's fetches it returns, in order.
-        seconds: how long a run computes at a stretch, as measured so far; infinite before the first.
     """
 
     __slots__ = (
@@ -75,7 +61,6 @@ class Plan(Timed):
         "args",
         "device",
         "function",
-        "nodes",
         "rets",
         "waits",
     )
@@ -97,13 +82,12 @@ class Plan(Timed):
             stateful: the kernels of stateful ops that the session has already; gets those that are made.
         """
         writer = _Writer(device, nodes, resources, xp, send, {} if stateful is None else stateful)
+        super().__init__(nodes)
         self.device = device
-        self.nodes = nodes
         self.args = writer.args
         self.rets = writer.rets
         self.waits = writer.waits
         self.function, self._code, self._lines = writer.compile(traced=False)
-        super().__init__()
         self._writer = writer
         self._traced: tuple[Callable[..., Any], CodeType, list[_Line]] | None = None
 

@@ -311,9 +311,12 @@ class Resources:
 
     def variables(self) -> list[Variable]:
         """All variables, by container and name."""
+        return sorted(self.of_type(Variable), key=lambda v: (v.container, v.name, v.kind))
+
+    def of_type(self, kind: type[T]) -> list[T]:
+        """All resources of a Python type."""
         with self._lock:
-            found = [r for r in self._table.values() if isinstance(r, Variable)]
-        return sorted(found, key=lambda v: (v.container, v.name, v.kind))
+            return [r for r in self._table.values() if isinstance(r, kind)]
 
     def reset(self, containers: Iterable[str] = ()) -> None:
         """Forgets all resources of these containers, or of all containers if none is named.

@@ -17,7 +17,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tensorfleet import errors
 from tensorfleet_service.worker.dataflow import DataflowPlan
@@ -26,7 +26,6 @@ from tensorfleet_service.worker.waiter import FAILED, PENDING, Waiter
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
-    from tensorfleet_service.observe.trace import StepTrace
     from tensorfleet_service.worker.plan import Plan
     from tensorfleet_service.worker.pool import Pool
 
@@ -36,6 +35,12 @@ Done = Callable[["errors.OpError | None", "Sequence[Any]"], None]
 Push = Callable[[str, int, int, Any], None]
 AnyPlan: TypeAlias = "Plan | DataflowPlan"
 AnyRun: TypeAlias = "_Run | DataflowRun"
+
+
+class Recorder(Protocol):
+    """Is told of each op that ran: a trace, or a sampler."""
+
+    def record(self, node: Node, start: int, end: int, value: Any) -> None: ...
 
 
 class Step:
@@ -53,6 +58,7 @@ class Step:
         "_results",
         "_trace",
         "_waiting",
+        "began",
         "error",
         "id",
         "pool",
@@ -69,7 +75,8 @@ class Step:
         self._remaining = 0
         self._results: list[Any] = []
         self._done: Done | None = None
-        self._trace: StepTrace | None = None
+        self._trace: Recorder | None = None
+        self.began = 0.0
 
     @property
     def started(self) -> bool:
@@ -81,7 +88,7 @@ class Step:
         plans: Sequence[AnyPlan],
         args: Sequence[Sequence[Any]],
         done: Done,
-        trace: StepTrace | None = None,
+        trace: Recorder | None = None,
         may_block: bool = True,
     ) -> None:
         """Runs the plans with their fed values; then calls `done` once, on some thread.
@@ -89,6 +96,7 @@ class Step:
         `done` gets None and the fetches of each plan one after the other, or the error that ended the step.
         `may_block` says that the calling thread has nothing else to do, so that a long plan may run on it.
         """
+        self.began = time.monotonic()
         with self._lock:
             error = self.error
             self._done = done
@@ -277,7 +285,10 @@ class _Run:
         """Goes on with the value that the generator waits for, until it waits again or ends."""
         generator = self.generator
         assert generator is not None
-        self.resumed = time.perf_counter()
+        now = time.perf_counter()
+        if self.resumed:
+            self.plan.waited(type(source) is int, now - self.resumed)
+        self.resumed = now
         try:
             while True:
                 if type(value) is Waiter:

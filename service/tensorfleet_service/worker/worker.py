@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet import errors
 from tensorfleet_service.kernels.blas import limit_threads
+from tensorfleet_service.observe.meter import SAMPLE_MASK, Errors, OpSampler, PlanTotals
 from tensorfleet_service.worker.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.worker.layout import Layout, by_device, layout, task_of
 from tensorfleet_service.worker.plan import Plan, StatefulKernels
 from tensorfleet_service.worker.pool import Pool
 from tensorfleet_service.worker.rendezvous import Rendezvous, key_of
 from tensorfleet_service.worker.resources import Resources
-from tensorfleet_service.worker.step import INLINE_SECONDS, AnyPlan, Done, Push, Sender, Step
+from tensorfleet_service.worker.step import INLINE_SECONDS, AnyPlan, Done, Push, Recorder, Sender, Step
 
 if TYPE_CHECKING:
     from tensorfleet_service.devices.device import Device
     from tensorfleet_service.graph import Node
-    from tensorfleet_service.observe.trace import StepTrace
 
 REMEMBERED_STEPS = 10_000  # ended steps whose late tensors are dropped
 MAX_EARLY_STEPS = 10_000  # steps of which tensors have arrived, but no request yet,
@@ -70,9 +70,15 @@ class TaskGraph:
 
 
 class Worker:
-    """The graphs, steps and resources of one task."""
+    """The graphs, steps and resources of one task.
 
-    def __init__(self, task: str, devices: Sequence[Device], incarnation: int) -> None:
+    Args:
+        sampler: times ops of a step now and then.
+    """
+
+    def __init__(
+        self, task: str, devices: Sequence[Device], incarnation: int, sampler: OpSampler | None = None
+    ) -> None:
         limit_threads()
         self.task = task
         self.incarnation = incarnation
@@ -81,6 +87,9 @@ class Worker:
         self.pool = Pool("compute")
         self.rendezvous = Rendezvous()
         self.steps_total = 0
+        self.step_errors = Errors()
+        self._sampler = sampler
+        self._dropped = PlanTotals()  # what the plans of graphs have done that are no more
         self._push: Push = self._no_push
         self._puller: Puller | None = None
         self._lock = threading.Lock()
@@ -118,7 +127,7 @@ class Worker:
             self._isolated.pop(handle, None)
             self._stateful.pop(handle, None)
             for graph_handle in [h for h, g in self._graphs.items() if g.session == handle]:
-                del self._graphs[graph_handle]
+                self._dropped.add(self._graphs.pop(graph_handle).plans)
 
     def register_graph(self, session: str, nodes: Sequence[Node]) -> tuple[int, TaskGraph]:
         """Compiles what this task runs of a signature: the nodes of all its devices, each in the order to
@@ -164,7 +173,9 @@ class Worker:
 
     def deregister_graph(self, handle: int) -> None:
         with self._lock:
-            self._graphs.pop(handle, None)
+            graph = self._graphs.pop(handle, None)
+            if graph is not None:
+                self._dropped.add(graph.plans)
 
     def graph(self, handle: int) -> TaskGraph:
         """A registered graph.
@@ -189,17 +200,27 @@ class Worker:
         step_id: int,
         values: Sequence[Any],
         done: Done,
-        trace: StepTrace | None = None,
+        trace: Recorder | None = None,
         may_block: bool = True,
     ) -> None:
         """Runs this task's part of a step; see `Step.start`."""
         self.steps_total += 1
         if self._draining:
+            self.step_errors.add(errors.UNAVAILABLE)
             done(
                 errors.UnavailableError(None, None, f"{self.task} is shutting down and starts no new steps"),
                 [],
             )
             return
+        sampler = self._sampler
+        if (
+            sampler is not None
+            and trace is None
+            and graph.plans
+            and not graph.plans[0].runs & SAMPLE_MASK
+            and sampler.due(graph.plans)
+        ):
+            trace = sampler
         plan = graph.simple
         if plan is not None and trace is None and (may_block or plan.seconds < INLINE_SECONDS):
             self._run_simple(plan, step_id, values, done)
@@ -212,11 +233,16 @@ class Worker:
         questions = self._ask(graph.pulls, step_id) if graph.pulls else ()
 
         def end(error: errors.OpError | None, results: Sequence[Any]) -> None:
-            self._forget(step_id)
+            draining = self._draining
+            if not draining:
+                self._forget(step_id)
             if error is not None:
+                self.step_errors.add(error.error_code)
                 for withdraw in questions:
                     withdraw()
             done(error, results)
+            if draining:
+                self._forget(step_id)  # not before the result is on its way: then the task may end
 
         step.start(graph.plans, graph.split_args(values), end, trace, may_block)
 
@@ -237,7 +263,9 @@ class Worker:
         try:
             results = plan.function(Sender(step_id, self._push), values)
         except Exception as e:
-            done(plan.explain(e), [])
+            error = plan.explain(e)
+            self.step_errors.add(error.error_code)
+            done(error, [])
             return
         plan.took(time.perf_counter() - started)
         done(None, results)
@@ -267,6 +295,24 @@ class Worker:
     def steps(self) -> int:
         """How many steps are known at this moment."""
         return len(self._steps)
+
+    @property
+    def running(self) -> list[float]:
+        """When the steps began that run at this moment, as monotonic times."""
+        return [step.began for step in list(self._steps.values()) if step.started]
+
+    def totals(self) -> PlanTotals:
+        """What all plans have done so far."""
+        with self._lock:
+            totals = self._dropped.copy()
+            for graph in self._graphs.values():
+                totals.add(graph.plans)
+        return totals
+
+    def all_resources(self) -> list[Resources]:
+        """The resources of the task, and those of isolated sessions."""
+        with self._lock:
+            return [self.resources, *self._isolated.values()]
 
     @property
     def graphs(self) -> int:

@@ -1,61 +1,24 @@
-"""The classic distributed program, one process for each task."""
+"""The classic distributed program, and the monitored one, one process for each task."""
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.cluster.processes import free_ports
+from tests.examples.training import run
 
-SECONDS = 90.0
 STEPS = 300
-MORE_STEPS = 4  # a worker may see the global step from before its own last step, and from before the other's
+MORE_STEPS = 4  # a worker may see the global step from before its own last step, and from before the others'
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
-@contextmanager
-def task(job: str, index: int, flags: list[str]) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "tensorfleet.examples.mnist_distributed", *flags]
-    command += [f"--job_name={job}", f"--task_index={index}"]
-    # The processes share their cores: one thread each.
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-@pytest.mark.cluster
-@pytest.mark.slow
-@pytest.mark.parametrize("saving", [False, True], ids=["", "saving"])
-def test_two_workers_train_together(saving: bool, tmp_path: Path) -> None:
-    ps, *workers = (f"127.0.0.1:{port}" for port in free_ports(3))
-    flags = [
-        f"--ps_hosts={ps}",
-        f"--worker_hosts={','.join(workers)}",
-        f"--steps={STEPS}",
-        "--max_wait_secs=60",
-    ]
-    if saving:
-        flags.append(f"--log_dir={tmp_path}")
-    with task("worker", 1, flags) as other, task("worker", 0, flags) as chief, task("ps", 0, flags) as server:
-        texts = []
-        for process in (other, chief):
-            out, err = process.communicate(timeout=SECONDS)
-            assert process.returncode == 0, err
-            texts.append(out)
-        server.send_signal(signal.SIGTERM)
-        out, err = server.communicate(timeout=SECONDS)
-        assert server.returncode == 0, err
+@pytest.mark.parametrize(("ps", "workers", "saving"), [(1, 2, False), (2, 3, True)], ids=["", "saving"])
+def test_workers_train_together(ps: int, workers: int, saving: bool, tmp_path: Path) -> None:
+    flags = [f"--steps={STEPS}", "--max_wait_secs=60"] + [f"--log_dir={tmp_path}"] * saving
+    texts = run("mnist_distributed", ps, workers, *flags)
     local_steps = 0
     for text in texts:
         losses = [float(loss) for loss in re.findall(r"loss (\S+?)(?:,|$)", text, re.MULTILINE)]
@@ -66,9 +29,27 @@ def test_two_workers_train_together(saving: bool, tmp_path: Path) -> None:
         assert STEPS <= int(last[2]) <= STEPS + MORE_STEPS
         assert float(last[3]) > 0.75
     assert STEPS <= local_steps <= STEPS + MORE_STEPS
-    first = re.search(r"worker 0: step \d+, loss (\S+)", texts[1])
+    first = re.search(r"worker 0: step \d+, loss (\S+)", texts[0])
     assert first is not None
     assert float(first[1]) > 1.0
     if saving:
         assert (tmp_path / "checkpoint").exists()
         assert list(tmp_path.glob("events.out.tfevents.*"))
+
+
+@pytest.mark.parametrize("sync", [False, True], ids=["async", "sync"])
+def test_monitored_workers_train_together(sync: bool, tmp_path: Path) -> None:
+    flags = [f"--steps={STEPS}", f"--checkpoint_dir={tmp_path}"] + ["--sync_replicas"] * sync
+    ends = [
+        re.search(r"(\d+) steps, .* test accuracy (\S+)", text)
+        for text in run("mnist_monitored", 1, 2, *flags)
+    ]
+    steps = [int(end[1]) for end in ends if end is not None]
+    assert len(steps) == 2
+    assert all(float(end[2]) > 0.75 for end in ends if end is not None)
+    # A synchronous step takes two gradients, seldom both of one worker; an asynchronous one is one gradient.
+    gradients = 2 if sync else 1
+    assert gradients * STEPS - MORE_STEPS <= sum(steps) <= gradients * STEPS + MORE_STEPS
+    saved = max(int(path.stem.rpartition("-")[2]) for path in tmp_path.glob("model.ckpt-*.index"))
+    assert STEPS <= saved <= STEPS + MORE_STEPS
+    assert list(tmp_path.glob("events.out.tfevents.*"))

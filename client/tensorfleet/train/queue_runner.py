@@ -25,6 +25,9 @@ class QueueRunner:
     wait for room are cancelled.
     """
 
+    # Whether the threads end soon after a request to stop, so that a coordinator may wait for them.
+    _ends_by_itself = True
+
     def __init__(
         self,
         queue: Any = None,
@@ -151,7 +154,7 @@ class QueueRunner:
                 )
             )
         for thread in threads:
-            if coord is not None:
+            if coord is not None and self._ends_by_itself:
                 coord.register_thread(thread)
             if start:
                 thread.start()
@@ -168,6 +171,8 @@ class QueueRunner:
             return
         except Exception as e:
             self._finished(sess)
+            if coord is not None and coord.should_stop() and isinstance(e, errors.CancelledError):
+                return  # by the session's end
             if coord is not None:
                 coord.request_stop(e)
                 return

@@ -116,7 +116,7 @@ class SyncReplicasOptimizer(Optimizer):
                 if self._variable_averages is not None:
                     with framework.control_dependencies([done]), framework.name_scope(""):
                         done = self._variable_averages.apply(self._variables_to_average)
-                self._chief_queue_runner = QueueRunner(dummy, [done])
+                self._chief_queue_runner = _StepRunner(dummy, [done])
             started = [self.local_step_init_op]
             for accumulator, device in accumulators:
                 with framework.device(device):
@@ -187,6 +187,11 @@ class SyncReplicasOptimizer(Optimizer):
         with framework.device(self._global_step.device), framework.name_scope(""):
             return self._put_tokens(num_tokens)
 
+    def _get_last_tokens_op(self) -> Any:
+        """The operation that puts a token for each worker."""
+        with framework.device(self._global_step.device), framework.name_scope(""):
+            return self._put_tokens(self._total_num_replicas)
+
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SessionRunHook:
         """A hook for monitored sessions that does what the replicas need at the beginning."""
         return _Hook(self, is_chief, num_tokens)
@@ -202,6 +207,16 @@ class SyncReplicasOptimizer(Optimizer):
         return self._opt.variables()
 
 
+class _StepRunner(QueueRunner):
+    """Makes the steps; each waits for gradients, and nobody sends any once the workers have stopped.
+
+    So the coordinator must not wait for its threads (TensorFlow's does, for two minutes): they end with the
+    session, which cancels the step that waits.
+    """
+
+    _ends_by_itself = False
+
+
 class _Hook(SessionRunHook):
     """Initializes the local step, and for the chief accumulators, tokens and the runner."""
 
@@ -210,12 +225,14 @@ class _Hook(SessionRunHook):
         self._is_chief = is_chief
         self._num_tokens = num_tokens
         self._first_tokens: Any = None
+        self._last_tokens: Any = None
 
     def begin(self) -> None:
         if not self._optimizer._gradients_applied:
             raise ValueError("SyncReplicasOptimizer.apply_gradient should be called before using the hook.")
         if self._is_chief:
             self._first_tokens = self._optimizer.get_init_tokens_op(self._num_tokens)
+            self._last_tokens = self._optimizer._get_last_tokens_op()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         optimizer = self._optimizer
@@ -231,3 +248,8 @@ class _Hook(SessionRunHook):
         if self._is_chief:
             session.run(self._first_tokens)
             optimizer.get_chief_queue_runner().create_threads(session, coord=coord, daemon=True, start=True)
+
+    def end(self, session: Any) -> None:
+        """Lets the other workers see the last step: no chief makes another one for them."""
+        if self._is_chief:
+            session.run(self._last_tokens)

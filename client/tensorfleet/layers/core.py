@@ -1,0 +1,235 @@
+"""Dense, dropout and flatten: `tf.layers.Dense` and its kin."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tensorfleet import dtypes
+from tensorfleet.layers.base import Layer
+from tensorfleet.layers.input_spec import InputSpec
+from tensorfleet.layers.parts import activation_of, channels_first, initializer_of
+from tensorfleet.ops.convert import convert_to_tensor
+from tensorfleet.ops.identity import identity
+from tensorfleet.ops.initializers import zeros_initializer
+from tensorfleet.ops.math_common import apply_one
+from tensorfleet.ops.matmul import tensordot
+from tensorfleet.ops.nn_layers import dropout as nn_dropout
+from tensorfleet.ops.smart_cond import smart_cond
+from tensorfleet.shapes import TensorShape
+from tensorfleet.tensor import Tensor
+
+__all__: list[str] = []
+NAMESPACES: dict[str, list[str]] = {
+    "layers": ["Dense", "Dropout", "Flatten", "dense", "dropout", "flatten"]
+}
+
+
+class Dense(Layer):
+    """activation(inputs · kernel + bias), over the last dimension (`tf.layers.Dense`).
+
+    Args:
+        units: how many outputs there are.
+        activation: a function, its name, or None.
+        use_bias: whether there is a bias.
+        kernel_initializer: by default that of the variable scope, else glorot_uniform.
+        kernel_regularizer, bias_regularizer: functions from the variable to a loss.
+        kernel_constraint, bias_constraint: functions from the updated variable to what is stored.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = zeros_initializer(),
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(trainable=trainable, name=name, activity_regularizer=activity_regularizer, **kwargs)
+        self.units = int(units)
+        if self.units <= 0:
+            raise ValueError(
+                f"Received an invalid value for `units`, expected a positive integer. Received: units={units}"
+            )
+        self.activation = activation_of(activation)
+        self.use_bias = use_bias
+        self.kernel_initializer = initializer_of(kernel_initializer)
+        self.bias_initializer = initializer_of(bias_initializer)
+        self.kernel_regularizer, self.bias_regularizer = kernel_regularizer, bias_regularizer
+        self.kernel_constraint, self.bias_constraint = kernel_constraint, bias_constraint
+        self.input_spec = InputSpec(min_ndim=2)
+        self.kernel: Any = None
+        self.bias: Any = None
+
+    def build(self, input_shape: Any) -> None:
+        dtype = dtypes.as_dtype(self.dtype or dtypes.float32)
+        if not (dtype.is_floating or dtype.is_complex):
+            raise TypeError(f"A Dense layer can only be built with a floating-point dtype. Received: dtype={dtype}")
+        size = TensorShape(input_shape).as_list()[-1]
+        if size is None:
+            raise ValueError(
+                "The last dimension of the inputs to a Dense layer should be defined. Found None. Full input "
+                f"shape received: {input_shape}"
+            )
+        self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
+        self.kernel = self.add_weight(
+            "kernel",
+            [size, self.units],
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+            trainable=True,
+        )
+        if self.use_bias:
+            self.bias = self.add_weight(
+                "bias",
+                [self.units],
+                initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+                trainable=True,
+            )
+        self.built = True
+
+    def call(self, inputs: Any) -> Any:
+        rank = len(inputs.dims)
+        if rank == 2:
+            outputs = apply_one("MatMul", inputs, self.kernel)
+        else:
+            outputs = tensordot(inputs, self.kernel, [[rank - 1], [0]])
+            outputs.set_shape([*inputs.dims[:-1], self.units])
+        if self.use_bias:
+            outputs = apply_one("BiasAdd", outputs, self.bias)
+        return outputs if self.activation is None else self.activation(outputs)
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        return TensorShape([*TensorShape(input_shape).as_list()[:-1], self.units])
+
+
+def dense(
+    inputs: Any,
+    units: int,
+    activation: Any = None,
+    use_bias: bool = True,
+    kernel_initializer: Any = None,
+    bias_initializer: Any = zeros_initializer(),
+    kernel_regularizer: Any = None,
+    bias_regularizer: Any = None,
+    activity_regularizer: Any = None,
+    kernel_constraint: Any = None,
+    bias_constraint: Any = None,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: bool | None = None,
+) -> Tensor:
+    """What a `Dense` layer makes of `inputs` (`tf.layers.dense`).
+
+    Args:
+        name: the variable scope.
+        reuse: whether to use the variables of an earlier layer of that name.
+    """
+    layer = Dense(
+        units,
+        activation=activation,
+        use_bias=use_bias,
+        kernel_initializer=kernel_initializer,
+        bias_initializer=bias_initializer,
+        kernel_regularizer=kernel_regularizer,
+        bias_regularizer=bias_regularizer,
+        activity_regularizer=activity_regularizer,
+        kernel_constraint=kernel_constraint,
+        bias_constraint=bias_constraint,
+        trainable=trainable,
+        name=name,
+        _scope=name,
+        _reuse=reuse,
+    )
+    return layer(inputs)  # type: ignore[no-any-return]
+
+
+class Dropout(Layer):
+    """Zeros at random while training (`tf.layers.Dropout`).
+
+    Args:
+        rate: the probability with which an element is set to zero.
+        noise_shape: the shape of the random choices, broadcast to the inputs' shape.
+    """
+
+    def __init__(
+        self, rate: Any = 0.5, noise_shape: Any = None, seed: int | None = None, name: Any = None, **kwargs: Any
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        if isinstance(rate, (int, float)) and not 0 <= rate <= 1:
+            raise ValueError(f"Invalid value {rate} received for `rate`, expected a value between 0 and 1.")
+        self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
+
+    def call(self, inputs: Any, training: Any = False) -> Any:
+        """`training`: a bool, or a bool tensor of rank 0."""
+
+        def dropped() -> Tensor:
+            if isinstance(self.rate, (int, float)) and self.rate == 1:
+                return apply_one("ZerosLike", inputs)
+            return nn_dropout(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate)
+
+        return smart_cond(training, dropped, lambda: identity(inputs))
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        return TensorShape(input_shape)
+
+
+def dropout(
+    inputs: Any,
+    rate: Any = 0.5,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    training: Any = False,
+    name: str | None = None,
+) -> Tensor:
+    """What a `Dropout` layer makes of `inputs` (`tf.layers.dropout`)."""
+    return Dropout(rate, noise_shape=noise_shape, seed=seed, name=name)(inputs, training=training)  # type: ignore[no-any-return]
+
+
+class Flatten(Layer):
+    """All dimensions but the first in one (`tf.layers.Flatten`).
+
+    Args:
+        data_format: "channels_first" has the channels moved last before.
+    """
+
+    def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._channels_first = data_format is not None and channels_first(data_format)
+        self.input_spec = InputSpec(min_ndim=1)
+
+    def call(self, inputs: Any) -> Any:
+        rank = len(inputs.dims)
+        if self._channels_first and rank > 1:
+            inputs = apply_one("Transpose", inputs, [0, *range(2, rank), 1])
+        shape = self.compute_output_shape(inputs.shape).as_list()
+        if rank == 1:
+            return apply_one("ExpandDims", inputs, 1)
+        batch, size = shape
+        if size is None and batch is not None:
+            return apply_one("Reshape", inputs, convert_to_tensor(np.array([batch, -1], np.int32)))
+        if size is not None:
+            return apply_one("Reshape", inputs, convert_to_tensor(np.array([-1, size], np.int32)))
+        return apply_one("Reshape", inputs, apply_one("Pack", [apply_one("Shape", inputs)[0], -1]))
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        batch, *rest = TensorShape(input_shape).as_list()
+        return TensorShape([batch, None if None in rest else math.prod(rest)])
+
+
+def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
+    """What a `Flatten` layer makes of `inputs` (`tf.layers.flatten`)."""
+    return Flatten(name=name, data_format=data_format)(inputs)  # type: ignore[no-any-return]

@@ -1,0 +1,166 @@
+"""The simple cells: BasicRNNCell, GRUCell and BasicLSTMCell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.layers.input_spec import InputSpec
+from tensorfleet.layers.parts import activation_of, initializer_of
+from tensorfleet.ops.convert import constant
+from tensorfleet.ops.initializers import constant_initializer, zeros_initializer
+from tensorfleet.ops.joining import concat, split
+from tensorfleet.ops.math_common import apply_one
+from tensorfleet.rnn.cell import LayerRNNCell, check_dtype, check_inputs_and_state
+from tensorfleet.rnn.state import LSTMStateTuple
+
+__all__: list[str] = []
+NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": ["BasicLSTMCell", "BasicRNNCell", "GRUCell"]}
+
+
+class UnitsCell(LayerRNNCell):
+    """What the cells with a number of units share."""
+
+    def __init__(self, num_units: int, activation: Any, reuse: Any, name: Any, dtype: Any, **kwargs: Any) -> None:
+        super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
+        check_dtype(self.dtype)
+        self.input_spec = InputSpec(ndim=2)
+        self._num_units = num_units
+        self._activation = activation_of(activation or "tanh") or (lambda x: x)
+
+    @property
+    def state_size(self) -> Any:
+        return self._num_units
+
+    @property
+    def output_size(self) -> Any:
+        return self._num_units
+
+    def _affine(self, inputs: Any, state: Any, kernel: Any, bias: Any) -> Any:
+        joined = concat([inputs, state], 1)
+        return apply_one("BiasAdd", apply_one("MatMul", joined, kernel), bias)
+
+
+class BasicRNNCell(UnitsCell):
+    """output = activation(W · [input, state] + b), which is the next state, too.
+
+    (`tf.nn.rnn_cell.BasicRNNCell`)
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        activation: Any = None,
+        reuse: bool | None = None,
+        name: Any = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
+
+    def build(self, input_shape: Any) -> None:
+        depth, units = self._check_build(input_shape), self._num_units
+        self._kernel = self.add_weight("kernel", [depth + units, units])
+        self._bias = self.add_weight("bias", [units], initializer=zeros_initializer(self.dtype or "float32"))
+        self.built = True
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        check_inputs_and_state(inputs, state)
+        output = self._activation(self._affine(inputs, state, self._kernel, self._bias))
+        return output, output
+
+
+class GRUCell(UnitsCell):
+    """A gated recurrent unit (`tf.nn.rnn_cell.GRUCell`; Cho et al., arXiv:1406.1078).
+
+    Args:
+        kernel_initializer, bias_initializer: of both kernels and both biases; by default the scope's, and
+            ones for the gates and zeros for the candidate.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        activation: Any = None,
+        reuse: bool | None = None,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = None,
+        name: Any = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
+        self._kernel_initializer = initializer_of(kernel_initializer)
+        self._bias_initializer = initializer_of(bias_initializer)
+
+    def build(self, input_shape: Any) -> None:
+        rows, units = self._check_build(input_shape) + self._num_units, self._num_units
+        dtype = self.dtype or "float32"
+        given = self._bias_initializer
+        self._gate_kernel = self.add_weight(
+            "gates/kernel", [rows, 2 * units], initializer=self._kernel_initializer
+        )
+        self._gate_bias = self.add_weight(
+            "gates/bias", [2 * units], initializer=constant_initializer(1.0, dtype) if given is None else given
+        )
+        self._candidate_kernel = self.add_weight(
+            "candidate/kernel", [rows, units], initializer=self._kernel_initializer
+        )
+        self._candidate_bias = self.add_weight(
+            "candidate/bias", [units], initializer=zeros_initializer(dtype) if given is None else given
+        )
+        self.built = True
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        check_inputs_and_state(inputs, state)
+        gates = apply_one("Sigmoid", self._affine(inputs, state, self._gate_kernel, self._gate_bias))
+        reset, update = split(gates, 2, axis=1)
+        candidate = self._affine(inputs, reset * state, self._candidate_kernel, self._candidate_bias)
+        output = update * state + (1 - update) * self._activation(candidate)
+        return output, output
+
+
+class BasicLSTMCell(UnitsCell):
+    """A long short-term memory (`tf.nn.rnn_cell.BasicLSTMCell`; Zaremba et al., arXiv:1409.2329).
+
+    The kernel's columns are the input gate, the candidate, the forget gate and the output gate.
+
+    Args:
+        forget_bias: is added to the forget gate, so that the cell remembers at first.
+        state_is_tuple: whether the state is an LSTMStateTuple, and not c and h in one tensor.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        state_is_tuple: bool = True,
+        activation: Any = None,
+        reuse: bool | None = None,
+        name: Any = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
+        self._forget_bias, self._state_is_tuple = forget_bias, state_is_tuple
+
+    @property
+    def state_size(self) -> Any:
+        units = self._num_units
+        return LSTMStateTuple(units, units) if self._state_is_tuple else 2 * units
+
+    def build(self, input_shape: Any) -> None:
+        depth, units = self._check_build(input_shape), self._num_units
+        self._kernel = self.add_weight("kernel", [depth + units, 4 * units])
+        self._bias = self.add_weight("bias", [4 * units], initializer=zeros_initializer(self.dtype or "float32"))
+        self.built = True
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        check_inputs_and_state(inputs, state)
+        c, h = state if self._state_is_tuple else split(state, 2, axis=1)
+        i, j, f, o = split(self._affine(inputs, h, self._kernel, self._bias), 4, axis=1)
+        forget = apply_one("Sigmoid", f + constant(self._forget_bias, f.dtype.base))
+        new_c = c * forget + apply_one("Sigmoid", i) * self._activation(j)
+        new_h = self._activation(new_c) * apply_one("Sigmoid", o)
+        if self._state_is_tuple:
+            return new_h, LSTMStateTuple(new_c, new_h)
+        return new_h, concat([new_c, new_h], 1)

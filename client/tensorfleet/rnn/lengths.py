@@ -1,0 +1,127 @@
+"""What static and dynamic unrolling share: batch sizes, sequence lengths, and the step past a sequence's end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tensorfleet import dtypes, framework, structures
+from tensorfleet.ops.control_flow_contexts import ControlFlowContext
+from tensorfleet.graph import get_default_graph
+from tensorfleet.ops.math_common import apply_one
+from tensorfleet.ops.tensor_array import TensorArray
+from tensorfleet.ops.variable_scope import VariableScope
+from tensorfleet.rnn.state import zeros_of
+from tensorfleet.tensor import Tensor
+
+__all__: list[str] = []
+NAMESPACES: dict[str, list[str]] = {}
+
+
+def share_reads(scope: VariableScope) -> None:
+    """Lets all steps read a variable once, on the device of the first that asks; not inside of a loop."""
+    context: ControlFlowContext | None = get_default_graph()._scopes.control_flow
+    inside = context is not None and context.GetWhileContext() is not None
+    if not inside and scope.caching_device is None:
+        scope.set_caching_device(lambda op: op.device)
+
+
+def initial_state_of(cell: Any, initial_state: Any, batch_size: Any, dtype: Any) -> Any:
+    """The state to start with.
+
+    Raises:
+        ValueError: neither state nor dtype are given.
+    """
+    if initial_state is not None:
+        return initial_state
+    if not dtype:
+        raise ValueError("If no initial_state is provided, argument `dtype` must be specified")
+    if getattr(cell, "get_initial_state", None) is not None:
+        return cell.get_initial_state(inputs=None, batch_size=batch_size, dtype=dtype)
+    return cell.zero_state(batch_size, dtype)
+
+
+def state_dtype(dtype: Any, state: Any) -> Any:
+    """The dtype of outputs: the one given, else that of all parts of the state.
+
+    Raises:
+        ValueError: the state has several dtypes, or no parts.
+    """
+    if dtype is not None:
+        return dtype
+    found = [element.dtype.base for element in structures.flatten(state)]
+    if not found:
+        raise ValueError(f"Unable to infer dtype from argument state={state}.")
+    if any(other is not found[0] for other in found):
+        raise ValueError(
+            f"Argument state={state} has tensors of different inferred dtypes. Unable to infer a single "
+            f"representative dtype. Dtypes received: {found}"
+        )
+    return found[0]
+
+
+def zero_outputs(cell: Any, batch_size: Any, dtype: Any) -> Any:
+    """What is put out past the end of a sequence."""
+    return structures.map_structure(lambda size: zeros_of(size, batch_size, dtype), cell.output_size)
+
+
+def lengths_of(sequence_length: Any) -> Tensor:
+    """The lengths as int32 [batch].
+
+    Raises:
+        ValueError: they are not a vector.
+    """
+    from tensorfleet.ops.casting import cast
+
+    lengths = cast(sequence_length, dtypes.int32)
+    if lengths.ndim not in (None, 1):
+        raise ValueError(
+            "Argument sequence_length must be a vector of length batch_size. Received "
+            f"sequence_length={lengths} of shape: {lengths.shape}"
+        )
+    return lengths
+
+
+def masked_step(
+    time: Any, lengths: Tensor, zero_output: Any, state: Any, step: Callable[[], tuple[Any, Any]]
+) -> tuple[Any, Any]:
+    """A step, but zeros and the old state for the elements of the batch that are over.
+
+    Args:
+        time: the number of the step.
+        lengths: of the sequences, int32 [batch].
+        step: gives (output, state).
+
+    Raises:
+        ValueError, TypeError: the cell's output or state is not of the structure that it says.
+    """
+    over = apply_one("GreaterEqual", time, lengths)
+    output, new_state = step()
+    structures.assert_same_structure(zero_output, output)
+    structures.assert_same_structure(state, new_state)
+
+    def chosen(old: Any, new: Any) -> Any:
+        return select(over, old, new)
+
+    return (
+        structures.map_structure(chosen, zero_output, output),
+        structures.map_structure(chosen, state, new_state),
+    )
+
+
+def select(finished: Tensor, old: Any, new: Any) -> Any:
+    """`old` where an element of the batch is finished; TensorArrays and scalars are always new."""
+    if isinstance(old, TensorArray) or old.ndim == 0:
+        return new
+    with framework.colocate_with(new.op):
+        result = apply_one("Select", finished, old, new)
+    result.set_shape(old.dims)
+    return result
+
+
+def known_batch(tensors: Sequence[Tensor], axis: int) -> int | None:
+    """The size of the batch, where a tensor tells."""
+    for tensor in tensors:
+        if tensor.dims is not None and tensor.dims[axis] is not None:
+            return tensor.dims[axis]
+    return None

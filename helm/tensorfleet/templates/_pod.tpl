@@ -1,0 +1,115 @@
+{{/* What tasks and clients have in common. */}}
+
+{{/* The values of a client: `defaults` with the keys of a role over them: (list $ role's values dict). Sets `values`. */}}
+{{- define "tensorfleet.clientValues" -}}
+{{- $values := deepCopy (index . 0).Values.defaults -}}
+{{- include "tensorfleet.merge" (list $values (index . 1)) -}}
+{{- $_ := set (index . 2) "values" $values -}}
+{{- end -}}
+
+{{/* The fields of a pod besides its containers and volumes: (list $ values selectorLabels). */}}
+{{- define "tensorfleet.podFields" -}}
+{{- $root := index . 0 -}}
+{{- $values := index . 1 -}}
+{{- $selector := index . 2 -}}
+serviceAccountName: {{ include "tensorfleet.serviceAccountName" $root }}
+automountServiceAccountToken: {{ $root.Values.serviceAccount.automountServiceAccountToken }}
+# Kubernetes would set TENSORFLEET_PORT and the like for a Service named tensorfleet.
+enableServiceLinks: false
+{{- with concat $root.Values.global.imagePullSecrets $root.Values.image.pullSecrets (default list $values.image.pullSecrets) | uniq }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+terminationGracePeriodSeconds: {{ $values.terminationGracePeriodSeconds }}
+{{- with $values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with $values.schedulerName }}
+schedulerName: {{ . }}
+{{- end }}
+{{- with $values.runtimeClassName }}
+runtimeClassName: {{ . }}
+{{- end }}
+{{- include "tensorfleet.field" (list $root "securityContext" $values.podSecurityContext) }}
+{{- include "tensorfleet.field" (list $root "affinity" $values.affinity) }}
+{{- include "tensorfleet.field" (list $root "nodeSelector" $values.nodeSelector) }}
+{{- include "tensorfleet.field" (list $root "tolerations" $values.tolerations) }}
+{{- with $values.topologySpreadConstraints }}
+topologySpreadConstraints:
+  {{- range . }}
+  {{- $constraint := deepCopy . }}
+  {{- if not $constraint.labelSelector }}
+  {{- $_ := set $constraint "labelSelector" (dict "matchLabels" (fromYaml $selector)) }}
+  {{- end }}
+  - {{- include "tensorfleet.render" (list $root $constraint) | nindent 4 }}
+  {{- end }}
+{{- end }}
+{{- include "tensorfleet.field" (list $root "initContainers" $values.initContainers) }}
+{{- end -}}
+
+{{/* The fields of a container that both have: (list $ values). */}}
+{{- define "tensorfleet.containerFields" -}}
+{{- $root := index . 0 -}}
+{{- $values := index . 1 -}}
+image: {{ include "tensorfleet.image" (list $root $values.image) }}
+imagePullPolicy: {{ default $root.Values.image.pullPolicy $values.image.pullPolicy }}
+{{- include "tensorfleet.field" (list $root "securityContext" $values.securityContext) }}
+{{- include "tensorfleet.field" (list $root "envFrom" $values.extraEnvFrom) }}
+{{- end -}}
+
+{{/* A client's pod template: (list $ values "component" "container" its command and arguments as YAML, its mount and volume as YAML). */}}
+{{- define "tensorfleet.clientPod" -}}
+{{- $root := index . 0 -}}
+{{- $values := index . 1 -}}
+{{- $component := index . 2 -}}
+{{- $selector := printf "%s\napp.kubernetes.io/component: %s" (include "tensorfleet.selectorLabels" $root) $component -}}
+metadata:
+  labels:
+    {{- include "tensorfleet.overlay" (list $root $root.Values.commonLabels $values.podLabels (include "tensorfleet.clientLabel" $root) $selector) | nindent 4 }}
+  {{- with $values.podAnnotations }}
+  annotations:
+    {{- include "tensorfleet.render" (list $root .) | nindent 4 }}
+  {{- end }}
+spec:
+  {{- include "tensorfleet.podFields" (list $root $values $selector) | nindent 2 }}
+  {{- include "tensorfleet.clientContainers" . | nindent 2 }}
+{{- end -}}
+
+{{- define "tensorfleet.clientContainers" -}}
+{{- $root := index . 0 -}}
+{{- $values := index . 1 -}}
+containers:
+  - name: {{ index . 3 }}
+    {{- include "tensorfleet.containerFields" (list $root $values) | nindent 4 }}
+    {{- index . 4 | nindent 4 }}
+    env:
+      - name: TENSORFLEET_ADDRESS
+        value: {{ include "tensorfleet.address" $root }}
+      {{- with $values.extraEnv }}
+      {{- include "tensorfleet.render" (list $root .) | nindent 6 }}
+      {{- end }}
+    {{- with include "tensorfleet.field" (list $root "resources" $values.resources) }}{{ . | trim | nindent 4 }}{{- end }}
+    volumeMounts:
+      - name: tmp
+        mountPath: /tmp
+      {{- with index . 5 }}
+      {{- include "tensorfleet.render" (list $root .mounts) | nindent 6 }}
+      {{- end }}
+      {{- with $values.extraVolumeMounts }}
+      {{- include "tensorfleet.render" (list $root .) | nindent 6 }}
+      {{- end }}
+  {{- with $values.sidecars }}
+  {{- include "tensorfleet.render" (list $root .) | nindent 2 }}
+  {{- end }}
+volumes:
+  - name: tmp
+    emptyDir: {}
+  {{- with index . 5 }}
+  {{- include "tensorfleet.render" (list $root .volumes) | nindent 2 }}
+  {{- end }}
+  {{- with $values.extraVolumes }}
+  {{- include "tensorfleet.render" (list $root .) | nindent 2 }}
+  {{- end }}
+{{- end -}}

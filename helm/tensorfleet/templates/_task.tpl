@@ -1,0 +1,90 @@
+{{/* What is particular to the pod of a task. */}}
+
+{{- define "tensorfleet.taskAnnotations" -}}
+kubectl.kubernetes.io/default-container: task
+{{- if .Values.clusterSpec.restartOnChange }}
+checksum/cluster-spec: {{ include "tensorfleet.clusterSpec" . | sha256sum }}
+{{- end }}
+{{- if .Values.metrics.scrapeAnnotations }}
+prometheus.io/scrape: "true"
+prometheus.io/port: "8080"
+prometheus.io/path: /metrics
+{{- end }}
+{{- if eq .Values.gang.kind "volcano" }}
+scheduling.k8s.io/group-name: {{ include "tensorfleet.fullname" . }}
+{{- end }}
+{{- end -}}
+
+{{/* The container of a task, as the item of a list: (list $ role). */}}
+{{- define "tensorfleet.taskContainer" -}}
+{{- $root := index . 0 -}}
+{{- $role := index . 1 -}}
+{{- $values := $role.values -}}
+{{- $resources := deepCopy $values.resources -}}
+{{- if $values.gpu.enabled -}}
+{{- $limits := default dict $resources.limits -}}
+{{- $_ := set $limits $values.gpu.resourceName (int $values.gpu.count) -}}
+{{- $_ := set $resources "limits" $limits -}}
+{{- end -}}
+- name: task
+  {{- include "tensorfleet.containerFields" (list $root $values) | nindent 2 }}
+  args:
+    - serve
+  ports:
+    - name: grpc
+      containerPort: 2222
+    - name: stream
+      containerPort: 2223
+    - name: http
+      containerPort: 8080
+  env:
+    - name: TENSORFLEET_JOB_NAME
+      value: {{ $role.job }}
+    - name: TENSORFLEET_TASK_INDEX
+      valueFrom:
+        fieldRef:
+          fieldPath: metadata.labels['apps.kubernetes.io/pod-index']
+    - name: TENSORFLEET_CLUSTER_SPEC
+      value: "@/etc/tensorfleet/cluster.json"
+    - name: TENSORFLEET_BIND_HOST
+      value: 0.0.0.0
+    - name: TENSORFLEET_STREAM_PORT
+      value: "2223"
+    - name: TENSORFLEET_METRICS_PORT
+      value: "8080"
+    {{- if $values.gpu.enabled }}
+    - name: TENSORFLEET_GPUS
+      value: {{ $values.gpu.count | quote }}
+    {{- end }}
+    - name: TENSORFLEET_LOG_FORMAT
+      value: {{ $root.Values.log.format }}
+    - name: TENSORFLEET_LOG_LEVEL
+      value: {{ $root.Values.log.level }}
+    - name: TENSORFLEET_DRAIN_SECONDS
+      value: {{ $values.drainSeconds | quote }}
+    {{- with $values.extraEnv }}
+    {{- include "tensorfleet.render" (list $root .) | nindent 4 }}
+    {{- end }}
+  {{- with include "tensorfleet.field" (list $root "resources" $resources) }}{{ . | trim | nindent 2 }}{{- end }}
+  {{- range $probe, $path := dict "startupProbe" "startup" "readinessProbe" "ready" "livenessProbe" "live" }}
+  {{- $settings := get $values $probe }}
+  {{- if $settings.enabled }}
+  {{ $probe }}:
+    httpGet:
+      path: /healthz/{{ $path }}
+      port: http
+    {{- toYaml (omit $settings "enabled") | nindent 4 }}
+  {{- end }}
+  {{- end }}
+  volumeMounts:
+    - name: cluster-spec
+      mountPath: /etc/tensorfleet
+      readOnly: true
+    - name: tmp
+      mountPath: /tmp
+    - name: data
+      mountPath: /var/lib/tensorfleet
+    {{- with $values.extraVolumeMounts }}
+    {{- include "tensorfleet.render" (list $root .) | nindent 4 }}
+    {{- end }}
+{{- end -}}

@@ -138,6 +138,7 @@ from tensorfleet.import_graph import import_graph_def as import_graph_def
 from tensorfleet.logging import get_logger as get_logger
 from tensorfleet.operation import Operation as Operation
 from tensorfleet.ops import checkpoint as _checkpoint_ops
+from tensorfleet.ops import collective_ops as _collective_ops
 from tensorfleet.ops import nn as _nn_ops
 from tensorfleet.ops import operators as _operators
 from tensorfleet.ops import resource_ops as _resource_ops

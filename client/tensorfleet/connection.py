@@ -51,6 +51,15 @@ class Connection:
         else:
             waiting[self] = list(buffers)  # it grows, and the caller's list is the caller's
 
+    def send_now(self, buffers: list[Any]) -> None:
+        """As `send`, but inside of `held`, too, it is sent at once.
+
+        Raises:
+            OSError: the connection is closed or broken.
+        """
+        self.traffic.sent += 1
+        self._send(buffers)
+
     def _send(self, buffers: list[Any]) -> None:
         with self._lock:
             if self._closed:

@@ -65,6 +65,8 @@ class Kind(IntEnum):
     PUSH = 8  # a: step, b: edge; one tensor, or none and flag DEAD
     ABORT = 9  # a: step, b: status code; meta: the text
     TRACED = 10  # a: request id or step; meta: RunMetadata or StepStats, before the RESULT of the same id
+    COLLECTIVE = 11  # b: what is said about a collective; meta: the rest of it
+    CHUNK = 12  # a: round of a collective, b: number of the chunk; one tensor
 
 
 class Method(IntEnum):

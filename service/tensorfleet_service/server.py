@@ -34,6 +34,7 @@ from tensorfleet_service.rpc.listener import Listener
 from tensorfleet_service.rpc.master_service import MasterService
 from tensorfleet_service.rpc.tasks import Tasks
 from tensorfleet_service.rpc.worker_service import WorkerService
+from tensorfleet_service.worker.collectives.leader import choose as choose_leader
 from tensorfleet_service.worker.deadlines import Deadlines
 from tensorfleet_service.worker.peers import Peers
 from tensorfleet_service.worker.worker import Worker
@@ -101,6 +102,11 @@ class TaskServer:
         }
         self._peers = Peers(self.task, self._incarnation, addresses, discover, protocol != "grpc")
         self._tasks = Tasks(self._worker, self._peers)
+        self._worker.collectives.connect(
+            self._peers,
+            choose_leader(addresses, config.experimental.collective_group_leader),
+            config.operation_timeout_in_ms / 1000,
+        )
         self._deadlines = Deadlines()
         self._master = Master(self._join, self._reset)
         self._clients = Clients(self._master, self._deadlines, orphan_seconds)

@@ -57,6 +57,7 @@ WITHOUT_GENERATOR = {
     **{
         name: reason
         for part, reason in {
+            "Collective": "wait for other members: tests of their own compare them",
             "Queue": "of use only over several steps: tests of their own compare them",
             "Accumulator": "of use only over several steps: tests of their own compare them",
             "TensorArray": "of use only in the order of their flow: tests of their own compare them",

@@ -10,6 +10,7 @@ _FAMILIES: tuple[str, ...] = (
     "arithmetic",
     "casting",
     "checkpoint",
+    "collective_ops",
     "comparison",
     "complex_numbers",
     "constants",

@@ -63,6 +63,10 @@ class Expression:
     """Called with the exception and the input values when it raises; gives the error to report."""
 
 
+Watch = Callable[[], Callable[["errors.OpError"], None]]
+"""Called before a step with the op begins; what it returns is called if the step fails."""
+
+
 @dataclass(slots=True)
 class AsyncKernel:
     """A kernel that may have to wait for other steps: its function returns the outputs, or a Waiter for them.
@@ -71,6 +75,7 @@ class AsyncKernel:
     """
 
     function: Kernel
+    watch: Watch | None = None
 
 
 Factory = Callable[[KernelNode], "Kernel | Expression | AsyncKernel"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet import collector, errors
 from tensorfleet.proto import worker_pb2
-from tensorfleet.stream import Method
+from tensorfleet.stream import Frame, Method
 from tensorfleet_service.graph import from_graph_def
 from tensorfleet_service.observe.trace import StepTrace
 from tensorfleet_service.worker.layout import task_of
@@ -156,6 +156,12 @@ class Tasks:
     def deliver(self, step_id: int, edge: int, value: Any) -> None:
         self._worker.deliver(step_id, edge, value)
 
+    def collective(self, peer: Peer, frame: Frame) -> None:
+        self._worker.collectives.receive(peer, frame)
+
+    def chunk(self, round_id: int, number: int, value: Any) -> None:
+        self._worker.collectives.chunk(round_id, number, value)
+
     def keep(self, step_id: int, edge: int, value: Any) -> None:
         self._worker.rendezvous.put(step_id, edge, value)
 
@@ -175,4 +181,5 @@ class Tasks:
             self._worker.abort(step_id, peer.lost)
         for session in sessions:
             self._worker.delete_session(session)
+        self._worker.collectives.lost(peer)
         log.info("%s", peer.lost.message)

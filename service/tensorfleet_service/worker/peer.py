@@ -51,6 +51,8 @@ class TaskService(Protocol):
         self, peer: Peer, step_id: int, handle: int, values: Sequence[Any], traced: bool
     ) -> None: ...
     def deliver(self, step_id: int, edge: int, value: Any) -> None: ...
+    def collective(self, peer: Peer, frame: Frame) -> None: ...
+    def chunk(self, round_id: int, number: int, value: Any) -> None: ...
     def keep(self, step_id: int, edge: int, value: Any) -> None: ...
     def abort(self, step_id: int, error: errors.OpError) -> None: ...
     def submit(self, function: Callable[..., None], *arguments: Any) -> None: ...
@@ -140,6 +142,15 @@ class Peer:
             self._send(encode(Kind.PUSH, step_id, edge, flags=stream.DEAD))
         else:
             self._send(encode(Kind.PUSH, step_id, edge, b"", (value,)))
+
+    def tell(
+        self, kind: Kind, a: int, b: int, meta: bytes = b"", tensors: Sequence[Any] = ()
+    ) -> None:
+        """Sends a frame about a collective, at once: such frames stay in the order in which they are sent."""
+        try:
+            self._connection.send_now(encode(kind, a, b, meta, tensors))
+        except OSError as e:
+            raise self.lost or self._lost_error(e) from None
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
         """Ends a step on the peer; its answer is not waited for any more."""
@@ -242,6 +253,10 @@ class Peer:
 
     def _handle(self, frame: Frame) -> None:
         match frame.kind:
+            case Kind.CHUNK:
+                self._service.chunk(frame.a, frame.b, frame.tensors[0])
+            case Kind.COLLECTIVE:
+                self._service.collective(self, frame)
             case Kind.CALL:
                 self._service.submit(self._answer, frame)
             case Kind.REPLY:

@@ -11,13 +11,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.dims import Dims, compatible, format_dims
 from tensorfleet.dtypes import DType
+
+if TYPE_CHECKING:
+    from tensorfleet_service.worker.collectives.service import Collectives
 
 DEFAULT_CONTAINER = "localhost"
 
@@ -266,9 +269,14 @@ def _dims_of(value: Any) -> tuple[int, ...]:
 
 
 class Resources:
-    """All resources of one task. Safe to use from several threads."""
+    """All resources of one task. Safe to use from several threads.
 
-    def __init__(self) -> None:
+    Args:
+        collectives: the task's part in collectives, which its kernels come to by its resources.
+    """
+
+    def __init__(self, collectives: Collectives | None = None) -> None:
+        self.collectives = collectives
         self._lock = threading.RLock()
         self._table: dict[Key, Any] = {}
         self.lookup: Callable[[Key], Any] = self._table.get

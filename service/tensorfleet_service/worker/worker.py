@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet import errors
 from tensorfleet_service.kernels.blas import limit_threads
+from tensorfleet_service.kernels.registry import AsyncKernel, Watch
 from tensorfleet_service.observe.meter import SAMPLE_MASK, Errors, OpSampler, PlanTotals
+from tensorfleet_service.worker.collectives.service import Collectives
 from tensorfleet_service.worker.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.worker.layout import Layout, by_device, layout, task_of
 from tensorfleet_service.worker.plan import Plan, StatefulKernels
@@ -50,13 +52,14 @@ class TaskGraph:
     `layout`.
     """
 
-    __slots__ = ("_arg_positions", "layout", "plans", "pulls", "session", "simple")
+    __slots__ = ("_arg_positions", "layout", "plans", "pulls", "session", "simple", "watches")
 
     def __init__(self, plans: list[AnyPlan], session: str, layout: Layout, pulls: list[Pull]) -> None:
         self.plans = plans
         self.pulls = pulls
         self.session = session
         self.layout = layout
+        self.watches: list[Watch] = []
         place = {index: i for i, index in enumerate(layout.args)}
         self._arg_positions = [[place[index] for index in plan.args] for plan in plans]
         # The plan that is all of it, receives nothing, and takes the fed values as they come.
@@ -83,8 +86,9 @@ class Worker:
         self.task = task
         self.incarnation = incarnation
         self.devices = {device.name: device for device in devices}
-        self.resources = Resources()
         self.pool = Pool("compute")
+        self.collectives = Collectives(task, incarnation, self.pool)
+        self.resources = Resources(self.collectives)
         self.rendezvous = Rendezvous()
         self.steps_total = 0
         self.step_errors = Errors()
@@ -119,7 +123,7 @@ class Worker:
         with self._lock:
             self._stateful[handle] = {}
             if isolate:
-                self._isolated[handle] = Resources()
+                self._isolated[handle] = Resources(self.collectives)
 
     def delete_session(self, handle: str) -> None:
         """Drops a session's graphs, and its resources if it was isolated."""
@@ -156,10 +160,17 @@ class Worker:
             kind = DataflowPlan if needs_dataflow(own) else Plan
             plans.append(kind(name, own, resources, device.xp, sends, self._stateful.get(session)))
         graph = TaskGraph(plans, session, layout(nodes), self._pulls(nodes))
+        graph.watches = self._watches(session, nodes)
         handle = next(self._handles)
         with self._lock:
             self._graphs[handle] = graph
         return handle, graph
+
+    def _watches(self, session: str, nodes: Sequence[Node]) -> list[Watch]:
+        """What the graph's kernels want to be called with when a step begins."""
+        kernels = self._stateful.get(session, {})
+        found = [kernels.get((node.assigned, node.name)) for node in nodes if node.opdef.is_stateful]
+        return [k.watch for k in found if isinstance(k, AsyncKernel) and k.watch is not None]
 
     def _pulls(self, nodes: Sequence[Node]) -> list[Pull]:
         """The tensors that this task has to ask for: those of tasks that do not push."""
@@ -231,6 +242,7 @@ class Worker:
             return
 
         questions = self._ask(graph.pulls, step_id) if graph.pulls else ()
+        watchers = [watch() for watch in graph.watches]
 
         def end(error: errors.OpError | None, results: Sequence[Any]) -> None:
             draining = self._draining
@@ -240,6 +252,8 @@ class Worker:
                 self.step_errors.add(error.error_code)
                 for withdraw in questions:
                     withdraw()
+                for failed in watchers:
+                    failed(error)
             done(error, results)
             if draining:
                 self._forget(step_id)  # not before the result is on its way: then the task may end
@@ -368,4 +382,5 @@ class Worker:
     def close(self) -> None:
         """Ends all steps and the threads of the pool."""
         self.abort_all(errors.CancelledError(None, None, f"{self.task} is shutting down"))
+        self.collectives.close()
         self.pool.close()

@@ -1,0 +1,281 @@
+"""Leader: finds the members of each collective, starts it, and ends it for all when one of them cannot go on.
+
+One task of the cluster is the leader. All that it knows is about collectives that have not ended: who has
+come, and who is not done yet. Its methods are called under the lock of the task's `Collectives`, and what it
+sends reaches every task in the order in which it was sent.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet import errors
+from tensorfleet_service.worker.collectives.call import (
+    Call,
+    Key,
+    Place,
+    Verb,
+    describe,
+    error_fields,
+    order,
+)
+from tensorfleet_service.worker.layout import task_of
+
+if TYPE_CHECKING:
+    from tensorfleet_service.worker.deadlines import Deadline, Deadlines
+    from tensorfleet_service.worker.peer import Peer
+
+_LEADING_JOBS = ("chief", "master", "worker")
+
+Send = Callable[["Peer | None", Verb, int, dict[str, Any]], None]
+"""Sends a message to a task, or to this one for None; a peer that is lost gets none."""
+
+
+def choose(tasks: Iterable[str], configured: str) -> str:
+    """The task that leads: `ConfigProto.experimental.collective_group_leader`, else the first chief, master
+    or worker, else the first of all tasks.
+
+    Raises:
+        InvalidArgumentError: the configured one is not in the cluster.
+    """
+    names = {order(task)[:3]: task for task in tasks}
+    if configured:
+        found = names.get(order(configured)[:3])
+        if found is None:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"collective_group_leader {configured} is no task of the cluster; it has "
+                f"{', '.join(sorted(names.values()))}",
+            )
+        return found
+    jobs = [job for job in _LEADING_JOBS if any(name[0] == job for name in names)]
+    return names[min(name for name in names if not jobs or name[0] == jobs[0])]
+
+
+@dataclass(slots=True)
+class _Join:
+    """A member that has come: `peer` is its task's connection, None on the leader's own task."""
+
+    peer: Peer | None
+    place: Place
+    number: int
+    call: Call
+    known: list[Place]
+
+
+@dataclass(slots=True)
+class _Round:
+    """A collective that has not ended; by device, who has come; by task, who is not done yet."""
+
+    id: int
+    key: Key
+    joins: dict[str, _Join] = field(default_factory=dict)
+    active: set[str] = field(default_factory=set)
+    started: float = field(default_factory=time.monotonic)
+    deadline: Deadline | None = None
+
+
+class Leader:
+    """The rounds of all groups.
+
+    Args:
+        send: see `Send`.
+        here: the leader's own task.
+        deadlines: on which `expire` is called, by way of `locked`, a function that calls another under the
+            lock.
+        alive: whether a task's process is still connected.
+        tasks: all tasks of the cluster.
+    """
+
+    def __init__(
+        self,
+        send: Send,
+        here: Place,
+        deadlines: Deadlines,
+        locked: Callable[..., None],
+        alive: Callable[[Place], bool],
+        tasks: Callable[[], Iterable[str]],
+    ) -> None:
+        self._send = send
+        self._here = here
+        self._deadlines = deadlines
+        self._locked = locked
+        self._alive = alive
+        self._tasks = tasks
+        self._pending: dict[Key, _Round] = {}
+        self._rounds: dict[int, _Round] = {}
+        self._joins: dict[tuple[Place, int], _Round] = {}
+
+    def __len__(self) -> int:
+        return len(self._rounds) + len(self._pending) + len(self._joins)
+
+    def receive(self, peer: Peer | None, verb: int, a: int, fields: dict[str, Any]) -> None:
+        """A message from a task; None is this one."""
+        place = self._here if peer is None else (peer.task, peer.incarnation)
+        match verb:
+            case Verb.JOIN:
+                known = [(str(device), int(incarnation)) for device, incarnation in fields["known"]]
+                self._join(_Join(peer, place, a, Call.from_dict(fields["call"]), known))
+            case Verb.LEAVE:
+                found = self._joins.get((place, a))
+                if found is not None:
+                    self._fail(found, errors.AbortedError(None, None, fields["text"]))
+            case Verb.DONE:
+                self._done(place[0], a)
+            case Verb.BROKEN:
+                if a in self._rounds:
+                    self._fail(self._rounds[a], errors.from_code(fields["code"], fields["text"]))
+            case Verb.STOPPED:
+                waiting = self._pending.get((fields["group_key"], fields["instance_key"]))
+                if waiting is not None and fields["device"] not in waiting.joins:
+                    self._fail(waiting, errors.AbortedError(None, None, fields["text"]))
+            case _:
+                raise ValueError(f"a collective's leader has got a message of kind {verb}")
+
+    def _join(self, join: _Join) -> None:
+        call = join.call
+        for device, incarnation in join.known:
+            if not self._alive((task_of(device), incarnation)):
+                self._refuse(
+                    join, errors.UnavailableError(None, None, f"{call.title} has lost its member {device}")
+                )
+                return
+        waiting = self._pending.get(call.key)
+        if waiting is None:
+            waiting = _Round(secrets.randbits(63), call.key)
+            self._pending[call.key] = self._rounds[waiting.id] = waiting
+        elif call.device in waiting.joins:
+            self._refuse(join, _twice(waiting.joins[call.device].call, call))
+            return
+        first = next(iter(waiting.joins.values()), join)
+        waiting.joins[call.device] = join
+        self._joins[join.place, join.number] = waiting
+        text = first.call.difference(call)
+        if text:
+            self._fail(waiting, errors.InvalidArgumentError(None, None, f"{call.title}: {text}"))
+            return
+        self._limit(waiting, call.seconds)
+        if len(waiting.joins) == call.group_size:
+            self._start(waiting)
+
+    def _limit(self, waiting: _Round, seconds: float) -> None:
+        """Has the round end in so many seconds, unless it does earlier."""
+        if waiting.deadline is not None:
+            if waiting.deadline.time <= time.monotonic() + seconds:
+                return
+            waiting.deadline.cancel()
+        waiting.deadline = self._deadlines.after(seconds, lambda: self._locked(self._expire, waiting))
+
+    def _start(self, complete: _Round) -> None:
+        del self._pending[complete.key]
+        ranks = [complete.joins[device] for device in sorted(complete.joins, key=order)]
+        senders = [join.call.device for join in ranks if join.call.sends]
+        if ranks[0].call.kind == "broadcast" and len(senders) != 1:
+            names = ", ".join(senders) or "none"
+            text = f"{describe(complete.key)} needs one sender, but has {len(senders)}: {names}"
+            self._fail(complete, errors.InvalidArgumentError(None, None, text))
+            return
+        places = list(dict.fromkeys(join.place for join in ranks))
+        twice = len({task for task, _ in places}) != len(places)
+        if twice:  # a task has restarted, and its joins from before have not been failed yet
+            self._fail(
+                complete, errors.AbortedError(None, None, f"{describe(complete.key)}: a task restarted")
+            )
+            return
+        complete.active = {task for task, _ in places}
+        for position, place in enumerate(places):
+            own = [join for join in ranks if join.place == place]
+            start = {
+                "joins": [join.number for join in own],
+                "tasks": places,
+                "position": position,
+                "counts": [sum(join.place == other for join in ranks) for other in places],
+                "source": places.index(complete.joins[senders[0]].place) if senders else 0,
+                "members": [(join.call.device, join.place[1]) for join in ranks],
+            }
+            self._send(own[0].peer, Verb.START, complete.id, start)
+
+    def _done(self, task: str, round_id: int) -> None:
+        running = self._rounds.get(round_id)
+        if running is not None:
+            running.active.discard(task)
+            if not running.active:
+                self._forget(running)
+
+    def _forget(self, ended: _Round) -> None:
+        del self._rounds[ended.id]
+        if self._pending.get(ended.key) is ended:
+            del self._pending[ended.key]
+        for join in ended.joins.values():
+            self._joins.pop((join.place, join.number), None)
+        if ended.deadline is not None and ended.deadline.pending:
+            ended.deadline.cancel()
+
+    def _fail(self, failed: _Round, error: errors.OpError) -> None:
+        """Ends a round for all members that have come."""
+        self._forget(failed)
+        by_task: dict[Place, list[_Join]] = {}
+        for join in failed.joins.values():
+            by_task.setdefault(join.place, []).append(join)
+        for joins in by_task.values():
+            self._send(joins[0].peer, Verb.FAIL, failed.id, _failure(joins, error))
+
+    def _refuse(self, join: _Join, error: errors.OpError) -> None:
+        """Fails one member alone."""
+        self._send(join.peer, Verb.FAIL, 0, _failure([join], error))
+
+    def lost(self, place: Place, error: errors.OpError) -> None:
+        """A task's process is gone: so are the collectives that it has come to, or is known to belong to."""
+        for found in list(self._rounds.values()):
+            members = {(join.call.device, join.place[1]) for join in found.joins.values()}
+            members.update(member for join in found.joins.values() for member in join.known)
+            gone = [device for device, incarnation in members if (task_of(device), incarnation) == place]
+            if gone:
+                names = ", ".join(sorted(gone, key=order))
+                text = f"{describe(found.key)} has lost its member {names}: {error.message}"
+                self._fail(found, errors.UnavailableError(None, None, text))
+
+    def _expire(self, late: _Round) -> None:
+        if late.id not in self._rounds:
+            return
+        joins = sorted(late.joins, key=order)
+        seconds = time.monotonic() - late.started
+        if late.active:
+            text = f"is not done on {', '.join(sorted(late.active, key=order))} after {seconds:.1f} s"
+        else:
+            size = late.joins[joins[0]].call.group_size
+            text = (
+                f"has waited {seconds:.1f} s: {len(joins)} of {size} members have come "
+                f"({', '.join(joins)}), and {self._missing(late, joins)}"
+            )
+        self._fail(late, errors.DeadlineExceededError(None, None, f"{describe(late.key)} {text}"))
+
+    def _missing(self, late: _Round, joins: Sequence[str]) -> str:
+        """Who has not come: the members of the group's last collective, else tasks without a member here."""
+        known = {device for join in late.joins.values() for device, _ in join.known} - late.joins.keys()
+        if known:
+            return f"these have not: {', '.join(sorted(known, key=order))}"
+        jobs = {order(device)[0] for device in joins}
+        here = {join.place[0] for join in late.joins.values()}
+        absent = [t for t in self._tasks() if t not in here and order(t)[0] in jobs]
+        if absent:
+            return f"none of {', '.join(sorted(absent, key=order))}"
+        return "no other device of these tasks"
+
+
+def _failure(joins: Sequence[_Join], error: errors.OpError) -> dict[str, Any]:
+    return {"joins": [join.number for join in joins], **error_fields(error)}
+
+
+def _twice(first: Call, second: Call) -> errors.OpError:
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"{second.title}: '{second.name}' on {second.device} runs while '{first.name}' there waits in "
+        "the same collective. Give each collective an instance_key of its own.",
+    )

@@ -1,0 +1,461 @@
+"""Collectives: a task's part in the collectives of its devices.
+
+Control messages are small, and one lock keeps them in order: a message is sent under the lock under which it
+was decided. Chunks of tensors take no lock but that of their ring. Members that wait are Waiters, which are
+completed outside of the lock, as the steps that wait have locks of their own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from tensorfleet import errors
+from tensorfleet.stream import Kind
+from tensorfleet_service.worker.collectives.call import (
+    Call,
+    Key,
+    Place,
+    Verb,
+    describe,
+    error_fields,
+    error_of,
+    pack,
+    unpack,
+)
+from tensorfleet_service.worker.collectives.leader import Leader
+from tensorfleet_service.worker.collectives.ring import Ring
+from tensorfleet_service.worker.deadlines import Deadlines
+from tensorfleet_service.worker.peer import Peer
+from tensorfleet_service.worker.waiter import Waiter
+
+if TYPE_CHECKING:
+    from tensorfleet.stream import Frame
+    from tensorfleet_service.worker.peers import AnyPeer, Peers
+    from tensorfleet_service.worker.pool import Pool
+
+log = logging.getLogger(__name__)
+
+DEFAULT_SECONDS = 1800.0  # how long a member waits that says no time of its own
+CONNECT_SECONDS = 5.0  # for one attempt to reach the leader
+NEXT_SECONDS = 30.0  # to reach the next task of a ring, which is known to be there
+REMEMBERED_ROUNDS = 10_000  # ended rounds whose late chunks are dropped
+
+
+class Group:
+    """What a device knows of one of its groups; kept as long as a kernel of a session refers to it.
+
+    Attributes:
+        members: the members of the last collective that ended well, with the incarnations of their tasks.
+        failures: how many of its collectives have failed here.
+    """
+
+    __slots__ = ("__weakref__", "failures", "members")
+
+    def __init__(self) -> None:
+        self.members: list[Place] = []
+        self.failures = 0
+
+
+@dataclass(slots=True)
+class _Member:
+    """A device of this task in a collective that has not ended."""
+
+    call: Call
+    value: Any
+    waiter: Waiter
+    group: Group
+    round_id: int = 0
+
+
+@dataclass(slots=True)
+class _Running:
+    ring: Ring
+    joins: list[int]
+    places: list[Place]
+    members: list[Place] = field(default_factory=list)
+
+
+class Collectives:
+    """The collectives of one task. Alone, it is its own leader; `connect` makes it one of a cluster's."""
+
+    def __init__(self, task: str, incarnation: int, pool: Pool) -> None:
+        self.here: Place = (task, incarnation)
+        self.seconds = DEFAULT_SECONDS
+        self._pool = pool
+        self._peers: Peers | None = None
+        self._leading = task
+        self._lock = threading.RLock()
+        self._numbers = itertools.count(1)
+        self._groups: WeakValueDictionary[tuple[str, int], Group] = WeakValueDictionary()
+        self._members: dict[int, _Member] = {}
+        self._running: dict[int, _Running] = {}
+        self._early: dict[int, list[tuple[int, Any]]] = {}
+        self._ended: OrderedDict[int, None] = OrderedDict()
+        self._outbox: list[tuple[int, Verb, bytes]] | None = None
+        self._closed = False
+        self._completed: list[tuple[Waiter, Any, errors.OpError | None]] = []
+        self._deadlines = Deadlines()
+        self._leader = Leader(
+            self._tell, self.here, self._deadlines, self._call_locked, self._alive, self._tasks
+        )
+
+    def connect(self, peers: Peers, leader: str, seconds: float = 0.0) -> None:
+        """Makes this task's devices members of groups of a cluster.
+
+        Args:
+            leader: the task that finds members together; the same for all tasks.
+            seconds: how long a member waits that says no time of its own, 0 for DEFAULT_SECONDS.
+        """
+        self._peers = peers
+        self._leading = leader
+        self.seconds = seconds or DEFAULT_SECONDS
+
+    def __len__(self) -> int:
+        """How much is remembered of collectives that have not ended."""
+        with self._lock:
+            return len(self._members) + len(self._running) + len(self._early) + len(self._leader)
+
+    def close(self) -> None:
+        self._closed = True
+        self._deadlines.close()
+
+    # What kernels call
+
+    def group(self, device: str, group_key: int) -> Group:
+        """What is known of a group; the caller keeps it alive."""
+        with self._lock:
+            found = self._groups.get((device, group_key))
+            if found is None:
+                found = self._groups[device, group_key] = Group()
+            return found
+
+    def join(self, call: Call, value: Any, group: Group) -> Waiter:
+        """Takes part in a collective, of two members at least, with a value in the host's memory.
+
+        The waiter is completed with the result, an array that the members of this task share.
+        """
+        call = replace(call, seconds=call.seconds or self.seconds)
+        with self._locked():
+            number = next(self._numbers)
+            waiter = Waiter(partial(self._leave, number))
+            self._members[number] = _Member(call, value, waiter, group)
+            try:
+                self._to_leader(Verb.JOIN, number, {"call": call.to_dict(), "known": group.members})
+            except errors.OpError as e:
+                self._end_member(number, e)
+        return waiter
+
+    def stopped(self, device: str, key: Key, error: errors.OpError) -> None:
+        """A step has failed before its collective had begun: those who wait for it need not."""
+        with self._locked():
+            if self._leading != self.here[0] and not isinstance(self._reach(self._leading), Peer):
+                return  # nobody has come to where there is no leader
+            text = f"{describe(key)}: the step of {device} has failed: {error.message}"
+            fields = {"device": device, "group_key": key[0], "instance_key": key[1], "text": text}
+            try:
+                self._to_leader(Verb.STOPPED, 0, fields)
+            except errors.UnavailableError as e:
+                log.debug("the leader was not told of a step that failed: %s", e.message)
+
+    def _leave(self, number: int, waiter: Waiter) -> None:
+        with self._locked():
+            member = self._members.pop(number, None)
+            if member is None:
+                return
+            member.group.failures += 1
+            self._end_round(member.round_id)
+            text = f"{member.call.title}: the step of its member {member.call.device} has ended before"
+            try:
+                self._to_leader(Verb.LEAVE, number, {"text": text})
+            except errors.OpError as e:
+                log.debug("the leader was not told of a member that left: %s", e.message)
+
+    # What the connections to other tasks call
+
+    def receive(self, peer: Peer, frame: Frame) -> None:
+        """A message about collectives. Raises ValueError if it cannot be understood."""
+        try:
+            fields = unpack(frame.meta)
+            with self._locked():
+                if frame.b in (Verb.START, Verb.FAIL):
+                    self._follow(frame.b, frame.a, fields)
+                else:
+                    self._leader.receive(peer, frame.b, frame.a, fields)
+        except (KeyError, TypeError) as e:
+            raise ValueError(f"a message about a collective lacks {e}") from None
+
+    def chunk(self, round_id: int, number: int, array: Any) -> None:
+        """A part of a tensor for a ring that has begun, or is going to."""
+        running = self._running.get(round_id)
+        if running is None:
+            with self._lock:
+                running = self._running.get(round_id)
+                if running is None:
+                    if round_id not in self._ended:
+                        self._early.setdefault(round_id, []).append((number, array))
+                    return
+        self._guarded(running.ring, running.ring.receive, number, array)
+
+    def lost(self, peer: AnyPeer) -> None:
+        """The connection to another task has ended."""
+        place, error = (peer.task, peer.incarnation), peer.lost
+        assert error is not None
+        with self._locked():
+            if peer.task == self._leading:
+                for number, member in list(self._members.items()):
+                    text = f"{member.call.title}: the group's leader is lost: {error.message}"
+                    self._end_member(number, errors.UnavailableError(None, None, text))
+                for round_id in list(self._running):
+                    self._end_round(round_id)
+                self._early.clear()
+                return
+            for round_id, running in list(self._running.items()):
+                if place in running.places:
+                    self._broken(round_id, error)
+            if self._leading == self.here[0]:
+                self._leader.lost(place, error)
+
+    # The lock
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self._lock:
+            yield
+            completed, self._completed = self._completed, []
+        for waiter, value, error in completed:
+            waiter.complete(value, error)
+
+    def _call_locked(self, function: Callable[..., None], *arguments: Any) -> None:
+        with self._locked():
+            function(*arguments)
+
+    # Messages
+
+    def _tasks(self) -> list[str]:
+        return [] if self._peers is None else list(self._peers.addresses)
+
+    def _alive(self, place: Place) -> bool:
+        if place == self.here:
+            return True
+        peer = self._reach(place[0])
+        return peer is not None and peer.incarnation == place[1]
+
+    def _reach(self, task: str) -> AnyPeer | None:
+        return None if self._peers is None else self._peers.existing(task)
+
+    def _tell(self, peer: Peer | None, verb: Verb, a: int, fields: dict[str, Any]) -> None:
+        """As the leader, to a member."""
+        if peer is None:
+            self._follow(verb, a, fields)
+            return
+        try:
+            peer.tell(Kind.COLLECTIVE, a, verb, pack(fields))
+        except errors.UnavailableError as e:
+            log.debug("%s was not told of a collective: %s", peer.task, e.message)
+
+    def _to_leader(self, verb: Verb, a: int, fields: dict[str, Any]) -> None:
+        """As a member; what cannot be sent yet is kept until there is a connection."""
+        if self._leading == self.here[0]:
+            self._leader.receive(None, verb, a, fields)
+            return
+        peer = self._reach(self._leading) if self._outbox is None else None
+        if peer is not None:
+            _streaming(peer).tell(Kind.COLLECTIVE, a, verb, pack(fields))
+            return
+        if self._outbox is None:
+            self._outbox = []
+            self._pool.submit(self._find_leader)
+        self._outbox.append((a, verb, pack(fields)))
+
+    def _find_leader(self) -> None:
+        """Connects to the leader, as long as members want it; then sends what they had to say."""
+        assert self._peers is not None
+        started = time.monotonic()
+        while not self._closed:
+            error: errors.OpError | None = None
+            peer: Peer | None = None
+            try:
+                peer = _streaming(self._peers.get(self._leading, CONNECT_SECONDS))
+            except errors.OpError as e:
+                error = e
+            waited = time.monotonic() - started
+            with self._locked():
+                assert self._outbox is not None
+                for number, member in list(self._members.items()):
+                    if peer is not None or member.round_id:
+                        continue
+                    late = waited >= member.call.seconds
+                    if late or not isinstance(error, errors.UnavailableError):
+                        assert error is not None
+                        self._end_member(number, _unreached(member.call, waited, error) if late else error)
+                if peer is None and self._members:
+                    continue
+                outbox, self._outbox = self._outbox, None
+                try:
+                    for a, verb, meta in outbox if peer is not None else []:
+                        peer.tell(Kind.COLLECTIVE, a, verb, meta)  # type: ignore[union-attr]
+                except errors.UnavailableError as e:
+                    for number in list(self._members):
+                        self._end_member(number, e)
+                return
+
+    # Rounds
+
+    def _follow(self, verb: int, round_id: int, fields: dict[str, Any]) -> None:
+        """What the leader says."""
+        if verb == Verb.FAIL:
+            self._end_round(round_id)
+            for number in fields["joins"]:
+                self._end_member(number, error_of(fields))
+            return
+        joins = [int(number) for number in fields["joins"]]
+        if not all(number in self._members for number in joins):
+            self._forget_round(round_id)  # a member has left meanwhile, and the leader gets to know
+            return
+        members = [self._members[number] for number in joins]
+        for member in members:
+            member.round_id = round_id
+        places = [(str(task), int(incarnation)) for task, incarnation in fields["tasks"]]
+        following = places[(fields["position"] + 1) % len(places)][0]
+        sender = _Sender(self._peers, following)
+        ring = Ring(
+            round_id,
+            members[0].call,
+            fields["position"],
+            fields["counts"],
+            fields["source"],
+            [member.value for member in members],
+            sender.send,
+            self._finished,
+        )
+        for member in members:
+            member.value = None
+        known = [(str(device), int(incarnation)) for device, incarnation in fields["members"]]
+        self._running[round_id] = _Running(ring, joins, places, known)
+        early = self._early.pop(round_id, [])
+        self._pool.submit(self._begin, ring, early, sender if len(places) > 1 else None)
+
+    def _begin(self, ring: Ring, early: list[tuple[int, Any]], sender: _Sender | None) -> None:
+        def begin() -> None:
+            if sender is not None:
+                sender.connect()
+            ring.begin()
+            for number, array in early:
+                ring.receive(number, array)
+
+        self._guarded(ring, begin)
+
+    def _guarded(self, ring: Ring, function: Callable[..., None], *arguments: Any) -> None:
+        """Calls what moves a ring on; what it raises ends the collective, not the thread."""
+        try:
+            function(*arguments)
+            return
+        except errors.OpError as e:
+            error = e
+        except Exception as e:
+            log.exception("a collective failed on %s", self.here[0])
+            error = errors.InternalError(None, None, f"{type(e).__name__}: {e}")
+        with self._locked():
+            self._broken(ring.round_id, error)
+
+    def _broken(self, round_id: int, error: errors.OpError) -> None:
+        """Ends a round here, and has the leader end it for the others."""
+        running = self._running.get(round_id)
+        if running is None:
+            return
+        title = next(
+            (self._members[n].call.title for n in running.joins if n in self._members), "A collective"
+        )
+        failed = errors.from_code(error.error_code, f"{title}: {error.message}")
+        self._end_round(round_id)
+        for number in running.joins:
+            self._end_member(number, failed)
+        try:
+            self._to_leader(Verb.BROKEN, round_id, error_fields(failed))
+        except errors.OpError as e:
+            log.debug("the leader was not told of a broken collective: %s", e.message)
+
+    def _finished(self, ring: Ring) -> None:
+        with self._locked():
+            running = self._running.get(ring.round_id)
+            if running is None:
+                return  # it has failed meanwhile
+            result = ring.result
+            self._forget_round(ring.round_id)
+            for number in running.joins:
+                member = self._members.pop(number)
+                member.group.members = running.members
+                self._completed.append((member.waiter, result, None))
+            try:
+                self._to_leader(Verb.DONE, ring.round_id, {})
+            except errors.OpError as e:
+                log.debug("the leader was not told of the end of a collective: %s", e.message)
+
+    def _end_member(self, number: int, error: errors.OpError) -> None:
+        member = self._members.pop(number, None)
+        if member is not None:
+            member.group.failures += 1
+            member.group.members = []
+            # Each has an exception of its own: it gets a traceback where it is raised.
+            self._completed.append((member.waiter, None, errors.from_code(error.error_code, error.message)))
+
+    def _end_round(self, round_id: int) -> None:
+        running = self._running.get(round_id)
+        if running is not None:
+            running.ring.end()
+        if round_id:
+            self._forget_round(round_id)
+
+    def _forget_round(self, round_id: int) -> None:
+        self._running.pop(round_id, None)
+        self._early.pop(round_id, None)
+        self._ended[round_id] = None
+        if len(self._ended) > REMEMBERED_ROUNDS:
+            self._ended.popitem(last=False)
+
+
+class _Sender:
+    """What a ring sends to the next task by."""
+
+    __slots__ = ("_peer", "_peers", "_task")
+
+    def __init__(self, peers: Peers | None, task: str) -> None:
+        self._peers = peers
+        self._task = task
+        self._peer: Peer | None = None
+
+    def connect(self) -> None:
+        """Raises UnavailableError or UnimplementedError."""
+        assert self._peers is not None
+        self._peer = _streaming(self._peers.get(self._task, NEXT_SECONDS))
+
+    def send(self, round_id: int, number: int, array: Any) -> None:
+        assert self._peer is not None
+        self._peer.tell(Kind.CHUNK, round_id, number, b"", (array,))
+
+
+def _streaming(peer: AnyPeer) -> Peer:
+    if isinstance(peer, Peer):
+        return peer
+    raise errors.UnimplementedError(
+        None,
+        None,
+        f'Collectives between tasks need the stream transport, but {peer.task} is reached by protocol "grpc" '
+        'alone. Start both servers with protocol "grpc+stream", the default.',
+    )
+
+
+def _unreached(call: Call, seconds: float, error: errors.OpError) -> errors.OpError:
+    return errors.DeadlineExceededError(
+        None, None, f"{call.title}: its leader was not reached within {seconds:.1f} s: {error.message}"
+    )

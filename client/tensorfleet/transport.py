@@ -106,11 +106,13 @@ def connect(target: str, config: ConfigProto) -> Transport:
     if os.environ.get(FORCE_VARIABLE) != "grpc":
         endpoint = channel.endpoint()
         if endpoint is not None and endpoint.stream_address:
+            from tensorfleet.stream_route import find_route
             from tensorfleet.transport_stream import StreamTransport
 
-            channel.close()
-            stream: Transport = StreamTransport(endpoint, target, config)
-            return stream
+            connection = find_route(endpoint, address_of(target))
+            if connection is not None:
+                channel.close()
+                return StreamTransport(connection, endpoint, target, config)
     return transport_grpc.GrpcTransport(channel, target, config)
 
 

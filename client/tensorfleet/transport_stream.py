@@ -39,20 +39,40 @@ _MAX_BUFFERS = 64
 _Response = TypeVar("_Response", bound=Message)
 
 
-class _Connection:
-    """A socket to the master with one call at a time."""
+class Connection:
+    """A greeted socket to the master, with one call at a time.
 
-    def __init__(self, endpoint: fleet_pb2.Endpoint) -> None:
-        self.sock = open_socket(endpoint.stream_address, CONNECT_SECONDS)
-        tune(self.sock)
-        self.sock.settimeout(CONNECT_SECONDS)
-        self.reader = Reader(self.sock)
+    Args:
+        address: as in Endpoint.stream_address.
+        timeout: in seconds, for the connection and again for the greeting.
+
+    Raises:
+        UnavailableError: nobody listens there.
+        OSError, EOFError, ValueError: what listens there does not answer, or is no task of TensorFleet.
+    """
+
+    def __init__(self, address: str, timeout: float = CONNECT_SECONDS) -> None:
+        self.address = address
+        self.sock = open_socket([address], timeout)
+        try:
+            tune(self.sock)
+            self.sock.settimeout(timeout)
+            self.reader = Reader(self.sock)
+            self.incarnation = self._greet()
+            self.sock.settimeout(None)
+        except BaseException:
+            self.sock.close()
+            raise
+
+    def _greet(self) -> int:
+        """Says who this is; returns the incarnation of the task that answers."""
         self.send(encode(Kind.HELLO, 0, 0, MAGIC + json.dumps({"client": "tensorfleet"}).encode()))
         frame = self.reader.read()
         if frame.kind == Kind.ERROR:
             raise unpack_error(frame)
-        self.incarnation = int(json.loads(frame.meta[len(MAGIC) :])["incarnation"])
-        self.sock.settimeout(None)
+        if frame.kind != Kind.HELLO or not frame.meta.startswith(MAGIC):
+            raise ValueError("no greeting")
+        return int(json.loads(frame.meta[len(MAGIC) :])["incarnation"])
 
     def send(self, buffers: list[bytes]) -> None:
         if len(buffers) == 1:
@@ -70,14 +90,21 @@ class _Connection:
 
 
 class StreamTransport(Transport):
-    """A session on a master that is reached by its stream endpoint."""
+    """A session on a master that is reached by its stream endpoint, over `connection` and others like it."""
 
-    def __init__(self, endpoint: fleet_pb2.Endpoint, target: str, config: config_pb2.ConfigProto) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        endpoint: fleet_pb2.Endpoint,
+        target: str,
+        config: config_pb2.ConfigProto,
+    ) -> None:
+        self._address = connection.address
         self._endpoint = endpoint
         self._target = target
         self._timeout: float | None = config.operation_timeout_in_ms / 1000 or None
         self._connect_seconds = connect_seconds(config)
-        self._idle: list[_Connection] = []
+        self._idle = [connection]
         self._ids = itertools.count(1)
         self._handle = ""
         self._version = 0
@@ -234,10 +261,10 @@ class StreamTransport(Transport):
             raise unpack_error(frame)
         return frame
 
-    def _connect(self) -> _Connection:
+    def _connect(self) -> Connection:
         try:
             with self._converted():
-                connection = _Connection(self._endpoint)
+                connection = Connection(self._address)
         except errors.UnavailableError:
             # A restarted task has its stream endpoint elsewhere.
             if self._current_incarnation() not in (None, self._endpoint.incarnation):

@@ -129,9 +129,6 @@ def test_ops_with_and_without_gradients_are_tensorflows() -> None:
 
 # TensorFlow has rules for these, and we shall.
 _NOT_YET = {
-    *("Switch", "RefSwitch", "Merge", "RefMerge", "Enter", "RefEnter", "Exit", "RefExit"),
-    *("NextIteration", "RefNextIteration", "TensorArrayConcatV3", "TensorArrayGatherV3"),
-    *("TensorArrayReadV3", "TensorArrayScatterV3", "TensorArraySplitV3", "TensorArrayWriteV3"),
     *("MaxPoolGrad", "FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"),
 }
 

@@ -60,6 +60,7 @@ WITHOUT_GENERATOR = {
             "Collective": "wait for other members: tests of their own compare them",
             "Queue": "of use only over several steps: tests of their own compare them",
             "Accumulator": "of use only over several steps: tests of their own compare them",
+            "Stack": "of use only in the order of pushes and pops: gradients of loops compare them",
             "TensorArray": "of use only in the order of their flow: tests of their own compare them",
             "Summary": "their output is a message, which tests of their own compare by its meaning",
             "FusedBatchNormGrad": "takes the reserved outputs of FusedBatchNorm: gradients' tests compare it",

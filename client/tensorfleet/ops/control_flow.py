@@ -10,7 +10,7 @@ from tensorfleet import dtypes, framework, structures
 from tensorfleet import logging as tf_logging
 from tensorfleet.graph import get_default_graph
 from tensorfleet.graph_keys import GraphKeys
-from tensorfleet.ops import control_flow_ops  # noqa: F401  the ops register themselves
+from tensorfleet.ops import control_flow_ops, stacks  # noqa: F401  the ops register themselves
 from tensorfleet.ops.control_flow_contexts import CondContext
 from tensorfleet.ops.control_flow_nodes import merge, switch
 from tensorfleet.ops.convert import convert_to_tensor

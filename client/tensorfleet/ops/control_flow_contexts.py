@@ -6,7 +6,8 @@ a branch, and by an Enter in a loop, made at their first use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import structures
@@ -31,6 +32,17 @@ def _is_within(op: Operation, context: ControlFlowContext) -> bool:
     while found is not None and found is not context:
         found = found.outer_context
     return found is context
+
+
+@contextlib.contextmanager
+def within(context: ControlFlowContext | None) -> Iterator[None]:
+    """Within, new ops belong to a context, and to those around it alone."""
+    scopes = get_default_graph()._scopes
+    old, scopes.control_flow = scopes.control_flow, context
+    try:
+        yield
+    finally:
+        scopes.control_flow = old
 
 
 class ControlFlowContext:
@@ -80,6 +92,10 @@ class ControlFlowContext:
 
     def AddOp(self, op: Operation) -> None:
         """Makes a new op part of the context: its inputs and control inputs come from inside then."""
+        raise NotImplementedError
+
+    def _add_own_op(self, op: Operation) -> None:
+        """As `AddOp`, for an op that is known to belong here."""
         raise NotImplementedError
 
     def AddValue(self, val: Tensor) -> Tensor:
@@ -199,7 +215,7 @@ class CondContext(ControlFlowContext):
         if val.name in self._values:
             return self._external_values.get(val.name, val)
         self._values.add(val.name)
-        result = val
+        result: Tensor = val
         if self._outer_context is not None:
             result = self._outer_context.AddValue(val)
             self._values.add(result.name)
@@ -218,6 +234,9 @@ class CondContext(ControlFlowContext):
         return result
 
     def AddOp(self, op: Operation) -> None:
+        self._add_own_op(op)
+
+    def _add_own_op(self, op: Operation) -> None:
         if op.inputs:
             self._own_inputs(op)
             self._remove_external_controls(op)
@@ -246,7 +265,7 @@ class CondContext(ControlFlowContext):
     def _output_of(self, val: Tensor) -> Tensor:
         if val.name in self._values:
             return self._external_values.get(val.name, val)
-        result = val
+        result: Tensor = val
         self._values.add(val.name)
         if self._outer_context is not None:
             result = self._outer_context.AddValue(val)

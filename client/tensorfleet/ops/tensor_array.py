@@ -49,6 +49,19 @@ op(
     shape=_made,
     stateful=True,
 )
+op(
+    "TensorArrayGradV3(handle: resource, flow_in: float32) -> (grad_handle: resource, flow_out: float32)",
+    "source: string",
+    shape=_made,
+    stateful=True,
+)
+op(
+    "TensorArrayGradWithShape(handle: resource, flow_in: float32, shape_to_prepend: int32) -> "
+    "(grad_handle: resource, flow_out: float32)",
+    "source: string",
+    shape=_made,
+    stateful=True,
+)
 op("TensorArrayCloseV3(handle: resource) -> ()", shape=nothing, stateful=True)
 op("TensorArraySizeV3(handle: resource, flow_in: float32) -> (size: int32)", shape=scalar, stateful=True)
 op(
@@ -214,8 +227,31 @@ class TensorArray:
         return self._with_flow(identity(self._flow))
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
-        """Gradients of the elements; they come with those of loops."""
-        raise NotImplementedError("TensorArray.grad")
+        """An array for the gradients of the elements; what is written to one of them is added up.
+
+        Args:
+            source: the call of `tf.gradients` that it is for: those of one source share the array.
+            flow: after what the array is made; it has the size that this one has then.
+        """
+        from tensorfleet.ops.identity import identity
+
+        flow = self._flow if flow is None else flow
+        with (
+            framework.name_scope(name, "TensorArrayGrad", [self._handle]),
+            framework.colocate_with(self._handle),
+        ):
+            handle, _ = apply_op("TensorArrayGradV3", self._handle, flow, source=source, name=name)
+            with framework.control_dependencies([handle]):
+                flow = identity(flow, name="gradient_flow")
+        new = TensorArray(
+            self._dtype,
+            handle=handle,
+            flow=flow,
+            infer_shape=self._infer_shape,
+            colocate_with_first_write_call=False,
+        )
+        new._element_shape = self._element_shape
+        return new
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """The element of this number."""
@@ -290,9 +326,11 @@ class TensorArray:
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """The array with consecutive parts of a tensor for elements, which have these lengths."""
+        from tensorfleet.ops.casting import cast
+
         with framework.name_scope(name, "TensorArraySplit", [self._handle, value, lengths]):
             tensor = convert_to_tensor(value, self._dtype)
-            sizes = convert_to_tensor(lengths, dtypes.int64)
+            sizes = cast(lengths, dtypes.int64)
             with self._beside_first(tensor):
                 flow = apply_op("TensorArraySplitV3", self._handle, tensor, sizes, self._flow, name=name)
         return self._with_flow(flow)

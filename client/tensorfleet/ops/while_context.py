@@ -22,6 +22,8 @@ from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.shapes import TensorShape
 from tensorfleet.tensor import Tensor
 
+_MEASURES = frozenset(("Shape", "Size", "Rank"))
+
 
 class WhileContext(ControlFlowContext):
     """A loop.
@@ -96,6 +98,11 @@ class WhileContext(ControlFlowContext):
         if val.name in self._values or val.op._control_flow_context is self:
             return self._external_values.get(val.name, val)
         self._values.add(val.name)
+        state = _gradient_of(val)
+        if state is not None:
+            real: Tensor = state.real_value(val)
+            self._external_values[val.name] = real
+            return real
         result = val
         if self._outer_context is not None:
             result = self._outer_context.AddValue(val)
@@ -115,6 +122,14 @@ class WhileContext(ControlFlowContext):
         return made
 
     def AddOp(self, op: Operation) -> None:
+        if op.type in _MEASURES and _gradient_of(op.inputs[0]) is not None:
+            # Done in the forward loop, so that a few numbers are kept there, not a whole tensor.
+            context = op._control_flow_context = op.inputs[0].op._control_flow_context
+            context._add_own_op(op)
+        else:
+            self._add_own_op(op)
+
+    def _add_own_op(self, op: Operation) -> None:
         if op.inputs:
             self._own_inputs(op)
             external = self._remove_external_controls(op)
@@ -277,6 +292,18 @@ class WhileContext(ControlFlowContext):
                     tensor.op._add_control_input(pivot.op)
         self._adopt_enters(enters)
         return enters
+
+
+def _gradient_of(tensor: Tensor) -> Any:
+    """The LoopGradient whose gradient loop new ops go to, if a tensor is of its forward loop."""
+    current = get_default_graph()._scopes.control_flow
+    loop = None if current is None else current.GetWhileContext()
+    state = None if loop is None else loop.grad_state
+    if state is None:
+        return None
+    context = output_context(tensor.op)
+    found = None if context is None else context.GetWhileContext()
+    return state if found is state.forward_context else None
 
 
 def _as_variable(value: Any) -> Any:

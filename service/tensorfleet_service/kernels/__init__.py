@@ -43,6 +43,7 @@ _FAMILIES: tuple[str, ...] = (
     "shaping",
     "slicing",
     "special",
+    "stacks",
     "state",
     "strings",
     "tensor_array",

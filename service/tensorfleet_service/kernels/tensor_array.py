@@ -18,21 +18,63 @@ _MISSING = object()
 class Array:
     """The elements of one TensorArray in one step."""
 
-    __slots__ = ("clears", "dims", "dtype", "elements", "grows", "name")
+    __slots__ = (
+        "adds",
+        "clears",
+        "dims",
+        "dtype",
+        "elements",
+        "gradients",
+        "grows",
+        "name",
+        "read_ones",
+        "shapes",
+    )
 
-    def __init__(self, name: str, size: int, dtype: DType, dims: Dims, grows: bool, clears: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        size: int,
+        dtype: DType,
+        dims: Dims,
+        grows: bool,
+        clears: bool,
+        adds: bool = False,
+    ) -> None:
         self.name = name
         self.elements: list[Any] = [_MISSING] * size
         self.dtype = dtype
         self.dims = dims
         self.grows = grows
         self.clears = clears
+        self.adds = adds
+        # The shapes of elements, also of those that were read and dropped: their gradients have them, too.
+        self.shapes: dict[int, tuple[int, ...]] = {}
+        self.read_ones: set[int] = set()
+        self.gradients: dict[bytes, Array] = {}
+
+    def gradient(self, source: bytes, prepended: tuple[int, ...]) -> Array:
+        """The array of the gradients of one source; from the first one on, this array grows no more.
+
+        Args:
+            prepended: further dimensions that a gradient has, before those of its element.
+        """
+        found = self.gradients.get(source)
+        if found is None:
+            dims = None if self.dims is None else prepended + self.dims
+            name = f"{self.name}@{source.decode(errors='replace')}"
+            found = Array(name, len(self.elements), self.dtype, dims, False, True, True)
+            found.shapes = {index: prepended + shape for index, shape in self.shapes.items()}
+            self.gradients[source] = found
+            self.grows = False
+        return found
 
     def write(self, index: int, value: Any) -> None:
-        """Sets an element, which must not have been set before.
+        """Sets an element, which must not have been set before; in an array of gradients, adds to it.
 
         Raises:
-            InvalidArgumentError: there is no such element, it is set, or the value has another shape.
+            InvalidArgumentError: there is no such element, it is set or was read, or the value has another
+                shape.
         """
         size = len(self.elements)
         if index < 0 or (index >= size and not self.grows):
@@ -47,10 +89,23 @@ class Array:
             )
         if index >= size:
             self.elements += [_MISSING] * (index + 1 - size)
-        if self.elements[index] is not _MISSING:
+        if index in self.read_ones:
             raise self._error(
-                f"Could not write to TensorArray index {index} because it has already been written to."
+                f"Could not write to TensorArray index {index} because it has already been read."
             )
+        present = self.elements[index]
+        if present is not _MISSING:
+            if not self.adds:
+                raise self._error(
+                    f"Could not write to TensorArray index {index} because it has already been written to."
+                )
+            if present.shape != value.shape:
+                raise self._error(
+                    f"Could not aggregate to TensorArray index {index} because the existing shape is "
+                    f"{format_dims(present.shape)} but the new input shape is {format_dims(value.shape)}."
+                )
+            value = present + value
+        self.shapes[index] = value.shape
         self.elements[index] = value
 
     def read(self, index: int, xp: Any) -> Any:
@@ -70,7 +125,8 @@ class Array:
                 "try setting clear_after_read = false?)."
             )
         if value is _MISSING:
-            if self.dims is None or None in self.dims:
+            dims = self.shapes.get(index, self.dims)
+            if dims is None or None in dims:
                 raise self._error(
                     f"Could not read from TensorArray index {index}.  Furthermore, the element shape is not "
                     f"fully defined: {format_dims(self.dims)}.  It is possible you are working with a "
@@ -78,7 +134,8 @@ class Array:
                     "If you set the full element_shape property on the forward TensorArray, the proper "
                     "all-zeros tensor will be returned instead of incurring this error."
                 )
-            value = xp.zeros(self.dims, self.dtype.np)
+            value = xp.zeros(dims, self.dtype.np)
+        self.read_ones.add(index)
         if self.clears:
             self.elements[index] = None
         return value
@@ -94,6 +151,16 @@ def tensor_array(node: KernelNode) -> Kernel:
     dtype, dims = attrs["dtype"], attrs["element_shape"]
     grows, clears = attrs["dynamic_size"], attrs["clear_after_read"]
     return lambda size: (Array(name, int(size), dtype, dims, grows, clears), _FLOW)
+
+
+@kernel("TensorArrayGradV3", "TensorArrayGradWithShape")
+def gradient(node: KernelNode) -> Kernel:
+    source = node.attrs["source"]
+
+    def run(array: Array, flow: Any, prepended: Any = ()) -> Any:
+        return array.gradient(source, tuple(int(size) for size in prepended)), flow
+
+    return run
 
 
 @kernel("TensorArrayWriteV3")

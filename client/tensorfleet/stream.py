@@ -12,12 +12,8 @@ socket and from the socket into a fresh array, never through another buffer.
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
-import sys
-import threading
-from collections import deque
 from collections.abc import Sequence
 from enum import IntEnum
 from math import prod
@@ -25,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes, errors, tensor_util
+from tensorfleet import buffers, dtypes, errors, tensor_util
 
 Array = np.ndarray[Any, Any]
 Value = Any  # np.ndarray | np.generic
@@ -38,7 +34,6 @@ BUFFER = 64 * 1024
 MAX_HEAD = 1 << 31
 MAX_PAYLOAD = 1 << 48
 MAX_SEND_BUFFERS = 64
-POOLED_SIZE = 1 << 20
 
 _DIMS = [struct.Struct(f"<{rank}Q") for rank in range(33)]
 _EMPTY: Sequence[Value] = ()
@@ -185,48 +180,6 @@ class FrameTooLarge(ValueError):
         self.payload = payload
 
 
-class _Buffers:
-    """Memory for received tensors, used again once nobody refers to the tensor any more.
-
-    Fresh memory of this size costs as much as the copy into it: the system maps and clears it page by page. A
-    training step receives tensors of the same sizes again and again, so buffers are reused for that size.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._total = 0
-        self._buffers: deque[Array] = deque()
-        self._lock = threading.Lock()
-        self._free = self._references_of_free()
-
-    def take(self, size: int) -> Array:
-        """An array of `size` bytes whose contents nobody needs."""
-        if size < POOLED_SIZE or size > self._limit // 2:
-            return np.empty(size, np.uint8)
-        with self._lock:
-            for buffer in self._buffers:
-                if buffer.nbytes == size and sys.getrefcount(buffer) <= self._free:
-                    return buffer
-            buffer = np.empty(size, np.uint8)
-            self._buffers.append(buffer)
-            self._total += size
-            while self._total > self._limit:
-                self._total -= self._buffers.popleft().nbytes
-            return buffer
-
-    def _references_of_free(self) -> int:
-        """What getrefcount says in `take` of a buffer that only the pool holds."""
-        self._buffers.append(np.empty(1, np.uint8))
-        count = 0
-        for buffer in self._buffers:
-            count = sys.getrefcount(buffer)
-        self._buffers.clear()
-        return count
-
-
-_buffers = _Buffers(int(os.environ.get("TENSORFLEET_RECEIVE_BUFFERS_MB", "256")) << 20)
-
-
 class Reader:
     """Reads frames from a blocking socket."""
 
@@ -322,7 +275,7 @@ class Reader:
             self._start += size
             array = np.frombuffer(bytearray(self._view[start : self._start]), dtype.np)
         else:
-            raw = _buffers.take(size)
+            raw = buffers.SHARED.take(size)
             self._into(raw.data)
             array = raw.view(dtype.np)
         return array.reshape(dims) if dims else array[0]

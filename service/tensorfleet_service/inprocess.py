@@ -12,6 +12,7 @@ import numpy as np
 
 import tensorfleet_service.kernels  # noqa: F401  the kernels register themselves
 from tensorfleet import errors
+from tensorfleet.buffers import POOLED_SIZE, SHARED
 from tensorfleet.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
 from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
 from tensorfleet.proto.graph_pb2 import GraphDef
@@ -161,11 +162,13 @@ def own(values: Sequence[Any]) -> Sequence[Any]:
     what it fetched, so it gets its own. A fresh array is only referred to by `values`, and is not copied.
     """
     for value in values:
-        if type(value) is np.ndarray and (
-            sys.getrefcount(value) > _FRESH
-            or not (value.base is None or sys.getrefcount(value.base) <= _FRESH_BASE)
-        ):
-            return [_own(v) for v in values]
+        if type(value) is np.ndarray:
+            if value.nbytes >= POOLED_SIZE and value.base is not None:
+                SHARED.give_up(value.base)
+            if sys.getrefcount(value) > _FRESH or not (
+                value.base is None or sys.getrefcount(value.base) <= _FRESH_BASE
+            ):
+                return [_own(v) for v in values]
     return values
 
 

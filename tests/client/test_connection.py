@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorfleet import connection, errors, stream
+from tensorfleet import buffers, connection, errors, stream
 from tensorfleet.connection import Connection, held
 from tensorfleet.stream import (
     Kind,
@@ -212,7 +212,7 @@ MB = 1 << 20
 
 
 def test_a_buffer_is_used_again_once_nobody_refers_to_it() -> None:
-    pool = stream._Buffers(64 * MB)
+    pool = buffers.Buffers(64 * MB)
     buffer = pool.take(MB)
     address = buffer.ctypes.data
     other = pool.take(MB)
@@ -234,7 +234,7 @@ def test_a_buffer_is_used_again_once_nobody_refers_to_it() -> None:
     ],
 )
 def test_a_view_keeps_the_buffer(view: Any) -> None:
-    pool = stream._Buffers(64 * MB)
+    pool = buffers.Buffers(64 * MB)
     buffer = pool.take(MB)
     address = buffer.ctypes.data
     kept = view(buffer)
@@ -246,7 +246,7 @@ def test_a_view_keeps_the_buffer(view: Any) -> None:
 
 
 def test_the_pool_keeps_its_limit() -> None:
-    pool = stream._Buffers(4 * MB)
+    pool = buffers.Buffers(4 * MB)
     taken = [pool.take(MB) for _ in range(10)]
     assert len({b.ctypes.data for b in taken}) == 10
     assert pool._total == sum(b.nbytes for b in pool._buffers) == 4 * MB
@@ -258,8 +258,20 @@ def test_the_pool_keeps_its_limit() -> None:
     assert id(large) not in kept
 
 
+def test_who_is_given_a_buffer_has_it_alone() -> None:
+    pool = buffers.Buffers(8 * MB)
+    buffer = pool.take(MB)
+    pool.give_up(np.empty(MB, np.uint8))  # not one of its own
+    assert pool._total == MB
+    pool.give_up(buffer)
+    assert pool._total == 0
+    buffer[:] = 7
+    pool.take(MB)[:] = 0
+    assert (buffer == 7).all()
+
+
 def test_threads_do_not_get_the_same_buffer() -> None:
-    pool = stream._Buffers(8 * MB)
+    pool = buffers.Buffers(8 * MB)
     start = threading.Barrier(4)
     wrong: list[int] = []
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -56,24 +57,39 @@ def split(size: int, parts: int) -> list[tuple[int, int]]:
     return [(begin, min(begin + step, size)) for begin in range(0, size, step)]
 
 
-def each_block(function: Callable[..., None], arrays: Sequence[Any], scratch: int) -> None:
+_own = threading.local()
+
+
+def scratch(count: int, size: int, dtype: Any) -> list[Any]:
+    """So many temporary arrays of `size` elements, which the calling thread uses again at its next call."""
+    bytes_needed = size * np.dtype(dtype).itemsize
+    known: list[Any] = _own.__dict__.setdefault("buffers", [])
+    while len(known) < count:
+        known.append(np.empty(0, np.uint8))
+    for i in range(count):
+        if known[i].nbytes < bytes_needed:
+            known[i] = np.empty(max(bytes_needed, BLOCK_BYTES), np.uint8)
+    return [known[i][:bytes_needed].view(dtype) for i in range(count)]
+
+
+def each_block(function: Callable[..., None], arrays: Sequence[Any], count: int) -> None:
     """Calls `function(temporaries, *blocks)` over flat blocks of arrays of one size, on several threads.
 
     Args:
         function: works on the blocks, in place; not told which they are.
         arrays: contiguous arrays of the same number of elements.
-        scratch: how many temporary arrays, of a block's shape and of the first array's dtype, it needs.
+        count: how many temporary arrays, of a block's shape and of the first array's dtype, it needs.
     """
     first = arrays[0]
     if first.nbytes <= 2 * BLOCK_BYTES or not isinstance(first, np.ndarray):
         # On a GPU, an array is one block.
-        function([np.empty_like(first) for _ in range(scratch)], *arrays)
+        function([np.empty_like(first) for _ in range(count)], *arrays)
         return
     flat = [array.reshape(-1) for array in arrays]
     block = BLOCK_BYTES // first.itemsize
 
     def run(part: tuple[int, int]) -> None:
-        temporaries = [np.empty(block, first.dtype) for _ in range(scratch)]
+        temporaries = scratch(count, block, first.dtype)
         begin, end = part
         for at in range(begin, end, block):
             stop = min(at + block, end)

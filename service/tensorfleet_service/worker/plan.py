@@ -17,6 +17,15 @@ becomes a generator: it yields an edge's number where the tensor has to come fro
 where a queue has no element yet, and the step resumes it with the value, from whichever thread brings it.
 
 Line n of the code is made of one node, so an exception is traced to its node at no cost to the code itself.
+
+Elementwise ops that follow each other are written twice: as one call for large arrays (see `fusing`), and op
+by op for all that this call leaves alone:
+
+        if v0.size < 200000 or (q := f2(v0, c1)) is None:
+         v1 = v0 * c1
+         v1 = v1 + c1
+        else:
+         v1, = q; del q
 """
 
 from __future__ import annotations
@@ -32,6 +41,7 @@ from tensorfleet import dtypes, errors
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels import registry
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression, KernelNode
+from tensorfleet_service.worker.fusing import Group, find_groups, last_uses, write_group
 from tensorfleet_service.worker.timed import Timed
 from tensorfleet_service.worker.waiter import Waiter
 
@@ -144,10 +154,7 @@ class _Writer:
             self.globals["D"], self.globals["H"] = self.moves
         self.args: list[int] = []
         self.rets: list[int] = []
-        self.last_use: dict[tuple[int, int], int] = {}
-        for position, node in enumerate(nodes):
-            for source, index in node.inputs:
-                self.last_use[id(source), index] = position
+        for node in nodes:
             if node.op == "_Arg":
                 self.args.append(int(node.attrs["index"]))
             elif node.op == "_Retval":
@@ -159,6 +166,15 @@ class _Writer:
         self.waits = any(n.op == "_Recv" for n in nodes) or any(
             isinstance(kernel, AsyncKernel) for kernel in kernels.values()
         )
+        self.groups: dict[int, Group | None] = {}
+        """A group of elementwise nodes by its last position; None for its others."""
+        if xp is np:
+            for group in find_groups(nodes, self._may_wait, dereferences):
+                self.groups.update(dict.fromkeys(group.positions))
+                self.groups[group.positions[-1]] = group
+
+    def _may_wait(self, position: int) -> bool:
+        return self.nodes[position].op == "_Recv" or isinstance(self.kernels.get(position), AsyncKernel)
 
     def compile(self, traced: bool) -> tuple[Callable[..., Any], CodeType, list[_Line]]:
         """The function, its code, and what each of its lines is made of."""
@@ -168,7 +184,9 @@ class _Writer:
         return function, function.__code__, lines
 
     def write(self, traced: bool) -> tuple[str, dict[str, Any], list[_Line]]:
-        """The source, its globals, and what each of its lines is made of."""
+        """The source, its globals, and what each of its lines is made of; traced ops are not put together."""
+        groups: dict[int, Group | None] = {} if traced else self.groups
+        last_use = last_uses(self.nodes, groups)
         body: list[str] = []
         lines: list[_Line] = [
             (None, [], None),
@@ -198,8 +216,27 @@ class _Writer:
             names[f"n{position}"] = self.nodes[position]
             return f" q = clock();{statement}; t.trace(n{position}, q, clock(), {value})"
 
+        def kernel_text(position: int, inputs: list[str]) -> tuple[str, Expression | None]:
+            return self._call(position, inputs, names)
+
         for position, node in enumerate(self.nodes):
             if node.op == "NoOp":
+                continue
+            if position in groups:
+                group = groups[position]
+                if group is not None:
+                    names[f"f{position}"] = group.function
+                    free += write_group(group, self.nodes, slots, slot, add, kernel_text)
+                    ending = dict.fromkeys(
+                        slots[id(source), index]
+                        for source, index in group.inputs
+                        if last_use[id(source), index] == position and slots[id(source), index][0] == "v"
+                    )
+                    dead = [name for name in ending if name not in rets]
+                    dead += [slots[id(n), 0] for n in group.outputs if (id(n), 0) not in last_use]
+                    if dead:
+                        add(f" del {', '.join(dead)}", node, [])
+                    free += dead
                 continue
             if node.op == "Const":
                 name = f"c{position}"
@@ -214,7 +251,7 @@ class _Writer:
             ending = dict.fromkeys(
                 slots[id(source), index]
                 for source, index in node.inputs
-                if self.last_use[id(source), index] == position and slots[id(source), index][0] == "v"
+                if last_use[id(source), index] == position and slots[id(source), index][0] == "v"
             )
             if node.op == "_Retval":
                 # A slot that is returned is not given to others; a reference is read when its node's turn
@@ -256,7 +293,7 @@ class _Writer:
                 slots[id(node), index] = name
             value = outputs[0] if outputs else "None"
             statement = timed(self._assign(node, outputs, text), position, value)
-            unused = [name for index, name in enumerate(outputs) if (id(node), index) not in self.last_use]
+            unused = [name for index, name in enumerate(outputs) if (id(node), index) not in last_use]
             dead = released + unused
             add(statement + _delete(dead), node, inputs, expression)
             free += dead

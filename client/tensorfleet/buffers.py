@@ -1,0 +1,79 @@
+"""Memory for large tensors, used again once nobody refers to the tensor any more.
+
+Fresh memory of this size costs as much as filling it: the system maps and clears it page by page. A training
+step makes and receives tensors of the same sizes again and again, so buffers are reused for that size.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections import deque
+from math import prod
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+POOLED_SIZE = 1 << 20
+"""The number of bytes from which a tensor's memory is kept."""
+
+
+class Buffers:
+    """Buffers of at most `limit` bytes together; what is larger than half of that is not kept."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._total = 0
+        self._buffers: deque[Array] = deque()
+        self._lock = threading.Lock()
+        self._free = self._references_of_free()
+
+    def take(self, size: int) -> Array:
+        """An array of `size` bytes whose contents nobody needs."""
+        if size < POOLED_SIZE or size > self._limit // 2:
+            return np.empty(size, np.uint8)
+        with self._lock:
+            for buffer in self._buffers:
+                if buffer.nbytes == size and sys.getrefcount(buffer) <= self._free:
+                    return buffer
+            buffer = np.empty(size, np.uint8)
+            self._buffers.append(buffer)
+            self._total += size
+            while self._total > self._limit:
+                self._total -= self._buffers.popleft().nbytes
+            return buffer
+
+    def give_up(self, buffer: Any) -> None:
+        """Forgets a buffer, so that whoever refers to it has it alone; others are none of its business."""
+        with self._lock:
+            for i, known in enumerate(self._buffers):
+                if known is buffer:
+                    del self._buffers[i]
+                    self._total -= known.nbytes
+                    return
+
+    def _references_of_free(self) -> int:
+        """What getrefcount says in `take` of a buffer that only the pool holds."""
+        self._buffers.append(np.empty(1, np.uint8))
+        count = 0
+        for buffer in self._buffers:
+            count = sys.getrefcount(buffer)
+        self._buffers.clear()
+        return count
+
+
+SHARED = Buffers(int(os.environ.get("TENSORFLEET_RECEIVE_BUFFERS_MB", "256")) << 20)
+"""The buffers of this process."""
+
+
+def empty(shape: tuple[int, ...], dtype: Any) -> Array:
+    """As `numpy.empty`, in memory that was used before if the array is large."""
+    dtype = np.dtype(dtype)
+    size = prod(shape) * dtype.itemsize
+    if size < POOLED_SIZE:
+        return np.empty(shape, dtype)
+    array: Array = SHARED.take(size).view(dtype).reshape(shape)
+    return array

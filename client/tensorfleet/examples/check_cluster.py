@@ -3,8 +3,8 @@
     python -m tensorfleet.examples.check_cluster grpc://127.0.0.1:2222
 
 takes TENSORFLEET_ADDRESS for a target that is not given, finds the tasks by `Session.list_devices`, compares
-what they compute with NumPy, and ends with 0 if all is right, else with 1 and a text that says what is wrong. With
-`--device-filter /job:worker/task:0`, which may be repeated, it takes only the tasks that the filters let in.
+what they compute with NumPy, and ends with 0 if all is right, else with 1 and a text about what is not. With
+`--device-filter /job:worker/task:0`, which may be repeated, it takes the tasks that the filters let in.
 """
 
 from __future__ import annotations

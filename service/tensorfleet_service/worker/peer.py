@@ -143,9 +143,7 @@ class Peer:
         else:
             self._send(encode(Kind.PUSH, step_id, edge, b"", (value,)))
 
-    def tell(
-        self, kind: Kind, a: int, b: int, meta: bytes = b"", tensors: Sequence[Any] = ()
-    ) -> None:
+    def tell(self, kind: Kind, a: int, b: int, meta: bytes = b"", tensors: Sequence[Any] = ()) -> None:
         """Sends a frame about a collective, at once: such frames stay in the order in which they are sent."""
         try:
             self._connection.send_now(encode(kind, a, b, meta, tensors))

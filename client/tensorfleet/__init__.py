@@ -12,8 +12,12 @@ from typing import Any as _Any
 from tensorfleet import (
     app as app,
 )
+from tensorfleet import cluster_resolver as _cluster_resolver
 from tensorfleet import (
     compat as compat,
+)
+from tensorfleet import (
+    distribute as _distribute,
 )
 from tensorfleet import (
     dtypes as dtypes,
@@ -25,12 +29,18 @@ from tensorfleet import (
     graph_util as graph_util,
 )
 from tensorfleet import (
+    layers as _layers,
+)
+from tensorfleet import (
     logging as logging,
 )
 from tensorfleet import (
     losses as losses,
 )
 from tensorfleet import namespaces as _namespaces
+from tensorfleet import (
+    rnn as _rnn,
+)
 from tensorfleet import (
     summary as _summary,
 )
@@ -135,6 +145,7 @@ from tensorfleet.gradients import *
 from tensorfleet.graph import MIN_CONSUMER_VERSION as GRAPH_DEF_VERSION_MIN_CONSUMER
 from tensorfleet.graph import PRODUCER_VERSION as GRAPH_DEF_VERSION
 from tensorfleet.import_graph import import_graph_def as import_graph_def
+from tensorfleet.kube import resolver as _kube_resolver
 from tensorfleet.logging import get_logger as get_logger
 from tensorfleet.operation import Operation as Operation
 from tensorfleet.ops import checkpoint as _checkpoint_ops
@@ -176,6 +187,7 @@ from tensorfleet.ops.matmul import *
 from tensorfleet.ops.matrix_parts import *
 from tensorfleet.ops.padding import *
 from tensorfleet.ops.partition import *
+from tensorfleet.ops.partitioned_variables import *
 from tensorfleet.ops.queues import *
 from tensorfleet.ops.random import *
 from tensorfleet.ops.rearranging import *
@@ -261,12 +273,16 @@ VERSION = __version__
 bitwise = _namespaces.make("bitwise")
 contrib = _namespaces.make("contrib", training=_namespaces.make("contrib.training"))
 debugging = _namespaces.make("debugging")
+distribute = _namespaces.make(
+    "distribute", Server=_Server, cluster_resolver=_namespaces.make("distribute.cluster_resolver")
+)
 initializers = _namespaces.make("initializers")
 io = _namespaces.make("io")
+layers = _namespaces.make("layers")
 linalg = _namespaces.make("linalg")
 manip = _namespaces.make("manip")
 math = _namespaces.make("math")
-nn = _namespaces.make("nn")
+nn = _namespaces.make("nn", rnn_cell=_namespaces.make("nn.rnn_cell"))
 queue = _namespaces.make("queue")
 random = _namespaces.make("random")
 sparse = _namespaces.make("sparse")

@@ -10,8 +10,9 @@ from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.casting import cast
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.math_common import apply_one
+from tensorfleet.ops.partitioned_variables import PartitionedVariable
 from tensorfleet.ops.reduction import reduce_sum
-from tensorfleet.ops.variables import Variable
+from tensorfleet.ops.resource_variables import ResourceVariable
 from tensorfleet.tensor import Tensor
 
 __all__: list[str] = []
@@ -32,7 +33,8 @@ def embedding_lookup(
     gradients.
 
     Args:
-        params: the table: a tensor or variable, or a list of its parts along the first dimension.
+        params: the table: a tensor or variable, or its parts along the first dimension: a list, or a variable
+            that was made with a partitioner.
         ids: integers of any shape.
         partition_strategy: how the table is divided. "mod": row i is in part i mod n. "div": the parts hold
             consecutive rows, the first ones one more where the number of rows asks for it.
@@ -46,11 +48,13 @@ def embedding_lookup(
         ValueError: no parts, or an unknown strategy.
         InvalidArgumentError: in a run, where an id is not in the table.
     """
+    if isinstance(params, PartitionedVariable):
+        params = list(params)
     if params is None or (isinstance(params, (list, tuple)) and not params):
         raise ValueError("params must be specified")
     parts = list(params) if isinstance(params, (list, tuple)) else [params]
     with name_scope(name, "embedding_lookup", [*parts, ids]) as scope:
-        parts = [p if isinstance(p, Variable) else convert_to_tensor(p, name="params") for p in parts]
+        parts = [p if isinstance(p, ResourceVariable) else convert_to_tensor(p, name="params") for p in parts]
         ids = convert_to_tensor(ids, name="ids")
         if len(parts) == 1:
             with colocate_with(parts[0].op):
@@ -60,8 +64,8 @@ def embedding_lookup(
 
 
 def _gather(table: Any, ids: Tensor, name: str | None = None) -> Tensor:
-    if isinstance(table, Variable):
-        return table.sparse_read(ids, name=name)  # type: ignore[attr-defined,no-any-return]
+    if isinstance(table, ResourceVariable):
+        return table.sparse_read(ids, name=name)
     return apply_one("GatherV2", table, ids, 0, name=name)
 
 

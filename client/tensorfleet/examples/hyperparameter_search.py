@@ -1,0 +1,165 @@
+"""A search for the best settings of a model by cross-validation, distributed over workers.
+
+A job is one setting and one fold: a model of its own, trained on the other folds, judged by this one. Each
+worker takes the next job when it is done with one; the models have nothing in common, so the workers never
+wait for each other. The best setting by the mean over its folds is then trained on all training digits, and
+tested.
+
+    python -m tensorfleet.examples.hyperparameter_search                                     in this process
+    python -m tensorfleet.examples.hyperparameter_search grpc://127.0.0.1:2222 [DATA_DIR]    on workers
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from tqdm import tqdm
+
+import tensorfleet as tf
+from tensorfleet.examples.digit_classifier import Classifier, accuracy, batches
+from tensorfleet.examples.idx import sample_dir
+from tensorfleet.examples.placing import find
+from tensorfleet.examples.tutorials.mnist.input_data import read_data_sets
+
+Array = npt.NDArray[Any]
+
+LEARNING_RATES = (0.0003, 0.003, 0.3)
+HIDDEN = (16, 64)
+FOLDS = 4
+EPOCHS = 6
+BATCH_SIZE = 50
+
+
+class Digits(NamedTuple):
+    """Images float32 [n, 784] and labels [n]."""
+
+    images: Array
+    labels: Array
+
+
+class Setting(NamedTuple):
+    """What is searched for."""
+
+    learning_rate: float
+    hidden: int
+
+
+class Job(NamedTuple):
+    """One model to train: a setting, and the fold that it is judged by."""
+
+    setting: Setting
+    fold: int
+
+
+Scores = dict[Setting, list[float]]
+
+
+def train(
+    target: str, device: str, setting: Setting, digits: Digits, judge_by: Digits, seed: int = 0
+) -> float:
+    """Trains a model on a device, in a session of its own; returns its accuracy on `judge_by`."""
+    with tf.Graph().as_default(), tf.device(device):
+        model = Classifier(setting.hidden, setting.learning_rate, seed)
+        # Variables belong to the task, where those of the next job would find them by their names.
+        config = tf.ConfigProto(isolate_session_state=True)
+        with tf.Session(target, config=config) as session:
+            session.run(tf.global_variables_initializer())
+            step = session.make_callable(model.train, [model.images, model.labels])
+            for images, labels in batches(*digits, BATCH_SIZE, EPOCHS, seed):
+                step(images, labels)
+            probabilities = session.run(model.probabilities, {model.images: judge_by.images})
+    return accuracy(probabilities, judge_by.labels)
+
+
+def split(digits: Digits, folds: int, fold: int) -> tuple[Digits, Digits]:
+    """All folds but one, and that one; the digits are dealt to folds in an order that is always the same."""
+    inside = np.random.RandomState(0).permutation(len(digits.labels)) % folds == fold
+    rest, chosen = (Digits(digits.images[these], digits.labels[these]) for these in (~inside, inside))
+    return rest, chosen
+
+
+def search(
+    target: str,
+    digits: Digits,
+    settings: Sequence[Setting],
+    folds: int,
+    done: Callable[[Job, float], object] = lambda job, score: None,
+) -> Scores:
+    """The accuracy of each setting on each fold.
+
+    Args:
+        target: of the sessions; empty: in this process.
+        digits: to train on and to judge by.
+        settings: what to try.
+        folds: of the cross-validation, 2 or more.
+        done: called with each job and its accuracy, in the order in which they end.
+
+    Raises:
+        tf.errors.OpError: what the first job that failed raised; those that have not begun are left out.
+    """
+    parts = [split(digits, folds, fold) for fold in range(folds)]
+    scores: Scores = {setting: [0.0] * folds for setting in settings}
+    free: SimpleQueue[str] = SimpleQueue()
+    workers = find(target).workers
+    for worker in workers:
+        free.put(worker)
+
+    def run(job: Job) -> float:
+        device = free.get_nowait()  # as many devices as threads
+        try:
+            return train(target, device, job.setting, *parts[job.fold])
+        finally:
+            free.put(device)
+
+    with ThreadPoolExecutor(len(workers)) as pool:
+        running = {
+            pool.submit(run, job): job
+            for job in itertools.starmap(Job, itertools.product(settings, range(folds)))
+        }
+        try:
+            for future in as_completed(running):
+                job = running[future]
+                scores[job.setting][job.fold] = future.result()
+                done(job, future.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return scores
+
+
+def best(scores: Scores) -> Setting:
+    """The setting with the best mean; of equal ones, the first."""
+    return max(scores, key=lambda setting: float(np.mean(scores[setting])))
+
+
+def main(target: str = "", data_dir: str | None = None) -> tuple[Scores, float]:
+    """Prints the mean of each setting and the test accuracy of the best; returns all scores, and that."""
+    data = read_data_sets(data_dir or sample_dir(), validation_size=0)
+    digits, test = (Digits(part.images, part.labels) for part in (data.train, data.test))
+    settings = list(itertools.starmap(Setting, itertools.product(LEARNING_RATES, HIDDEN)))
+    with tqdm(total=len(settings) * FOLDS, unit=" models", desc="search") as bar:
+
+        def done(job: Job, score: float) -> None:
+            bar.set_postfix_str(f"{job.setting.learning_rate:g}, {job.setting.hidden} units: {score:.3f}")
+            bar.update()
+
+        scores = search(target, digits, settings, FOLDS, done)
+    for setting, folds in scores.items():
+        rate, hidden = setting
+        print(f"rate {rate:<7g} {hidden:>3} units: {np.mean(folds):.3f} +- {np.std(folds):.3f}")
+    chosen = best(scores)
+    score = train(target, find(target).workers[0], chosen, digits, test)
+    print(f"best: rate {chosen.learning_rate:g}, {chosen.hidden} units")
+    print(f"accuracy on {len(test.labels):,} test digits: {score:.3f}")
+    return scores, score
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

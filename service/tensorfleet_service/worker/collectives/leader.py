@@ -230,10 +230,16 @@ class Leader:
         self._send(join.peer, Verb.FAIL, 0, _failure([join], error))
 
     def lost(self, place: Place, error: errors.OpError) -> None:
-        """A task's process is gone: so are the collectives that it has come to, or is known to belong to."""
+        """A task's process is gone: so are the collectives that it has come to, or is known to belong to.
+
+        Not those that are done on it: whoever lacks something from it gets to know that by itself.
+        """
         for found in list(self._rounds.values()):
             members = {(join.call.device, join.place[1]) for join in found.joins.values()}
-            members.update(member for join in found.joins.values() for member in join.known)
+            if not found.active:
+                members.update(member for join in found.joins.values() for member in join.known)
+            elif place[0] not in found.active:
+                continue
             gone = [device for device, incarnation in members if (task_of(device), incarnation) == place]
             if gone:
                 names = ", ".join(sorted(gone, key=order))

@@ -14,7 +14,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -48,6 +48,7 @@ log = logging.getLogger(__name__)
 DEFAULT_SECONDS = 1800.0  # how long a member waits that says no time of its own
 CONNECT_SECONDS = 5.0  # for one attempt to reach the leader
 NEXT_SECONDS = 30.0  # to reach the next task of a ring, which is known to be there
+ARRIVAL_SECONDS = 1.0  # for data that is under way when the leader is lost
 REMEMBERED_ROUNDS = 10_000  # ended rounds whose late chunks are dropped
 
 
@@ -79,10 +80,18 @@ class _Member:
 
 @dataclass(slots=True)
 class _Running:
+    """A ring that this task is in.
+
+    Attributes:
+        joins: the task's members.
+        before: the task that it receives from.
+        members: all members.
+    """
+
     ring: Ring
     joins: list[int]
-    places: list[Place]
-    members: list[Place] = field(default_factory=list)
+    before: Place
+    members: list[Place]
 
 
 class Collectives:
@@ -211,19 +220,32 @@ class Collectives:
         place, error = (peer.task, peer.incarnation), peer.lost
         assert error is not None
         with self._locked():
-            if peer.task == self._leading:
-                for number, member in list(self._members.items()):
-                    text = f"{member.call.title}: the group's leader is lost: {error.message}"
-                    self._end_member(number, errors.UnavailableError(None, None, text))
-                for round_id in list(self._running):
-                    self._end_round(round_id)
-                self._early.clear()
-                return
             for round_id, running in list(self._running.items()):
-                if place in running.places:
-                    self._broken(round_id, error)
+                if running.before == place:
+                    self._broken(round_id, error)  # all that it has sent has been read, and it is not enough
             if self._leading == self.here[0]:
                 self._leader.lost(place, error)
+            elif self._leading == place[0]:
+                self._leader_lost(error)
+
+    def _leader_lost(self, error: errors.OpError) -> None:
+        """Nobody finds members together any more, nor says whether a ring is whole.
+
+        A leader may have ended well, after its own part. So what is under way gets the time to arrive.
+        """
+        self._early.clear()
+        rounds = set(self._running)
+
+        def fail(begun: bool) -> None:
+            for number, member in list(self._members.items()):
+                if (member.round_id in rounds) if begun else not member.round_id:
+                    text = f"{member.call.title}: the group's leader is lost: {error.message}"
+                    self._end_member(number, errors.UnavailableError(None, None, text))
+                    self._end_round(member.round_id)
+
+        fail(begun=False)
+        if rounds:
+            self._deadlines.after(ARRIVAL_SECONDS, lambda: self._call_locked(fail, True))
 
     # The lock
 
@@ -326,6 +348,7 @@ class Collectives:
         for member in members:
             member.round_id = round_id
         places = [(str(task), int(incarnation)) for task, incarnation in fields["tasks"]]
+        before = places[fields["position"] - 1]
         following = places[(fields["position"] + 1) % len(places)][0]
         sender = _Sender(self._peers, following)
         ring = Ring(
@@ -341,7 +364,7 @@ class Collectives:
         for member in members:
             member.value = None
         known = [(str(device), int(incarnation)) for device, incarnation in fields["members"]]
-        self._running[round_id] = _Running(ring, joins, places, known)
+        self._running[round_id] = _Running(ring, joins, before, known)
         early = self._early.pop(round_id, [])
         self._pool.submit(self._begin, ring, early, sender if len(places) > 1 else None)
 

@@ -1,0 +1,199 @@
+"""Gradients averaged, and initial values given, among the workers that train one model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any
+
+from tensorfleet import dtypes, framework
+from tensorfleet.distribute.collective_keys import CollectiveKeys
+from tensorfleet.dtypes import DType
+from tensorfleet.ops import collective_ops, state
+from tensorfleet.ops.control import group
+from tensorfleet.ops.convert import convert_to_tensor
+from tensorfleet.ops.indexed_slices import IndexedSlices
+from tensorfleet.ops.joining import concat, split
+from tensorfleet.ops.padding import pad
+from tensorfleet.ops.reduction import reduce_max
+from tensorfleet.ops.selection import boolean_mask, sequence_mask
+from tensorfleet.ops.shaping import reshape, shape
+from tensorfleet.ops.variable_collections import global_variables
+from tensorfleet.tensor import Tensor
+
+BUCKET_BYTES = 16 << 20
+"""How much is reduced at once, so that the first gradients travel while the last ones are computed."""
+
+_REDUCED = frozenset((dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64))
+_GATHERED = frozenset((dtypes.float16, dtypes.float32, dtypes.float64))
+_BROADCAST = frozenset(
+    (dtypes.bool, dtypes.float16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
+)
+
+GradsAndVars = list[tuple[Any, Any]]
+
+
+def all_reduce_gradients(
+    grads_and_vars: Iterable[tuple[Any, Any]],
+    group_size: int,
+    group_key: int = 1,
+    keys: CollectiveKeys | None = None,
+    bucket_bytes: int = BUCKET_BYTES,
+    timeout: float = 0,
+) -> GradsAndVars:
+    """The mean of the gradients of all workers, with the same variables in the same order.
+
+    Gradients of one dtype are packed into buckets, the last variables first, as their gradients come first.
+    IndexedSlices are gathered: the result has the rows of all workers, of which each may have any number.
+
+    Args:
+        grads_and_vars: as `compute_gradients` returns them; None gradients stay None, and must be None on
+            every worker.
+        group_size: the number of workers.
+        group_key: the group that they make up.
+        keys: gives the collectives' numbers, if `group_key` alone does not say which: several workers in one
+            graph need an object each.
+        bucket_bytes: about how much to reduce at once.
+        timeout: see `collective_ops.all_reduce`.
+
+    Raises:
+        ValueError: a gradient has a dtype that collectives do not take, or an unknown shape, as its variable
+            has.
+    """
+    pairs = list(grads_and_vars)
+    keys = keys or CollectiveKeys.of_graph(group_key)
+    results = [grad for grad, _ in pairs]
+    with framework.name_scope("all_reduce_gradients"):
+        for bucket in _buckets(pairs, bucket_bytes):
+            tensors = [convert_to_tensor(pairs[i][0]) for i in bucket]
+            shapes = [pairs[i][1].get_shape().as_list() for i in bucket]
+            for i, mean in zip(bucket, _mean(tensors, shapes, group_size, keys, timeout), strict=True):
+                results[i] = mean
+        for i, (grad, var) in enumerate(pairs):
+            if isinstance(grad, IndexedSlices):
+                _check(grad.dtype, _GATHERED, var)
+                results[i] = _gather_slices(grad, group_size, keys, timeout)
+    return [(result, var) for result, (_, var) in zip(results, pairs, strict=True)]
+
+
+def _buckets(pairs: Sequence[tuple[Any, Any]], bucket_bytes: int) -> list[list[int]]:
+    """The indices of the dense gradients that go together; the same on all workers."""
+    buckets: list[list[int]] = []
+    open_buckets: dict[DType, tuple[list[int], int]] = {}
+    for i in reversed(range(len(pairs))):
+        grad, var = pairs[i]
+        if grad is None or isinstance(grad, IndexedSlices):
+            continue
+        dtype = grad.dtype.base_dtype
+        _check(dtype, _REDUCED, var)
+        elements = var.get_shape().num_elements()
+        if elements is None:
+            raise ValueError(f"The gradient of {var.name} cannot be packed: the variable's shape is unknown")
+        size = elements * dtype.size
+        bucket, filled = open_buckets.get(dtype, ([], 0))
+        if bucket and filled + size > bucket_bytes:
+            bucket, filled = [], 0
+        if not bucket:
+            buckets.append(bucket)
+        bucket.append(i)
+        open_buckets[dtype] = bucket, filled + size
+    return buckets
+
+
+def _mean(
+    tensors: list[Tensor], shapes: list[list[int]], group_size: int, keys: CollectiveKeys, timeout: float
+) -> list[Tensor]:
+    whole = tensors[0] if len(tensors) == 1 else concat([reshape(t, [-1]) for t in tensors], 0)
+    mean = collective_ops.all_reduce(
+        whole, group_size, keys.group_key, keys.next_instance_key(), "Add", "Div", timeout=timeout
+    )
+    if len(tensors) == 1:
+        mean.set_shape(shapes[0])
+        return [mean]
+    parts = split(mean, [prod(dims) for dims in shapes], 0)
+    return [reshape(part, dims) for part, dims in zip(parts, shapes, strict=True)]
+
+
+def _gather_slices(
+    grad: IndexedSlices, group_size: int, keys: CollectiveKeys, timeout: float
+) -> IndexedSlices:
+    """All workers' rows. Collectives gather equal shapes, so each worker fills up to the most rows."""
+
+    def gather(t: Tensor) -> Tensor:
+        return collective_ops.all_gather(
+            t, group_size, keys.group_key, keys.next_instance_key(), timeout=timeout
+        )
+
+    rows = shape(grad.indices)
+    counts = gather(rows)
+    most = reduce_max(counts)
+    missing = most - rows[0]
+    rank = grad.values.get_shape().ndims
+    if rank is None:
+        raise ValueError("The gathered rows of an IndexedSlices must have a known rank")
+    values = gather(pad(grad.values, [[0, missing]] + [[0, 0]] * (rank - 1)))
+    indices = gather(pad(grad.indices, [[0, missing]]))
+    present = reshape(sequence_mask(counts, most), [-1])
+    return IndexedSlices(
+        boolean_mask(values, present) / group_size, boolean_mask(indices, present), grad.dense_shape
+    )
+
+
+def broadcast_variables(
+    variables: Iterable[Any] | None,
+    is_source: bool,
+    group_size: int,
+    group_key: int = 1,
+    keys: CollectiveKeys | None = None,
+    timeout: float = 0,
+) -> Any:
+    """The operation that gives the variables of one worker, the source, to all others.
+
+    The source's variables must be initialized when it runs; the others' are afterwards.
+
+    Args:
+        variables: the same ones in the same order on every worker, by default all global variables.
+        is_source: whether this worker gives the values.
+        group_size, group_key, keys, timeout: see `all_reduce_gradients`.
+
+    Raises:
+        ValueError: a variable has a dtype that collectives do not take, or a shape that is not fully known.
+    """
+    keys = keys or CollectiveKeys.of_graph(group_key)
+    done: list[Any] = []
+    with framework.name_scope("broadcast_variables"):
+        for variable in global_variables() if variables is None else variables:
+            dtype, dims = variable.dtype.base_dtype, variable.get_shape()
+            _check(dtype, _BROADCAST, variable)
+            if not dims.is_fully_defined():
+                raise ValueError(f"{variable.name} cannot be broadcast: its shape {dims} is not fully known")
+            instance_key = keys.next_instance_key()
+            if group_size == 1:
+                continue
+            with framework.colocate_with(variable):
+                where = (dims, dtype, group_size, keys.group_key, instance_key)
+                if is_source:
+                    value = variable.read_value()
+                    done.append(collective_ops.broadcast_send(value, *where, timeout=timeout))
+                else:
+                    value = collective_ops.broadcast_recv(*where, timeout=timeout)
+                    done.append(state.assign(variable, value))
+    return group(*done)
+
+
+def barrier(
+    group_size: int, group_key: int = 1, keys: CollectiveKeys | None = None, timeout: float = 0
+) -> Any:
+    """The operation that ends when all workers of the group run it; arguments as `all_reduce_gradients`."""
+    keys = keys or CollectiveKeys.of_graph(group_key)
+    with framework.name_scope("barrier"):
+        instance_key = keys.next_instance_key()
+        return collective_ops.all_reduce(
+            convert_to_tensor(0), group_size, keys.group_key, instance_key, timeout=timeout
+        ).op
+
+
+def _check(dtype: DType, known: frozenset[DType], variable: Any) -> None:
+    if dtype not in known:
+        names = ", ".join(sorted(t.name for t in known))
+        raise ValueError(f"{variable.name}: collectives do not take {dtype.name} here, but {names}")

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
 from typing import NamedTuple
 
@@ -74,6 +74,7 @@ class LocalCluster:
         log: called with a task's name and a line of its log, from several threads.
         ready_seconds: how long all tasks together may take to start.
         drain_seconds: how long running steps may go on when the cluster is stopped.
+        metrics: whether each task serves its metrics, at a port of its own; see `metrics_urls`.
     """
 
     def __init__(
@@ -84,17 +85,27 @@ class LocalCluster:
         log: Log | None = None,
         ready_seconds: float = 60.0,
         drain_seconds: float = 5.0,
+        metrics: bool = False,
     ) -> None:
         count = sum(jobs.values())
         if count < 1 or min(jobs.values()) < 0:
             raise ValueError(
                 f"a cluster takes at least one task, and no job less than none; got {dict(jobs)}"
             )
-        ports = iter(free_ports(host, count) if base_port is None else range(base_port, base_port + count))
+        fixed = [] if base_port is None else list(range(base_port, base_port + count))
+        free = iter(free_ports(host, 2 * count, fixed))
+        ports = iter(fixed) if fixed else free
         literal = f"[{host}]" if ":" in host else host
         self.spec = ClusterSpec(
             {job: [f"{literal}:{next(ports)}" for _ in range(n)] for job, n in jobs.items() if n}
         )
+        self.metrics_urls: dict[str, str] = {}
+        """Of each task, by its short name, where `metrics` is set."""
+        if metrics:
+            for job in self.spec.jobs:
+                for index in self.spec.task_indices(job):
+                    url = f"http://{literal}:{next(free)}/metrics"
+                    self.metrics_urls[f"/job:{job}/task:{index}"] = url
         self._host = host
         self._log = log
         self._ready_seconds = ready_seconds
@@ -191,6 +202,9 @@ class LocalCluster:
             "--bind-host": f"[{self._host}]" if ":" in self._host else self._host,
             "--drain-seconds": str(self._drain_seconds),
         }
+        url = self.metrics_urls.get(f"/job:{job}/task:{index}")
+        if url is not None:
+            flags["--metrics-port"] = url.rpartition(":")[2].partition("/")[0]
         process = subprocess.Popen(
             # -P keeps the folder that the user is in out of the import path.
             [
@@ -266,13 +280,15 @@ class LocalCluster:
         return event.task
 
 
-def free_ports(host: str, count: int) -> list[int]:
-    """`count` different TCP ports that nobody listens at on `host`."""
+def free_ports(host: str, count: int, without: Collection[int] = ()) -> list[int]:
+    """`count` different TCP ports that nobody listens at on `host`, and none of those in `without`."""
     chosen: list[int] = []
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for port in random.Random().sample(PORTS, len(PORTS)):
         if len(chosen) == count:
             break
+        if port in without:
+            continue
         with socket.socket(family) as sock:
             try:
                 sock.bind((host, port))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import sys
@@ -9,9 +10,14 @@ import threading
 from collections.abc import Sequence
 
 from tensorfleet_service import settings as settings_module
+from tensorfleet_service.environment import SettingsError
 from tensorfleet_service.lifecycle import draining_signals, wait_and_drain
 from tensorfleet_service.observe import log
-from tensorfleet_service.settings import Settings, SettingsError
+from tensorfleet_service.observe.health import Health
+from tensorfleet_service.observe.http_server import HttpServer
+from tensorfleet_service.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 WRONG_SETTINGS = 2
 
@@ -19,7 +25,7 @@ WRONG_SETTINGS = 2
 def main(argv: Sequence[str] | None = None) -> int:
     """Serves until a signal comes.
 
-    Returns the exit code: 0 after a drain, 1 if the task's address cannot be bound, 2 for wrong settings.
+    Returns the exit code: 0 after a drain, 1 if an address or port cannot be bound, 2 for wrong settings.
     """
     try:
         settings = settings_module.load(
@@ -29,6 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"tensorfleet serve: {error}", file=sys.stderr)
         return WRONG_SETTINGS
     log.configure(settings.task, settings.log_format, settings.log_level)
+    for warning in settings.warnings:
+        logger.warning("%s", warning)
     over = threading.Event()
     # A signal that comes while the server starts drains it, too.
     with draining_signals(over):
@@ -37,6 +45,31 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def serve(settings: Settings, over: threading.Event) -> int:
     """Serves one task until `over` is set; returns the exit code."""
+    health = Health(settings.drain_seconds)
+    host, _, _ = settings.cluster.task_address(settings.job_name, settings.task_index).rpartition(":")
+    bind = settings.bind_host or ("127.0.0.1" if host in ("localhost", "127.0.0.1", "::1") else "[::]")
+    pages = None
+    if settings.metrics_port is not None:
+        # Before the rest, which takes a second: probes get an answer from the beginning.
+        try:
+            pages = HttpServer(bind, settings.metrics_port, health)
+        except OSError as error:
+            print(
+                f"tensorfleet serve: {settings.task} cannot listen at port {settings.metrics_port} for "
+                f"metrics: {error}\n"
+                "If another process uses the port, stop it, or set TENSORFLEET_METRICS_PORT to another one.",
+                file=sys.stderr,
+            )
+            return 1
+        pages.start()
+    try:
+        return _serve(settings, over, health, pages)
+    finally:
+        if pages is not None:
+            pages.close()
+
+
+def _serve(settings: Settings, over: threading.Event, health: Health, pages: HttpServer | None) -> int:
     # Kernels take most of the time that it takes to start: wrong settings are told without them.
     from tensorfleet import errors
     from tensorfleet_service.server import TaskServer
@@ -49,6 +82,8 @@ def serve(settings: Settings, over: threading.Event) -> int:
             settings.protocol,
             bind_host=settings.bind_host,
             stream_port=settings.stream_port,
+            gpus=settings.gpus,
+            health=health,
         )
     except (errors.UnknownError, OSError) as error:
         address = settings.cluster.task_address(settings.job_name, settings.task_index)
@@ -58,6 +93,8 @@ def serve(settings: Settings, over: threading.Event) -> int:
             file=sys.stderr,
         )
         return 1
+    if pages is not None:
+        pages.registry = server.registry()
     server.start()
     if settings.stop_with_stdin:
         threading.Thread(target=_wait_for_end_of_stdin, args=(over,), name="stdin", daemon=True).start()

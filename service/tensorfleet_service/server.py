@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorfleet_service.kernels  # noqa: F401  the kernels register themselves
 from tensorfleet import errors
@@ -22,14 +22,17 @@ from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet.stream import (
     Method,
 )
-from tensorfleet_service.devices.device import task_devices
+from tensorfleet_service.devices.device import Device, task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.remote import RemoteMember
+from tensorfleet_service.observe.health import Health
+from tensorfleet_service.observe.meter import MasterMeter, OpSampler
 from tensorfleet_service.rpc.clients import ORPHAN_SECONDS, Clients
 from tensorfleet_service.rpc.discovery import discover
 from tensorfleet_service.rpc.fleet_service import FleetService
 from tensorfleet_service.rpc.grpc_server import GrpcServer
+from tensorfleet_service.rpc.health_service import HealthService
 from tensorfleet_service.rpc.listener import Listener
 from tensorfleet_service.rpc.master_service import MasterService
 from tensorfleet_service.rpc.tasks import Tasks
@@ -38,6 +41,9 @@ from tensorfleet_service.worker.collectives.leader import choose as choose_leade
 from tensorfleet_service.worker.deadlines import Deadlines
 from tensorfleet_service.worker.peers import Peers
 from tensorfleet_service.worker.worker import Worker
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +67,9 @@ class TaskServer:
             it, else all.
         stream_port: the TCP port of the stream endpoint, 0 for any free one.
         orphan_seconds: how long a session outlives the last stream connection of its client.
+        gpus: how many GPUs the task must have, and how many it uses; None: all that there are. Without the
+            number that it must have, the task serves but is not ready.
+        health: answers probes, where there are some.
 
     Raises:
         InternalError: the cluster has no such job or task.
@@ -77,6 +86,8 @@ class TaskServer:
         bind_host: str | None = None,
         stream_port: int = 0,
         orphan_seconds: float = ORPHAN_SECONDS,
+        gpus: int | None = None,
+        health: Health | None = None,
     ) -> None:
         config = config or ConfigProto()
         if job_name not in cluster.jobs:
@@ -91,10 +102,15 @@ class TaskServer:
         loopback = host in ("localhost", "127.0.0.1", "::1")
         bind = bind_host or os.environ.get("TENSORFLEET_BIND_HOST") or ("127.0.0.1" if loopback else "[::]")
         cpus = config.device_count.get("CPU", 1)
-        gpus = 0 if job_name == "ps" else dict(config.device_count).get("GPU")
-        self._worker = Worker(
-            self.task, task_devices(self.task, self._incarnation, cpus, gpus), self._incarnation
-        )
+        self.health = health or Health()
+        self._gpus_required = gpus or 0
+        if gpus is None:
+            gpus = 0 if job_name == "ps" else dict(config.device_count).get("GPU")
+        devices = task_devices(self.task, self._incarnation, cpus, gpus)
+        self._check_gpus(devices)
+        sampler = OpSampler()
+        self._meter = MasterMeter(sampler)
+        self._worker = Worker(self.task, devices, self._incarnation, sampler)
         addresses = {
             task_name(job, index): cluster.task_address(job, index)
             for job in cluster.jobs
@@ -108,7 +124,7 @@ class TaskServer:
             config.operation_timeout_in_ms / 1000,
         )
         self._deadlines = Deadlines()
-        self._master = Master(self._join, self._reset)
+        self._master = Master(self._join, self._reset, meter=self._meter)
         self._clients = Clients(self._master, self._deadlines, orphan_seconds)
         endpoint = fleet_pb2.Endpoint(task=self.task, incarnation=self._incarnation, version=VERSION)
         self._listener: Listener | None = None
@@ -121,14 +137,18 @@ class TaskServer:
                 self._accept,
             )
             endpoint.stream_address.extend(self._listener.addresses)
+        self._health_service = HealthService(self.health)
         methods = {
             **MasterService(self._master, self._deadlines).methods(),
             **FleetService(endpoint, cluster.as_cluster_def(), self._master, self._worker).methods(),
+            **self._health_service.methods(),
         }
         worker_service = WorkerService(self._worker, self._tasks)
         methods.update(worker_service.methods())
         try:
-            self._grpc = GrpcServer(f"{bind}:{port}", methods, worker_service.waiting())
+            self._grpc = GrpcServer(
+                f"{bind}:{port}", methods, worker_service.waiting(), self._health_service.handlers()
+            )
         except errors.OpError:
             if self._listener is not None:
                 self._listener.close()
@@ -146,6 +166,7 @@ class TaskServer:
         if self._listener is not None:
             self._listener.start()
         self._grpc.start()
+        self.health.serves()
         log.info("%s serves at %s", self.task, self.address)
 
     def join(self, timeout: float | None = None) -> bool:
@@ -158,11 +179,16 @@ class TaskServer:
             return
         grace = DRAIN_SECONDS if grace is None else grace
         end = time.monotonic() + grace
-        drained = self._master.drain(grace)
-        if not self._worker.drain(end) or not drained:
+        self.health.drains()
+        drained = [self._master.drain(grace), self._clients.drain(end), self._worker.drain(end)]
+        if not all(drained):
             log.warning("%s: steps still ran after %g s and were cancelled", self.task, grace)
+        # The last answers may be larger than what the sockets take at once.
+        self._clients.flush(end)
+        self._peers.flush(end)
         if self._listener is not None:
             self._listener.close()
+        self._health_service.close()
         self._grpc.stop(max(end - time.monotonic(), 0.1))
         self._master.close_sessions(errors.AbortedError(None, None, f"{self.task} was shut down"))
         self._peers.close()
@@ -170,6 +196,36 @@ class TaskServer:
         self._deadlines.close()
         self._stopped.set()
         log.info("%s has stopped", self.task)
+
+    def registry(self) -> CollectorRegistry:
+        """The metrics of this task and its process, for prometheus-client's exposition."""
+        from tensorfleet_service.observe import metrics
+
+        return metrics.registry(
+            metrics.Task(
+                version=VERSION,
+                cluster_tasks=len(self._peers.addresses),
+                gpus_required=self._gpus_required,
+                worker=self._worker,
+                master=self._master,
+                meter=self._meter,
+                clients=self._clients,
+                peers=self._peers,
+                grpc_traffic=self._grpc.traffic,
+                health=self.health,
+            )
+        )
+
+    def _check_gpus(self, devices: Sequence[Device]) -> None:
+        """Notes that the task has fewer GPUs than it must have."""
+        found = sum(device.type == "GPU" for device in devices)
+        if found < self._gpus_required:
+            from tensorfleet_service.devices.gpu import visible
+
+            reason = f"the task must have {self._gpus_required} GPUs and has {found}"
+            why = visible()[1]
+            self.health.lacks(f"{reason}: {why}" if why else reason)
+            log.error("%s", self.health.reasons()[-1])
 
     def _accept(self, connection: Connection, hello: dict[str, Any]) -> None:
         if "task" in hello:

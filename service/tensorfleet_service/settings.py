@@ -15,14 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from tensorfleet.cluster import ClusterSpec
+from tensorfleet_service import environment
+from tensorfleet_service.environment import PREFIX, SettingsError
 from tensorfleet_service.observe.log import FORMATS, LEVELS
 
-PREFIX = "TENSORFLEET_"
 PROTOCOLS = ("grpc+stream", "grpc")
-
-
-class SettingsError(ValueError):
-    """A setting is missing or wrong; the text names it and says what to set."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +31,9 @@ class Settings:
         stream_port: TCP port of the stream endpoint, 0 for any free one.
         drain_seconds: how long running steps may go on after SIGTERM.
         stop_with_stdin: drain when standard input ends, which it does when the parent process dies.
+        metrics_port: TCP port of metrics and health pages, 0 for any free one; None: there are none.
+        gpus: how many GPUs the task must have, and how many it uses; None: all that there are.
+        warnings: what is odd about the environment, for the log.
     """
 
     cluster: ClusterSpec
@@ -46,6 +46,9 @@ class Settings:
     log_level: str = "info"
     drain_seconds: float = 20.0
     stop_with_stdin: bool = False
+    metrics_port: int | None = None
+    gpus: int | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def task(self) -> str:
@@ -78,6 +81,17 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--bind-host", metavar="HOST", help="interface to listen on (default: loopback or all)")
     p.add_argument(
         "--stream-port", metavar="PORT", help="TCP port of the stream endpoint (default: any free one)"
+    )
+    p.add_argument(
+        "--metrics-port",
+        metavar="PORT",
+        help="TCP port of /metrics and /healthz, 0 for any free one (default: there is none)",
+    )
+    p.add_argument(
+        "--gpus",
+        metavar="none|auto|N",
+        help="none: opens no GPU; auto: all that there are; N: so many, without which the task is not ready "
+        "(default: none for job ps, else auto)",
     )
     p.add_argument(
         "--log-format", metavar="|".join(FORMATS), help="of the log on standard error (default: text)"
@@ -116,26 +130,34 @@ class _Reader:
         self._tf_config = self._read_tf_config()
 
     def settings(self) -> Settings:
+        warnings = environment.check(self._environ)
         cluster = self._cluster()
         job = self._job_name(cluster)
+        index = self._task_index(cluster, job)
+        environment.check_host(cluster, job, index, self._host_name)
         return Settings(
             cluster=cluster,
             job_name=job,
-            task_index=self._task_index(cluster, job),
+            task_index=index,
             protocol=self._choice("protocol", PROTOCOLS),
             bind_host=self._get("bind_host")[0] or None,
-            stream_port=self._port(),
+            stream_port=self._port("stream_port") or 0,
             log_format=self._choice("log_format", FORMATS),
             log_level=self._choice("log_level", LEVELS),
             drain_seconds=self._seconds("drain_seconds", Settings.drain_seconds),
             stop_with_stdin=self._flags["stop_with_stdin"],
+            metrics_port=self._port("metrics_port"),
+            gpus=self._gpus(job),
+            warnings=tuple(warnings),
         )
 
     def _get(self, key: str) -> tuple[str, str]:
         """A setting's text, empty if it is not set, and the name of where it came from."""
         if self._flags[key] is not None:
             return self._flags[key], _flag(key)
-        return self._environ.get(PREFIX + key.upper(), ""), PREFIX + key.upper()
+        name = PREFIX + key.upper()
+        text = self._environ.get(name, "")
+        return "" if environment.is_service_link(name, text) else text, name
 
     def _choice(self, key: str, choices: Sequence[str]) -> str:
         text, source = self._get(key)
@@ -144,11 +166,22 @@ class _Reader:
             raise SettingsError(f"{source} is {text!r}: set it to {' or '.join(choices)}")
         return value
 
-    def _port(self) -> int:
-        text, source = self._get("stream_port")
-        if text and not (text.isdecimal() and int(text) < 65536):
+    def _port(self, key: str) -> int | None:
+        text, source = self._get(key)
+        if text and not (text.isascii() and text.isdecimal() and int(text) < 65536):
             raise SettingsError(f"{source} is {text!r}: set it to a port, 0 to 65535; 0 takes any free one")
-        return int(text or 0)
+        return int(text) if text else None
+
+    def _gpus(self, job: str) -> int | None:
+        text, source = self._get("gpus")
+        text = text or ("none" if job == "ps" else "auto")
+        if text in ("none", "auto"):
+            return 0 if text == "none" else None
+        if not (text.isascii() and text.isdecimal()):
+            raise SettingsError(
+                f"{source} is {text!r}: set it to none, auto, or the number of GPUs that the task must have"
+            )
+        return int(text)
 
     def _seconds(self, key: str, default: float) -> float:
         text, source = self._get(key)

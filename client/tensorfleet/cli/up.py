@@ -40,6 +40,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument(
         "--drain-seconds", type=float, default=5.0, metavar="S", help="for running steps at the end"
     )
+    p.add_argument(
+        "--metrics", action="store_true", help="serve each task's Prometheus metrics and health by HTTP"
+    )
     return p
 
 
@@ -63,7 +66,14 @@ def main(argv: Sequence[str]) -> int:
             print(f"[{_short(task)}] {line}", flush=True)
 
     try:
-        cluster = LocalCluster(jobs, flags.host, flags.base_port, log=log, drain_seconds=flags.drain_seconds)
+        cluster = LocalCluster(
+            jobs,
+            flags.host,
+            flags.base_port,
+            log=log,
+            drain_seconds=flags.drain_seconds,
+            metrics=flags.metrics,
+        )
         with on_signals(_stop_on_signals(cluster)), cluster:
             with lock:
                 print(_announcement(cluster), flush=True)
@@ -87,7 +97,9 @@ def _announcement(cluster: LocalCluster) -> str:
     lines = [f"ClusterSpec: {json.dumps(spec.as_dict())}"]
     for job in spec.jobs:
         for index in spec.task_indices(job):
-            lines.append(f"  /job:{job}/task:{index}  grpc://{spec.task_address(job, index)}")
+            task = f"/job:{job}/task:{index}"
+            urls = [f"grpc://{spec.task_address(job, index)}", cluster.metrics_urls.get(task, "")]
+            lines.append("  ".join(["", task, *filter(None, urls)]))
     return "\n".join(
         [*lines, f"export TENSORFLEET_ADDRESS={cluster.target}", "Ready. Ctrl-C ends the cluster."]
     )

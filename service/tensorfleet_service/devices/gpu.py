@@ -12,19 +12,30 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+def visible() -> tuple[int, str]:
+    """How many GPUs CuPy sees on this machine, and why there are none where it sees none."""
+    if importlib.util.find_spec("cupy") is None:
+        return 0, "CuPy is not installed"
+    import cupy
+
+    try:
+        count = int(cupy.cuda.runtime.getDeviceCount())
+    except cupy.cuda.runtime.CUDARuntimeError as e:
+        return 0, f"CuPy sees no GPU: {e}"
+    return count, "" if count else "CuPy sees no GPU"
+
+
 def devices(task: str, incarnation: int, limit: int | None) -> list[Device]:
     """The GPUs of this machine as devices of a task; none where CuPy is not installed or sees none."""
     from tensorfleet_service.devices.device import Device
 
-    if importlib.util.find_spec("cupy") is None:
+    count, why = visible()
+    if not count:
+        if importlib.util.find_spec("cupy") is not None:
+            log.warning("%s", why)
         return []
     import cupy
 
-    try:
-        count = cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError as e:
-        log.warning("CuPy is installed but sees no GPU: %s", e)
-        return []
     found = []
     for i in range(count if limit is None else min(limit, count)):
         properties = cupy.cuda.runtime.getDeviceProperties(i)
@@ -33,3 +44,13 @@ def devices(task: str, incarnation: int, limit: int | None) -> list[Device]:
             Device(f"{task}/device:GPU:{i}", "GPU", properties["totalGlobalMem"], incarnation + i, name, cupy)
         )
     return found
+
+
+def memory(number: int) -> tuple[int, int, int, int]:
+    """Of a GPU's memory, in bytes: all; used by all processes; of this one's pool; of its arrays."""
+    import cupy
+
+    with cupy.cuda.Device(number):
+        free, total = cupy.cuda.runtime.memGetInfo()
+        pool = cupy.get_default_memory_pool()
+        return total, total - free, pool.total_bytes(), pool.used_bytes()

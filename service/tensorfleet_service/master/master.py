@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tensorfleet.proto.graph_pb2 import GraphDef
     from tensorfleet_service.master.members import Member
     from tensorfleet_service.master.step import MasterStep, StepDone
+    from tensorfleet_service.observe.meter import MasterMeter
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +34,7 @@ class Master:
             master's own first. Raises an OpError that names the tasks that do not answer.
         reset_members: clears containers on the tasks: called with the names of the containers.
         report: where placements go that a client wants to see: by default the task's log.
+        meter: counts steps, where somebody looks at it.
     """
 
     def __init__(
@@ -40,7 +42,10 @@ class Master:
         join: Join,
         reset_members: Callable[[Sequence[str]], None],
         report: Callable[[str], None] = log.info,
+        meter: MasterMeter | None = None,
     ) -> None:
+        self.sessions_created = 0
+        self._meter = meter
         self._join = join
         self._report = report
         self._reset_members = reset_members
@@ -59,7 +64,7 @@ class Master:
             raise errors.UnavailableError(None, None, "The server is shutting down and takes no new sessions")
         handle = secrets.token_hex(8)
         members = self._join(handle, config)
-        session = MasterSession(handle, config, members, self._report)
+        session = MasterSession(handle, config, members, self._report, self._meter)
         try:
             session.extend(graph_def)
         except errors.OpError:
@@ -67,7 +72,14 @@ class Master:
             raise
         with self._lock:
             self._sessions[handle] = session
-        log.info("session %s: %d nodes, %d tasks", handle, len(session.graph.nodes), len(members))
+            self.sessions_created += 1
+        log.info(
+            "session %s: %d nodes, %d tasks",
+            handle,
+            len(session.graph.nodes),
+            len(members),
+            extra={"session": handle},
+        )
         return session
 
     def session(self, handle: str) -> MasterSession:
@@ -95,7 +107,7 @@ class Master:
             session = self._sessions.pop(handle, None)
         if session is not None:
             session.close()
-            log.info("session %s closed after %d steps", handle, session.steps)
+            log.info("session %s closed after %d steps", handle, session.steps, extra={"session": handle})
 
     def reset(self, containers: Sequence[str]) -> None:
         """Closes all sessions and clears containers on all tasks (all containers if none is named)."""

@@ -34,6 +34,7 @@ class Member(ABC):
 
     task: str
     devices: list[DeviceAttributes]
+    is_local = False
 
     @abstractmethod
     def register(self, session: str, nodes: Sequence[Node]) -> Registered:
@@ -70,6 +71,8 @@ class Member(ABC):
 
 class LocalMember(Member):
     """The master's own task: no sockets, no messages."""
+
+    is_local = True
 
     def __init__(self, worker: Worker, session: str, isolate: bool) -> None:
         self.worker = worker

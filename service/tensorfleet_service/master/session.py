@@ -25,6 +25,7 @@ from tensorfleet_service.master.partition import partition
 from tensorfleet_service.master.place import place, placement_report
 from tensorfleet_service.master.prune import after, prune
 from tensorfleet_service.master.step import MasterStep, StepDone
+from tensorfleet_service.observe.meter import SAMPLE_MASK, MasterMeter, OpSampler, timed
 from tensorfleet_service.worker.evaluate import evaluate_node
 from tensorfleet_service.worker.layout import task_of
 
@@ -78,6 +79,7 @@ class MasterSession:
     """A session on the master.
 
     `report` is given the placement of each signature where the client asks for it (log_device_placement).
+    `meter` counts, where somebody looks at it.
     """
 
     def __init__(
@@ -86,8 +88,10 @@ class MasterSession:
         config: ConfigProto,
         members: Sequence[Member],
         report: Callable[[str], None] = log.info,
+        meter: MasterMeter | None = None,
     ) -> None:
         self.handle = handle
+        self._meter = meter
         self._report = report
         self.config = config
         self.members = {member.task: member for member in members}
@@ -149,8 +153,13 @@ class MasterSession:
                 self.check_open()
                 found = self._prepared.get(key)
                 if found is None:
-                    with collector.paused():
-                        found = self._prepared[key] = self._prepare(*key)
+                    try:
+                        with collector.paused():
+                            found = self._prepared[key] = self._prepare(*key)
+                    except errors.OpError as e:
+                        if self._meter is not None:
+                            self._meter.prepare_errors.add(e.error_code)
+                        raise
                     if len(self._prepared) > MAX_SIGNATURES:
                         self._drop(self._prepared.pop(next(iter(self._prepared))))
         return found
@@ -162,28 +171,34 @@ class MasterSession:
         targets: tuple[str, ...],
         ran: frozenset[str],
     ) -> Prepared:
-        nodes = prune(after(self.graph, ran), feeds, fetches, targets)
+        with timed(self._meter, "prune"):
+            nodes = prune(after(self.graph, ran), feeds, fetches, targets)
         if any(not node.assigned and holds_state(node) for node in nodes):
             # Where state is must not depend on which step comes first: all nodes that share it decide, now.
             self._place(state_related(self.graph.nodes.values()))
             nodes = prune(after(self.graph, ran), feeds, fetches, targets)
-        self._place(nodes)
+        with timed(self._meter, "place"):
+            self._place(nodes)
         if self.config.log_device_placement:
             self._report(f"placement of session {self.handle}:\n{placement_report(nodes)}")
         options = self.config.graph_options
         level = options.optimizer_options.opt_level
         if not (level < 0 or options.rewrite_options.disable_meta_optimizer):
-            nodes = optimize(nodes, evaluate_node, level)
+            with timed(self._meter, "optimize"):
+                nodes = optimize(nodes, evaluate_node, level)
         by_task: dict[str, list[Node]] = {}
         graphs = []
-        for part in partition(nodes, self._incarnations):
+        with timed(self._meter, "partition"):
+            parts = partition(nodes, self._incarnations)
+        for part in parts:
             by_task.setdefault(task_of(part.device), []).extend(part.nodes)
             graphs.append((part.device, part.nodes))
         tasks = sorted(by_task, key=lambda task: isinstance(self.members[task], LocalMember))
         registered: list[Registered] = []
         try:
-            for task in tasks:
-                registered.append(self.members[task].register(self.handle, by_task[task]))
+            with timed(self._meter, "register"):
+                for task in tasks:
+                    registered.append(self.members[task].register(self.handle, by_task[task]))
         except errors.OpError:
             for done in registered:
                 done.member.deregister(done.handle)
@@ -215,15 +230,28 @@ class MasterSession:
         self.steps += 1
         step_id = next(self._step_ids)
         running = self._running
+        meter = self._meter
 
         def end(error: errors.OpError | None, values: list[Any]) -> None:
-            running.pop(step_id, None)
+            if meter is not None:
+                self._count(meter, step, error)
+            draining = self._draining
+            if not draining:
+                running.pop(step_id, None)
             done(error, values)
-            if self._draining and not running:
+            if draining:
+                running.pop(step_id, None)  # not before `done`: once nothing runs, the task may end
+            if self._draining:
                 with self._idle:
                     self._idle.notify_all()
 
-        step = running[step_id] = MasterStep(step_id, parts, prepared.fetches, end)
+        step = MasterStep(step_id, parts, prepared.fetches, end)
+        running[step_id] = step
+        if (
+            self._refusal is not None
+        ):  # since it was looked at above: whoever drains does not wait for this step
+            running.pop(step_id, None)
+            self.check_open()
         try:
             step.start(feeds, trace, may_block)
         except errors.OpError as e:
@@ -233,7 +261,35 @@ class MasterSession:
             raise
         return step
 
-    def run_direct(self, prepared: Prepared, feeds: Sequence[Any]) -> Sequence[Any]:
+    def _count(self, meter: MasterMeter, step: MasterStep, error: errors.OpError | None) -> None:
+        """Counts a step that has ended."""
+        nanoseconds = time.perf_counter_ns() - step.began
+        (meter.distributed if step.is_distributed else meter.local).observe(nanoseconds)
+        if error is not None:
+            meter.step_errors.add(error.error_code)
+            log.debug("step failed: %s", error.message, extra={"session": self.handle, "step": step.id})
+
+    def run_metered(self, prepared: Prepared, feeds: Sequence[Any], began: int) -> Sequence[Any]:
+        """`run_direct` on a task that counts; `began` is when, by the performance counter, in nanoseconds."""
+        meter, plan = self._meter, prepared.direct
+        if meter is None or plan is None:
+            return self.run_direct(prepared, feeds)
+        try:
+            # Now and then a step runs with a clock at each op, which shows where the time goes.
+            sampled = not plan.runs & SAMPLE_MASK and meter.sampler.due((plan,))
+            values = self.run_direct(prepared, feeds, meter.sampler if sampled else None)
+        except errors.OpError as e:
+            meter.step_errors.add(e.error_code)
+            log.debug("step failed: %s", e.message, extra={"session": self.handle})
+            raise
+        finally:
+            meter.local.observe(time.perf_counter_ns() - began)
+        plan.runs += 1
+        return values
+
+    def run_direct(
+        self, prepared: Prepared, feeds: Sequence[Any], sampler: OpSampler | None = None
+    ) -> Sequence[Any]:
         """Runs a step that one device of this task computes alone, on the calling thread.
 
         Raises:
@@ -241,15 +297,16 @@ class MasterSession:
         """
         plan = prepared.direct
         assert plan is not None
+        function = plan.function if sampler is None else plan.traced()[0]
         if self._refusal is not None:
             self.check_open()
         self.steps += 1
         if prepared.reorder_args:
             feeds = [feeds[i] for i in plan.args]
         try:
-            values: Sequence[Any] = plan.function(None, feeds)
+            values: Sequence[Any] = function(sampler, feeds)
         except Exception as e:
-            raise plan.explain(e) from None
+            raise (plan.explain if sampler is None else plan.traced()[1])(e) from None
         if prepared.reorder_rets:
             by_index = dict(zip(plan.rets, values, strict=True))
             values = [by_index[i] for i in range(prepared.fetches)]
@@ -294,6 +351,11 @@ class MasterSession:
     def running(self) -> int:
         """How many steps run at this moment."""
         return len(self._running)
+
+    @property
+    def began(self) -> list[int]:
+        """When the running steps began, by the performance counter, in nanoseconds."""
+        return [step.began for step in list(self._running.values())]
 
     def check_open(self) -> None:
         """Raises what the use of a session is answered with that is closed, or whose server is draining."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +24,21 @@ class MasterStep:
     error, by the thread on which the last part ended.
     """
 
-    __slots__ = ("_done", "_lock", "_parts", "_remaining", "_results", "id")
+    __slots__ = ("_done", "_lock", "_parts", "_remaining", "_results", "began", "id")
 
     def __init__(self, step_id: int, parts: Sequence[Registered], fetches: int, done: StepDone) -> None:
         self.id = step_id
+        self.began = time.perf_counter_ns()
         self._parts = parts
         self._remaining = len(parts)
         self._results: list[Any] = [None] * fetches
         self._done: StepDone | None = done
         self._lock = threading.Lock()
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether other tasks take part."""
+        return len(self._parts) > 1 or any(not part.member.is_local for part in self._parts)
 
     def start(self, feeds: Sequence[Any], trace: StepTrace | None = None, may_block: bool = True) -> None:
         """Asks every task to run its part; the master's own is the last, so that the others run beside it."""

@@ -1,18 +1,28 @@
-"""The log of a task: lines of text for people, or JSON for a log collector; every line names the task."""
+"""The log of a task: lines of text for people, or JSON for a log collector; every line names the task.
+
+A record that is about a session or a step has their ids as fields: `log.info(…, extra={"session": handle})`.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import time
-from typing import TextIO
+from typing import Any, TextIO
 
 FORMATS = ("text", "json")
 LEVELS = ("debug", "info", "warning", "error")
 
 
+FIELDS = ("session", "step")
+"""What a record may have of `extra`; the ids of steps are numbers."""
+
+
 class TextFormatter(logging.Formatter):
-    """`2026-01-31T12:00:00.123Z INFO /job:ps/task:0 server: message`; every line of a message begins so."""
+    """`2026-01-31T12:00:00.123Z INFO /job:ps/task:0 server: message`; every line of a message begins so.
+
+    Fields that the message does not name end its first line: `step failed: … [session=4f0c step=17]`.
+    """
 
     def __init__(self, task: str) -> None:
         super().__init__()
@@ -20,24 +30,30 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         head = f"{utc(record)} {record.levelname} {self._task} {record.module}:"
-        return "\n".join(f"{head} {line}" for line in super().format(record).splitlines() or [""])
+        lines = super().format(record).splitlines() or [""]
+        found = {name: str(getattr(record, name)) for name in FIELDS if hasattr(record, name)}
+        fields = " ".join(f"{name}={value}" for name, value in found.items() if value not in lines[0])
+        if fields:
+            lines[0] += f" [{fields}]"
+        return "\n".join(f"{head} {line}" for line in lines)
 
 
 class JsonFormatter(logging.Formatter):
-    """One object a line: time, level, task, logger, message, and exception where there is one."""
+    """One object a line: time, level, task, logger, message; session, step and exception where there are."""
 
     def __init__(self, task: str) -> None:
         super().__init__()
         self._task = task
 
     def format(self, record: logging.LogRecord) -> str:
-        fields = {
+        fields: dict[str, Any] = {
             "time": utc(record),
             "level": record.levelname.lower(),
             "task": self._task,
             "logger": record.name,
             "message": record.getMessage(),
         }
+        fields |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
         return json.dumps(fields, ensure_ascii=False)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from tensorfleet.stream import (
     FrameTooLarge,
     Kind,
     Method,
+    Traffic,
     encode,
     pack_error,
 )
@@ -53,12 +55,55 @@ class Clients:
         self.callables: dict[int, tuple[MasterSession, Prepared]] = {}
         self.callable_ids = itertools.count(1)
         self.partial: dict[str, PartialRuns] = {}
+        self.traffic = Traffic()
+        self.draining = False
+        self._connected: set[_Client] = set()
+        self._idle = threading.Condition()
         self._users: dict[str, int] = {}
         self._lock = threading.Lock()
 
     def accept(self, connection: Connection) -> None:
         """Serves a connection on the calling thread, until it ends."""
-        _Client(self, connection).serve()
+        connection.count_in(self.traffic)
+        client = _Client(self, connection)
+        self._connected.add(client)
+        try:
+            client.serve()
+        finally:
+            self._connected.discard(client)
+            self.answered()
+
+    @property
+    def connections(self) -> int:
+        """How many connections of clients are open."""
+        return len(self._connected)
+
+    @property
+    def computing(self) -> list[int]:
+        """When the steps began that run on the threads of connections, as `MasterSession.began`."""
+        began = [client.direct_since for client in self._connected.copy()]
+        return [since for since in began if since]
+
+    def drain(self, end: float) -> bool:
+        """Waits until every step is answered, or the monotonic time is `end`; whether all are.
+
+        The answers may still be on their way to the sockets: see `flush`.
+        """
+        self.draining = True
+        with self._idle:
+            return self._idle.wait_for(
+                lambda: not any(client.busy for client in self._connected.copy()), end - time.monotonic()
+            )
+
+    def answered(self) -> None:
+        """A step was answered while the task drains, or a connection has ended."""
+        with self._idle:
+            self._idle.notify_all()
+
+    def flush(self, end: float) -> None:
+        """Waits until the sockets have taken all answers, or the monotonic time is `end`."""
+        for client in self._connected.copy():
+            client.flush(max(end - time.monotonic(), 0))
 
     def attach(self, handle: str) -> None:
         """A connection uses a session."""
@@ -86,7 +131,7 @@ class Clients:
                 return
         try:
             self.close_session(handle)
-            log.info("session %s closed: its client is gone", handle)
+            log.info("session %s closed: its client is gone", handle, extra={"session": handle})
         except errors.AbortedError:
             self._forget(handle)  # closed meanwhile
 
@@ -109,6 +154,8 @@ class _Client:
         self._connection = connection
         self._sessions: set[str] = set()
         self._step: MasterStep | None = None
+        self.busy = False  # from a step's request until its answer is handed to the connection
+        self.direct_since = 0  # when the step began that this thread computes; 0 if there is none
         self._calls: dict[int, Callable[[bytes], Any]] = {
             Method.CREATE_SESSION: self._create_session,
             Method.EXTEND_SESSION: self._extend_session,
@@ -152,12 +199,23 @@ class _Client:
             for handle in self._sessions:
                 self._clients.detach(handle)
 
+    def flush(self, timeout: float) -> None:
+        self._connection.flush(timeout)
+
+    def _ended(self) -> None:
+        """A step's answer was handed to the connection."""
+        self.busy = False
+        if self._clients.draining:
+            self._clients.answered()
+
     # Steps
 
     def _run(self, frame: Frame) -> None:
+        began = time.perf_counter_ns()
+        self.busy = True
         found = self._clients.callables.get(frame.b)
         if found is None:
-            self._answer_error(
+            self._fail(
                 frame.a,
                 errors.AbortedError(
                     None, None, "The session is not found: it was closed, or the server restarted."
@@ -167,7 +225,7 @@ class _Client:
         session, prepared = found
         if len(frame.tensors) != prepared.feeds:
             message = f"Expected {prepared.feeds} feed tensors, but got {len(frame.tensors)}"
-            self._answer_error(frame.a, errors.InvalidArgumentError(None, None, message))
+            self._fail(frame.a, errors.InvalidArgumentError(None, None, message))
             return
         handle = session.handle
         if handle not in self._sessions:
@@ -175,12 +233,22 @@ class _Client:
             self._clients.attach(handle)
         try:
             if prepared.direct is not None and not frame.meta and not session.operation_timeout:
-                values = session.run_direct(prepared, frame.tensors)
+                self.direct_since = began
+                try:
+                    values = session.run_metered(prepared, frame.tensors, began)
+                finally:
+                    self.direct_since = 0
                 self._connection.send(encode(Kind.RESULT, frame.a, 0, b"", values))
+                self._ended()
             else:
                 self._start(frame, session, prepared)
         except errors.OpError as e:
-            self._answer_error(frame.a, e)
+            self._fail(frame.a, e)
+
+    def _fail(self, request: int, error: errors.OpError) -> None:
+        """Answers a step with an error."""
+        self._answer_error(request, error)
+        self._ended()
 
     def _start(self, frame: Frame, session: MasterSession, prepared: Prepared) -> None:
         options = RunOptions.FromString(frame.meta) if frame.meta else None
@@ -213,6 +281,7 @@ class _Client:
                 self._connection.send(encode(Kind.RESULT, request, 0, b"", values))
         except OSError:
             log.debug("a step's client is gone")
+        self._ended()
 
     def _answer_error(self, request: int, error: errors.OpError) -> None:
         code, text = pack_error(error)
@@ -224,21 +293,22 @@ class _Client:
         function = self._calls.get(frame.b)
         try:
             if frame.b == Method.RUN_STEP:
+                self.busy = True
                 self._partial_run(frame)
                 return
             if function is None:
                 raise errors.UnimplementedError(None, None, f"Call {frame.b} is not known")
             reply = function(frame.meta)
         except errors.OpError as e:
-            self._answer_error(frame.a, e)
+            self._fail(frame.a, e)
         except DecodeError as e:
             message = f"The request of call {frame.b} cannot be read: {e}"
-            self._answer_error(frame.a, errors.InvalidArgumentError(None, None, message))
+            self._fail(frame.a, errors.InvalidArgumentError(None, None, message))
         except OSError:
             raise
         except Exception as e:
             log.exception("call %d failed", frame.b)
-            self._answer_error(frame.a, errors.InternalError(None, None, f"{type(e).__name__}: {e}"))
+            self._fail(frame.a, errors.InternalError(None, None, f"{type(e).__name__}: {e}"))
         else:
             self._connection.send(encode(Kind.REPLY, frame.a, 0, reply.SerializeToString()))
 

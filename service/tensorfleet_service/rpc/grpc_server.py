@@ -1,4 +1,4 @@
-"""The gRPC server of a task: TensorFlow's MasterService, our FleetService, and the health service's place."""
+"""The gRPC server of a task, for services that are tables of methods."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import grpc
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from tensorfleet import errors
+from tensorfleet.stream import Traffic
 from tensorfleet_service.worker import limits
 from tensorfleet_service.worker.peer_grpc import OWN_ERROR
 from tensorfleet_service.worker.pool import PoolExecutor
@@ -37,17 +38,21 @@ class GrpcServer:
         address: host and port to bind; port 0 for any free one.
         methods: those that are answered by the thread that they run on.
         waiting: those that are answered when something has happened; no thread waits for it.
+        handlers: further methods in gRPC's own form.
 
     Raises:
         UnknownError: the address cannot be bound.
     """
 
-    def __init__(self, address: str, methods: Methods, waiting: Waiting) -> None:
+    def __init__(
+        self, address: str, methods: Methods, waiting: Waiting, handlers: Mapping[str, Any] | None = None
+    ) -> None:
+        self.traffic = Traffic()
         executor = PoolExecutor("grpc")
         self._executor = executor
         self._server = grpc.server(
             executor,
-            handlers=(_Handler(methods, waiting, executor),),
+            handlers=(_Handler(methods, waiting, handlers or {}, executor, self.traffic),),
             options=(
                 ("grpc.max_receive_message_length", -1),
                 ("grpc.max_send_message_length", -1),
@@ -71,21 +76,33 @@ class GrpcServer:
 
 
 class _Handler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types
-    def __init__(self, methods: Methods, waiting: Waiting, executor: Executor) -> None:
-        self._methods = {name: _method_handler(name, *method) for name, method in methods.items()}
+    def __init__(
+        self,
+        methods: Methods,
+        waiting: Waiting,
+        handlers: Mapping[str, Any],
+        executor: Executor,
+        traffic: Traffic,
+    ) -> None:
+        self._methods = {name: _method_handler(name, traffic, *method) for name, method in methods.items()}
         for name, method in waiting.items():
-            self._methods[name] = _waiting_handler(name, executor, *method)
+            self._methods[name] = _waiting_handler(name, traffic, executor, *method)
+        self._methods.update(handlers)
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
         return self._methods.get(handler_call_details.method)
 
 
 def _method_handler(
-    name: str, request: type[Message], function: Callable[[Any, grpc.ServicerContext], Message]
+    name: str,
+    traffic: Traffic,
+    request: type[Message],
+    function: Callable[[Any, grpc.ServicerContext], Message],
 ) -> grpc.RpcMethodHandler:
     def answer(data: bytes, context: grpc.ServicerContext) -> bytes:
+        _received(traffic, data)
         try:
-            return function(parse(request, data), context).SerializeToString()
+            return _sent(traffic, function(parse(request, data), context).SerializeToString())
         except errors.OpError as e:
             context.set_trailing_metadata(_OWN_ERROR)
             context.abort(_CODES.get(e.error_code, grpc.StatusCode.UNKNOWN), shorten(e.message))
@@ -97,8 +114,20 @@ def _method_handler(
     return grpc.unary_unary_rpc_method_handler(answer, None, None)
 
 
+def _received(traffic: Traffic, data: bytes) -> None:
+    traffic.received += 1
+    traffic.received_bytes += len(data)
+
+
+def _sent(traffic: Traffic, data: bytes) -> bytes:
+    traffic.sent += 1
+    traffic.sent_bytes += len(data)
+    return data
+
+
 def _waiting_handler(
     name: str,
+    traffic: Traffic,
     executor: Executor,
     request: type[Message],
     function: Callable[[Any, grpc.ServicerContext, Reply], None],
@@ -114,7 +143,7 @@ def _waiting_handler(
             if error is None:
                 assert response is not None
                 try:
-                    send(response.SerializeToString())
+                    send(_sent(traffic, response.SerializeToString()))
                 except (ValueError, EncodeError) as e:
                     error = errors.InvalidArgumentError(None, None, f"The answer cannot be sent by gRPC: {e}")
             if error is not None:
@@ -129,6 +158,7 @@ def _waiting_handler(
             except RuntimeError:
                 log.debug("%s not answered: the server has stopped", name)
 
+        _received(traffic, data)
         try:
             function(parse(request, data), context, reply)
         except errors.OpError as e:

@@ -207,7 +207,12 @@ class MasterService:
         if session.steps != steps or session.running:
             self._watch(session)
             return
-        log.info("session %s closed: no step for %g s", session.handle, IDLE_SECONDS)
+        log.info(
+            "session %s closed: no step for %g s",
+            session.handle,
+            IDLE_SECONDS,
+            extra={"session": session.handle},
+        )
         self._forget(session.handle)
         try:
             self._master.close_session(session.handle)

@@ -157,7 +157,7 @@ class Peer:
         try:
             self._send(encode(Kind.ABORT, step_id, code, text))
         except errors.UnavailableError as e:
-            log.debug("step %d not ended on %s: %s", step_id, self.task, e.message)
+            log.debug("step %d not ended on %s: %s", step_id, self.task, e.message, extra={"step": step_id})
 
     # Answering
 
@@ -174,7 +174,7 @@ class Peer:
             else:
                 self._send(encode(Kind.RESULT, step_id, 0, b"", values))
         except errors.UnavailableError as e:
-            log.debug("step %d not answered: %s", step_id, e.message)
+            log.debug("step %d not answered: %s", step_id, e.message, extra={"step": step_id})
 
     # The connection
 
@@ -194,6 +194,15 @@ class Peer:
             None,
             f"Lost the connection to {self.task} ({self.address}): {cause or type(cause).__name__}",
         )
+
+    @property
+    def waiting(self) -> int:
+        """How many frames the socket has not taken yet."""
+        return self._connection.waiting
+
+    def flush(self, timeout: float) -> bool:
+        """Waits until the socket has taken all that was sent; whether it has."""
+        return self._connection.flush(timeout)
 
     def close(self) -> None:
         self._connection.close()

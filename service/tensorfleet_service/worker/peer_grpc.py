@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 
 from tensorfleet import errors, tensor_util
 from tensorfleet.proto import worker_pb2
-from tensorfleet.stream import Method
+from tensorfleet.stream import Method, Traffic
 from tensorfleet_service.worker.dead import DEAD
 
 if TYPE_CHECKING:
@@ -57,7 +57,10 @@ CHANNEL_OPTIONS = (
 class GrpcPeer:
     """Another task, until a call to it fails for the lack of a connection."""
 
-    def __init__(self, task: str, incarnation: int, address: str, service: TaskService) -> None:
+    def __init__(
+        self, task: str, incarnation: int, address: str, service: TaskService, traffic: Traffic
+    ) -> None:
+        self._traffic = traffic
         self.task = task
         self.incarnation = incarnation
         self.address = address
@@ -73,9 +76,8 @@ class GrpcPeer:
         if self.lost is not None:
             raise self.lost
         try:
-            return response.FromString(
-                self._stub(_NAMES[method])(request.SerializeToString(), timeout=timeout)
-            )
+            answer = self._stub(_NAMES[method])(self._sent(request.SerializeToString()), timeout=timeout)
+            return response.FromString(self._received_bytes(answer))
         except grpc.RpcError as e:
             raise self._converted(e) from None
 
@@ -109,7 +111,7 @@ class GrpcPeer:
 
     def _answered(self, future: grpc.Future, done: MemberDone, trace: StepTrace | None) -> None:
         try:
-            response = worker_pb2.RunGraphResponse.FromString(future.result())
+            response = worker_pb2.RunGraphResponse.FromString(self._received_bytes(future.result()))
             if trace is not None:
                 trace.merge(response.step_stats)
             if response.status_code:
@@ -150,7 +152,7 @@ class GrpcPeer:
 
     def _received(self, future: grpc.Future, step_id: int, edge: int) -> None:
         try:
-            response = worker_pb2.RecvTensorResponse.FromString(future.result())
+            response = worker_pb2.RecvTensorResponse.FromString(self._received_bytes(future.result()))
             value = DEAD if response.is_dead else value_of(response.tensor)
         except grpc.RpcError as e:
             self._service.abort(step_id, self._converted(e))
@@ -169,6 +171,16 @@ class GrpcPeer:
     def close(self) -> None:
         self._lose("closed")
         self._channel.close()
+
+    def _sent(self, data: bytes) -> bytes:
+        self._traffic.sent += 1
+        self._traffic.sent_bytes += len(data)
+        return data
+
+    def _received_bytes(self, data: bytes) -> bytes:
+        self._traffic.received += 1
+        self._traffic.received_bytes += len(data)
+        return data
 
     def _stub(self, name: str) -> Any:
         stub = self._stubs.get(name)
@@ -191,7 +203,7 @@ class GrpcPeer:
         if self.lost is not None:
             raise self.lost
         try:
-            future = self._stub(name).future(request.SerializeToString())
+            future = self._stub(name).future(self._sent(request.SerializeToString()))
         except ValueError:  # the channel was closed meanwhile
             raise self._lose("closed") from None
         started(future)

@@ -15,6 +15,7 @@ from tensorfleet.connection import Connection, open_socket
 from tensorfleet.stream import (
     MAGIC,
     Kind,
+    Traffic,
     encode,
     unpack_error,
 )
@@ -55,6 +56,7 @@ class Peers:
         self.task = task
         self.incarnation = incarnation
         self.addresses = addresses
+        self.traffic = {name: Traffic() for name in addresses if name != task}
         self._discover = discover
         self._streams = streams
         self._service: TaskService | None = None
@@ -167,6 +169,7 @@ class Peers:
 
     def _add(self, connection: Connection, task: str, incarnation: int, address: str) -> Peer:
         assert self._service is not None
+        connection.count_in(self.traffic[task])
         peer = Peer(connection, task, incarnation, address, self._service)
         with self._lock:
             known = self._peers.get(task)
@@ -179,10 +182,16 @@ class Peers:
 
     def _add_grpc(self, task: str, incarnation: int, address: str) -> GrpcPeer:
         assert self._service is not None
-        peer = GrpcPeer(task, incarnation, address, self._service)
+        peer = GrpcPeer(task, incarnation, address, self._service, self.traffic[task])
         with self._lock:
             self._peers[task] = peer
         return peer
+
+    def flush(self, end: float) -> None:
+        """Waits until the sockets have taken all that was sent, or the monotonic time is `end`."""
+        for peer in list(self._peers.values()):
+            if isinstance(peer, Peer):
+                peer.flush(max(end - time.monotonic(), 0))
 
     def close(self) -> None:
         self._stopped.set()

@@ -17,6 +17,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tensorfleet import errors
@@ -96,7 +97,7 @@ class Step:
         `done` gets None and the fetches of each plan one after the other, or the error that ended the step.
         `may_block` says that the calling thread has nothing else to do, so that a long plan may run on it.
         """
-        self.began = time.monotonic()
+        self.began = monotonic()
         with self._lock:
             error = self.error
             self._done = done

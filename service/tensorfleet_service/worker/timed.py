@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
 
 # What takes no time of its own in a step.
-_NOT_RUN = frozenset(("_Arg", "_Retval", "Const", "NoOp"))
+NOT_RUN = frozenset(("_Arg", "_Retval", "Const", "NoOp"))
 
 
 class Timed:
@@ -76,4 +76,4 @@ class Timed:
 
 def is_run(node: Node) -> bool:
     """Whether a node counts as an op that runs: fed values, constants and fetches do not."""
-    return node.op not in _NOT_RUN
+    return node.op not in NOT_RUN

@@ -1,0 +1,162 @@
+"""The HTTP port of a task: its metrics, and the pages that probes ask for.
+
+    /metrics           Prometheus' text format, or OpenMetrics for those that accept it
+    /healthz/live      200 as long as the process answers
+    /healthz/startup   200 once the task serves
+    /healthz/ready     200 while work should be sent to it
+    /healthz           as /healthz/ready
+
+Anything but 200 is a 503, with a line for each reason. The port opens before the task serves, and closes
+after it has stopped.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from tensorfleet_service.observe.health import Health
+
+log = logging.getLogger(__name__)
+
+TEXT = "text/plain; charset=utf-8"
+IDLE_SECONDS = 30.0  # a connection without a request for so long is closed
+
+
+class HttpServer:
+    """Serves one task's pages, from `start` to `close`.
+
+    Args:
+        host: the interface, as in `bind_host`: "[::]" takes IPv4 as well.
+        port: 0 for any free one.
+        health: answers the probes.
+
+    Raises:
+        OSError: the port cannot be bound.
+    """
+
+    def __init__(self, host: str, port: int, health: Health) -> None:
+        self.health = health
+        self.registry: CollectorRegistry | None = None
+        host = host.strip("[]")
+        self._server = _Server((host, port), self)
+        self.port: int = self._server.server_address[1]
+        self._thread = threading.Thread(target=self._server.serve_forever, name="http", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+        log.info("metrics and health at port %d", self.port)
+
+    def close(self) -> None:
+        """Answers what has been asked, and takes nothing more."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    # Pages: status, content type, body
+
+    def answer(self, path: str, query: str, accept: str) -> tuple[HTTPStatus, str, bytes]:
+        """The page at a path."""
+        page: Callable[[], tuple[HTTPStatus, str, bytes]] | None = {
+            "/healthz": self._ready,
+            "/healthz/ready": self._ready,
+            "/healthz/startup": self._startup,
+            "/healthz/live": lambda: _text([]),
+            "/": self._index,
+        }.get(path)
+        if path == "/metrics":
+            return self._metrics(accept, parse_qs(query).get("name[]", []))
+        if page is None:
+            return HTTPStatus.NOT_FOUND, TEXT, b"no such page; see /\n"
+        return page()
+
+    def _ready(self) -> tuple[HTTPStatus, str, bytes]:
+        return _text(self.health.reasons())
+
+    def _startup(self) -> tuple[HTTPStatus, str, bytes]:
+        return _text([] if self.health.started else self.health.reasons())
+
+    def _index(self) -> tuple[HTTPStatus, str, bytes]:
+        return HTTPStatus.OK, TEXT, b"/metrics\n/healthz/live\n/healthz/startup\n/healthz/ready\n"
+
+    def _metrics(self, accept: str, names: list[str]) -> tuple[HTTPStatus, str, bytes]:
+        from prometheus_client.exposition import choose_encoder
+
+        registry: Any = self.registry
+        if registry is None:
+            return _text(["starting: there are no metrics yet"])
+        encode, content_type = choose_encoder(accept)
+        if names:
+            registry = registry.restricted_registry(names)
+        return HTTPStatus.OK, content_type, encode(registry)
+
+
+def _text(reasons: list[str]) -> tuple[HTTPStatus, str, bytes]:
+    """A probe's answer."""
+    status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
+    return status, TEXT, "".join(f"{reason}\n" for reason in reasons or ["ok"]).encode()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+    allow_reuse_address = True
+
+    def __init__(self, address: tuple[str, int], pages: HttpServer) -> None:
+        self.pages = pages
+        if ":" in address[0]:
+            self.address_family = socket.AF_INET6
+        super().__init__(address, _Handler)
+
+    def server_bind(self) -> None:
+        # Not HTTPServer's: it asks the name service for this host's name, which may take long.
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        log.debug("a request from %s failed", client_address, exc_info=True)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version = "TensorFleet"
+    sys_version = ""
+    timeout = IDLE_SECONDS
+    server: _Server
+
+    def do_GET(self) -> None:
+        self._answer(body=True)
+
+    def do_HEAD(self) -> None:
+        self._answer(body=False)
+
+    def _answer(self, body: bool) -> None:
+        parts = urlsplit(self.path)
+        try:
+            status, kind, data = self.server.pages.answer(
+                parts.path, parts.query, self.headers.get("Accept", "")
+            )
+        except Exception as e:
+            log.exception("%s failed", parts.path)
+            status, kind, data = HTTPStatus.INTERNAL_SERVER_ERROR, TEXT, f"{type(e).__name__}: {e}\n".encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        if body:
+            self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        log.debug(format, *args)

@@ -1,0 +1,309 @@
+"""The metrics of a task: read from what it counts, at the moment of a scrape.
+
+Every name, its labels and what they mean are in docs/observability.md. Labels are bounded: op types, stages,
+codes and peers are; queues are, as the names of all but MAX_QUEUES are put together.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import grpc
+import numpy as np
+from google import protobuf
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    SummaryMetricFamily,
+)
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from tensorfleet_service.kernels.registry import is_blocking
+from tensorfleet_service.observe.meter import BOUNDS, Histogram
+from tensorfleet_service.worker.peer import Peer
+from tensorfleet_service.worker.queues import Queue
+from tensorfleet_service.worker.timed import NOT_RUN
+
+if TYPE_CHECKING:
+    from tensorfleet.stream import Traffic
+    from tensorfleet_service.master.master import Master
+    from tensorfleet_service.observe.health import Health
+    from tensorfleet_service.observe.meter import MasterMeter
+    from tensorfleet_service.rpc.clients import Clients
+    from tensorfleet_service.worker.peers import Peers
+    from tensorfleet_service.worker.worker import Worker
+
+MAX_QUEUES = 50
+OTHERS = "_other"
+CLIENTS, GRPC = "clients", "grpc"
+"""Peers that are no tasks: clients by stream; whoever calls by gRPC, as callers do not say who they are."""
+
+CODES = {code.value[0]: code.name for code in grpc.StatusCode if code is not grpc.StatusCode.OK}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task and its parts, as far as they count anything."""
+
+    version: str
+    cluster_tasks: int
+    gpus_required: int
+    worker: Worker
+    master: Master
+    meter: MasterMeter
+    clients: Clients
+    peers: Peers
+    grpc_traffic: Traffic
+    health: Health
+
+
+def registry(task: Task) -> CollectorRegistry:
+    """All metrics of a task and of its process; a process may have several tasks."""
+    result = CollectorRegistry()
+    result.register(TaskCollector(task))
+    ProcessCollector(registry=result)
+    return result
+
+
+class TaskCollector(Collector):
+    """Makes the metrics of one task at each scrape."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    def describe(self) -> list[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        task = self._task
+        yield from _task(task)
+        yield from _steps(task)
+        yield from _ops(task)
+        yield from _traffic(task)
+        yield from _state(task)
+        yield from _gpus(task)
+
+
+def _task(task: Task) -> Iterator[Metric]:
+    build = {
+        "version": task.version,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "grpc": grpc.__version__,
+        "protobuf": protobuf.__version__,
+    }
+    yield InfoMetricFamily("tensorfleet_build", "Versions of the task's software.", build)
+    job, index = task.worker.task.removeprefix("/job:").split("/replica:0/task:")
+    yield InfoMetricFamily(
+        "tensorfleet_task", "The task that this process is.", {"job_name": job, "task_index": index}
+    )
+    yield _gauge("cluster_tasks", "Tasks in the ClusterSpec.", task.cluster_tasks)
+    yield _gauge("ready", "Whether work should be sent to the task.", task.health.ready)
+    yield _gauge(
+        "draining_seconds",
+        "How long the task has been draining, 0 if it is not.",
+        task.health.draining_seconds,
+    )
+    yield _gauge(
+        "drain_limit_seconds",
+        "How long running steps may go on when the task drains.",
+        task.health.drain_limit,
+    )
+
+
+def _steps(task: Task) -> Iterator[Metric]:
+    meter, worker = task.meter, task.worker
+    duration = HistogramMetricFamily(
+        "tensorfleet_step_duration_seconds",
+        "Steps that this task's master has run, failed ones included, by whether other tasks took part.",
+        labels=["kind"],
+    )
+    _add(duration, ["local"], meter.local)
+    _add(duration, ["distributed"], meter.distributed)
+    yield duration
+    stages = HistogramMetricFamily(
+        "tensorfleet_stage_duration_seconds",
+        "Stages of a run signature's first step (prune, place, optimize, partition, register), and run.",
+        labels=["stage"],
+    )
+    for stage, histogram in meter.stages.items():
+        _add(stages, [stage], histogram)
+    _add(stages, ["run"], meter.local + meter.distributed)
+    yield stages
+    yield _by_code(
+        "step_errors", "Steps of this task's master that have failed.", meter.step_errors.by_code()
+    )
+    yield _by_code(
+        "prepare_errors", "Run signatures that could not be prepared.", meter.prepare_errors.by_code()
+    )
+    yield _counter(
+        "worker_steps", "Parts of steps that masters have asked this task for.", worker.steps_total
+    )
+    yield _by_code("worker_step_errors", "Parts of steps that failed here.", worker.step_errors.by_code())
+
+    sessions = task.master.sessions()
+    now, monotonic = time.perf_counter_ns(), time.monotonic()
+    on_master = [*(began for session in sessions for began in session.began), *task.clients.computing]
+    on_worker = worker.running
+    running = GaugeMetricFamily(
+        "tensorfleet_steps_running", "Steps that run at this moment.", labels=["role"]
+    )
+    running.add_metric(["master"], len(on_master))
+    running.add_metric(["worker"], len(on_worker))
+    yield running
+    oldest = GaugeMetricFamily(
+        "tensorfleet_oldest_step_age_seconds",
+        "How long the step that began first has been running, 0 without any.",
+        labels=["role"],
+    )
+    oldest.add_metric(["master"], max(now - min(on_master, default=now), 0) / 1e9)
+    oldest.add_metric(["worker"], max(monotonic - min(on_worker, default=monotonic), 0))
+    yield oldest
+    yield _gauge("sessions", "Open sessions of this task's master.", len(sessions))
+    yield _counter("sessions_created", "Sessions that were opened.", task.master.sessions_created)
+    yield _gauge(
+        "run_signatures",
+        "Combinations of feeds and fetches that sessions have prepared.",
+        sum(session.callables for session in sessions),
+    )
+    yield _gauge("graphs", "Graphs that are registered on this task.", worker.graphs)
+
+
+def _ops(task: Task) -> Iterator[Metric]:
+    totals = task.worker.totals()
+    ops = CounterMetricFamily(
+        "tensorfleet_ops", "Ops that have run on this task, in steps that ended well.", labels=["op"]
+    )
+    for op, count in sorted(totals.ops.items()):
+        ops.add_metric([op], count)
+    yield ops
+    sampled = SummaryMetricFamily(
+        "tensorfleet_op_sampled_seconds",
+        "The time of ops, from a sample of the steps; ops that wait for others are left out.",
+        labels=["op"],
+    )
+    for op, (count, seconds) in task.meter.sampler.times().items():
+        if op not in NOT_RUN and op != "_Recv" and not is_blocking(op):
+            sampled.add_metric([op], count, seconds)
+    yield sampled
+    waits = SummaryMetricFamily(
+        "tensorfleet_wait_seconds",
+        "How often and how long parts of steps were suspended: for tensors of other devices (the "
+        "rendezvous), or for resources, such as queues.",
+        labels=["for"],
+    )
+    for what in sorted(totals.waits):
+        waits.add_metric([what], totals.waits[what], totals.wait_seconds[what])
+    yield waits
+
+
+def _traffic(task: Task) -> Iterator[Metric]:
+    families = {
+        "sent_bytes": "Bytes sent to a peer.",
+        "received_bytes": "Bytes received from a peer.",
+        "sent": "Messages sent to a peer.",
+        "received": "Messages received from a peer.",
+    }
+    by_peer = {_short(peer): traffic for peer, traffic in task.peers.traffic.items()}
+    by_peer |= {CLIENTS: task.clients.traffic, GRPC: task.grpc_traffic}
+    for attribute, text in families.items():
+        name = attribute if attribute.endswith("bytes") else f"{attribute}_messages"
+        family = CounterMetricFamily(f"tensorfleet_{name}", text, labels=["peer"])
+        for peer, traffic in by_peer.items():
+            family.add_metric([peer], getattr(traffic, attribute))
+        yield family
+    connected = GaugeMetricFamily(
+        "tensorfleet_peer_connected", "Whether the task is connected to a peer.", labels=["peer"]
+    )
+    waiting = GaugeMetricFamily(
+        "tensorfleet_peer_send_queue", "Writes that wait for a peer to read.", labels=["peer"]
+    )
+    for name in task.peers.traffic:
+        found = task.peers.existing(name)
+        connected.add_metric([_short(name)], found is not None)
+        waiting.add_metric([_short(name)], found.waiting if isinstance(found, Peer) else 0)
+    yield connected
+    yield waiting
+    yield _gauge("client_connections", "Open stream connections of clients.", task.clients.connections)
+
+
+def _state(task: Task) -> Iterator[Metric]:
+    resources = task.worker.all_resources()
+    variables = [variable for table in resources for variable in table.variables()]
+    yield _gauge("variables", "Variables on this task.", len(variables))
+    yield _gauge(
+        "variables_bytes", "Bytes that the variables hold.", sum(variable.nbytes for variable in variables)
+    )
+    sizes: dict[str, int] = {}
+    for queue in sorted((q for table in resources for q in table.of_type(Queue)), key=lambda q: q.name):
+        name = queue.name if queue.name in sizes or len(sizes) < MAX_QUEUES else OTHERS
+        sizes[name] = sizes.get(name, 0) + queue.size
+    lengths = GaugeMetricFamily("tensorfleet_queue_length", "Elements in a queue.", labels=["queue"])
+    for name, size in sizes.items():
+        lengths.add_metric([name], size)
+    yield lengths
+
+
+def _gpus(task: Task) -> Iterator[Metric]:
+    devices = [device for device in task.worker.devices.values() if device.type == "GPU"]
+    yield _gauge("gpus", "GPUs that the task uses.", len(devices))
+    yield _gauge("gpus_required", "GPUs that the task must have to be ready.", task.gpus_required)
+    if not devices:
+        return
+    from tensorfleet_service.devices.gpu import memory
+
+    families = [
+        GaugeMetricFamily("tensorfleet_gpu_memory_bytes", "The memory of a GPU.", labels=["gpu"]),
+        GaugeMetricFamily(
+            "tensorfleet_gpu_memory_used_bytes", "What all processes use of a GPU's memory.", labels=["gpu"]
+        ),
+        GaugeMetricFamily(
+            "tensorfleet_gpu_pool_bytes",
+            "What this task has of a GPU's memory, its reserve included.",
+            labels=["gpu"],
+        ),
+        GaugeMetricFamily(
+            "tensorfleet_gpu_pool_used_bytes",
+            "What this task's arrays hold of a GPU's memory.",
+            labels=["gpu"],
+        ),
+    ]
+    for number in range(len(devices)):
+        for family, value in zip(families, memory(number), strict=True):
+            family.add_metric([str(number)], value)
+    yield from families
+
+
+def _add(family: HistogramMetricFamily, labels: list[str], histogram: Histogram) -> None:
+    totals = histogram.cumulative()
+    buckets = [(str(bound), float(total)) for bound, total in zip(BOUNDS, totals, strict=False)]
+    family.add_metric(labels, [*buckets, ("+Inf", float(totals[-1]))], histogram.seconds)
+
+
+def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"tensorfleet_{name}", text, value)
+
+
+def _counter(name: str, text: str, value: float) -> CounterMetricFamily:
+    return CounterMetricFamily(f"tensorfleet_{name}", text, value)
+
+
+def _by_code(name: str, text: str, counts: dict[int, int]) -> CounterMetricFamily:
+    family = CounterMetricFamily(f"tensorfleet_{name}", text, labels=["code"])
+    # All codes from the start: a counter that appears with its first error does not show an increase.
+    for code, name in CODES.items():
+        family.add_metric([name], counts.get(code, 0))
+    return family
+
+
+def _short(task: str) -> str:
+    """`/job:ps/task:0` of a canonical name."""
+    return task.replace("/replica:0", "")

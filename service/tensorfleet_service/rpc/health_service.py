@@ -1,0 +1,93 @@
+"""gRPC's health service (grpc.health.v1.Health), for probes that speak gRPC and clients that balance load."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+
+from tensorfleet import errors
+from tensorfleet.proto.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from tensorfleet_service.observe.health import Health
+from tensorfleet_service.rpc.grpc_server import Methods, parse
+
+PREFIX = "/grpc.health.v1.Health/"
+SERVICES = ("", "tensorflow.MasterService")
+"""The names that may be asked for; "" is the task as a whole."""
+
+Send = Callable[[bytes | None], None]
+
+
+class HealthService:
+    """Check, and Watch: an answer at once, and one at each change. No thread waits for a watcher."""
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+        self._lock = threading.Lock()
+        self._ends: dict[object, Callable[[], None]] = {}
+
+    def methods(self) -> Methods:
+        """The calls that have one answer, by their gRPC names."""
+        return {PREFIX + "Check": (HealthCheckRequest, self.check)}
+
+    def handlers(self) -> dict[str, grpc.RpcMethodHandler]:
+        """The calls that have several, as gRPC wants them."""
+
+        def watch(data: bytes, context: grpc.ServicerContext, send: Send) -> None:
+            self._watch(data, context, send)
+
+        watch.experimental_non_blocking = True  # type: ignore[attr-defined]
+        return {PREFIX + "Watch": grpc.unary_stream_rpc_method_handler(watch, None, None)}
+
+    def check(self, request: HealthCheckRequest, context: grpc.ServicerContext) -> HealthCheckResponse:
+        """Whether work should be sent to the task.
+
+        Raises:
+            NotFoundError: the service is none of SERVICES.
+        """
+        if request.service not in SERVICES:
+            raise errors.NotFoundError(None, None, f"unknown service {request.service!r}")
+        return HealthCheckResponse(status=self._status())
+
+    def _status(self) -> HealthCheckResponse.ServingStatus:
+        return HealthCheckResponse.SERVING if self._health.ready else HealthCheckResponse.NOT_SERVING
+
+    def _watch(self, data: bytes, context: grpc.ServicerContext, send: Send) -> None:
+        request: Any = parse(HealthCheckRequest, data)
+        known = request.service in SERVICES
+        lock = threading.Lock()
+        told: int | None = None
+
+        def tell() -> None:
+            nonlocal told
+            with lock:
+                # The protocol keeps the call open for an unknown service, too: it might come.
+                status = self._status() if known else HealthCheckResponse.SERVICE_UNKNOWN
+                if status != told:
+                    told = status
+                    send(HealthCheckResponse(status=status).SerializeToString())
+
+        key = object()
+        unwatch = self._health.watch(tell)
+
+        def forget() -> None:
+            unwatch()
+            with self._lock:
+                self._ends.pop(key, None)
+
+        with self._lock:
+            self._ends[key] = lambda: send(None)
+        if context.add_callback(forget):
+            tell()
+        else:
+            forget()
+
+    def close(self) -> None:
+        """Ends the calls of all watchers, for which the server would wait."""
+        with self._lock:
+            ends = list(self._ends.values())
+            self._ends.clear()
+        for end in ends:
+            end()

@@ -129,7 +129,7 @@ def test_ops_with_and_without_gradients_are_tensorflows() -> None:
 
 # TensorFlow has rules for these, and we shall.
 _NOT_YET = {
-    *("MaxPoolGrad", "FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"),
+    *("MaxPoolGrad", "MaxPool3DGrad", "FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"),
 }
 
 

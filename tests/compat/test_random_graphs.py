@@ -22,6 +22,7 @@ from tests.compat.random_graphs import (
     programs,
     rearranging_nodes,
     training_nodes,
+    volume_nodes,
 )
 from tests.compat.random_graphs.draws import kernel_types
 from tests.compat.random_graphs.table import ALONE, GENERATORS, SHAPES_ONLY
@@ -35,6 +36,7 @@ __all__ = [
     "other_nodes",
     "rearranging_nodes",
     "training_nodes",
+    "volume_nodes",
 ]  # imported for what they register
 
 EXAMPLES = float(os.environ.get("TENSORFLEET_EXAMPLES", "1"))
@@ -65,6 +67,8 @@ WITHOUT_GENERATOR = {
             "Summary": "their output is a message, which tests of their own compare by its meaning",
             "FusedBatchNormGrad": "takes the reserved outputs of FusedBatchNorm: gradients' tests compare it",
             "MaxPoolGrad": "takes input and output of MaxPool: gradients' tests compare it",
+            "MaxPool3DGrad": "takes input and output of MaxPool3D: gradients' tests compare it",
+            "LRNGrad": "takes input and output of LRN: gradients' tests compare it",
         }.items()
         for name in op_def.registered()
         if part in name

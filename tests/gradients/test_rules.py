@@ -14,6 +14,7 @@ import tensorfleet.ops
 from tensorfleet import gradient_registry, op_def
 from tensorfleet.operation import Operation
 from tensorfleet.ops.math_common import apply_one
+from tests.gradients import volume_cases  # noqa: F401 - adds to the cases
 from tests.gradients.cases import CASES, Case
 from tests.gradients.checker import faults
 
@@ -32,6 +33,8 @@ _ELSEWHERE = {
     "ResourceGather": "variables",
     "ResourceGatherNd": "variables",
     "RandomGamma": "random",
+    "LRN": "float32 only: compared with TensorFlow",
+    "MaxPool3D": "float32 only: compared with TensorFlow",
     **dict.fromkeys(("Round", "Rint", "Ceil", "Floor", "FloorDiv", "TruncateDiv"), "steps: None"),
 }
 _MODULES = {
@@ -47,7 +50,7 @@ _MODULES = {
             "indexing",
             "joining",
         ),
-        *("linalg", "matmul", "reduction", "scan", "segment", "special"),
+        *("linalg", "matmul", "nn_local", "reduction", "scan", "segment", "special"),
     )
 }
 

@@ -1,4 +1,4 @@
-"""`tf.layers.Layer`: what owns variables, makes them at its first call, and finds them again at later ones."""
+"""`tf.layers.Layer`: what makes variables at its first call, and finds them at later ones."""
 
 from __future__ import annotations
 
@@ -326,4 +326,3 @@ def _add_once(elements: Iterable[Any], collection: str) -> None:
     for element in elements:
         if all(element is not other for other in held):
             held.append(element)
-

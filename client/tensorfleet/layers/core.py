@@ -10,10 +10,9 @@ import numpy as np
 from tensorfleet import dtypes
 from tensorfleet.layers.base import Layer
 from tensorfleet.layers.input_spec import InputSpec
-from tensorfleet.layers.parts import activation_of, channels_first, initializer_of
+from tensorfleet.layers.parts import ZEROS, activation_of, channels_first, initializer_of
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.identity import identity
-from tensorfleet.ops.initializers import zeros_initializer
 from tensorfleet.ops.math_common import apply_one
 from tensorfleet.ops.matmul import tensordot
 from tensorfleet.ops.nn_layers import dropout as nn_dropout
@@ -22,9 +21,7 @@ from tensorfleet.shapes import TensorShape
 from tensorfleet.tensor import Tensor
 
 __all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {
-    "layers": ["Dense", "Dropout", "Flatten", "dense", "dropout", "flatten"]
-}
+NAMESPACES: dict[str, list[str]] = {"layers": ["Dense", "Dropout", "Flatten", "dense", "dropout", "flatten"]}
 
 
 class Dense(Layer):
@@ -45,7 +42,7 @@ class Dense(Layer):
         activation: Any = None,
         use_bias: bool = True,
         kernel_initializer: Any = None,
-        bias_initializer: Any = zeros_initializer(),
+        bias_initializer: Any = ZEROS,
         kernel_regularizer: Any = None,
         bias_regularizer: Any = None,
         activity_regularizer: Any = None,
@@ -74,7 +71,9 @@ class Dense(Layer):
     def build(self, input_shape: Any) -> None:
         dtype = dtypes.as_dtype(self.dtype or dtypes.float32)
         if not (dtype.is_floating or dtype.is_complex):
-            raise TypeError(f"A Dense layer can only be built with a floating-point dtype. Received: dtype={dtype}")
+            raise TypeError(
+                f"A Dense layer can only be built with a floating-point dtype. Received: dtype={dtype}"
+            )
         size = TensorShape(input_shape).as_list()[-1]
         if size is None:
             raise ValueError(
@@ -122,7 +121,7 @@ def dense(
     activation: Any = None,
     use_bias: bool = True,
     kernel_initializer: Any = None,
-    bias_initializer: Any = zeros_initializer(),
+    bias_initializer: Any = ZEROS,
     kernel_regularizer: Any = None,
     bias_regularizer: Any = None,
     activity_regularizer: Any = None,
@@ -166,7 +165,12 @@ class Dropout(Layer):
     """
 
     def __init__(
-        self, rate: Any = 0.5, noise_shape: Any = None, seed: int | None = None, name: Any = None, **kwargs: Any
+        self,
+        rate: Any = 0.5,
+        noise_shape: Any = None,
+        seed: int | None = None,
+        name: Any = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(name=name, **kwargs)
         if isinstance(rate, (int, float)) and not 0 <= rate <= 1:

@@ -71,7 +71,10 @@ def _fault(spec: InputSpec, tensor: Tensor) -> str | None:
         return f"expected min_ndim={spec.min_ndim}, found ndim={len(dims)}. {full}"
     for axis, size in spec.axes.items():
         if size is not None and dims[axis] not in (size, None):
-            return f"expected axis {axis} of input shape to have value {size}, but received input with shape {dims}"
+            return (
+                f"expected axis {axis} of input shape to have value {size}, but received input with "
+                f"shape {dims}"
+            )
     for wanted, got in zip(spec.shape or (), dims, strict=False):
         if wanted is not None and got is not None and wanted != got:
             return f"expected shape={spec.shape}, found shape={dims}"

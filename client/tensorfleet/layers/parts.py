@@ -8,6 +8,8 @@ from typing import Any
 from tensorfleet.ops import initializers
 from tensorfleet.ops.math_common import apply_one
 
+ZEROS, ONES = initializers.zeros_initializer(), initializers.ones_initializer()
+
 _ACTIVATIONS = {
     "elu": "Elu",
     "exponential": "Exp",
@@ -32,7 +34,9 @@ def activation_of(given: Any) -> Callable[[Any], Any] | None:
     if given == "linear":
         return None
     if given not in _ACTIVATIONS:
-        raise ValueError(f"Unknown activation function: '{given}'. Known: {sorted(_ACTIVATIONS)}, or a function.")
+        raise ValueError(
+            f"Unknown activation function: '{given}'. Known: {sorted(_ACTIVATIONS)}, or a function."
+        )
     op_type = _ACTIVATIONS[given]
     return lambda x: apply_one(op_type, x)
 
@@ -59,9 +63,7 @@ def sizes_of(value: Any, rank: int, name: str) -> tuple[int, ...]:
     """
     numbers = (value,) * rank if isinstance(value, int) else tuple(value)
     if len(numbers) != rank or not all(isinstance(n, int) for n in numbers):
-        raise ValueError(
-            f"The `{name}` argument must be a tuple of {rank} integers. Received: {value}"
-        )
+        raise ValueError(f"The `{name}` argument must be a tuple of {rank} integers. Received: {value}")
     if min(numbers) <= 0:
         raise ValueError(
             f"The `{name}` argument must be a tuple of {rank} integers, all greater than 0. Received: {value}"
@@ -70,7 +72,7 @@ def sizes_of(value: Any, rank: int, name: str) -> tuple[int, ...]:
 
 
 def padding_of(value: Any) -> str:
-    """"valid" or "same".
+    """ "valid" or "same".
 
     Raises:
         ValueError: another padding.

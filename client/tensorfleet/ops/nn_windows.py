@@ -36,17 +36,17 @@ class Windows:
     """
 
     channels_first: bool
-    strides: tuple[int, int]
-    dilations: tuple[int, int]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
     padding: bytes
-    explicit: tuple[tuple[int, int], tuple[int, int]]
+    explicit: tuple[tuple[int, int], ...]
 
     @property
     def channel_axis(self) -> int:
         return 1 if self.channels_first else 3
 
     @property
-    def space_axes(self) -> tuple[int, int]:
+    def space_axes(self) -> tuple[int, ...]:
         """The dimensions of height and width."""
         return (2, 3) if self.channels_first else (1, 2)
 

@@ -24,7 +24,9 @@ def known_predicate(pred: Any) -> bool | None:
     return None if known is None else bool(known)
 
 
-def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
+def smart_cond(
+    pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
+) -> Any:
     """What one of the functions returns: called at once where `pred` is known, else in a `tf.cond`."""
     known = known_predicate(pred)
     if known is None:

@@ -28,7 +28,9 @@ class RNNCell(Layer):
         super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
         self._outer_scope: Any = None
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def __call__(  # type: ignore[override]
+        self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
         """(output, next state).
 
         Args:
@@ -90,7 +92,9 @@ class RNNCell(Layer):
 class LayerRNNCell(RNNCell):
     """A cell that makes its variables in `build`, as layers do."""
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def __call__(  # type: ignore[override]
+        self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
         return Layer.__call__(self, inputs, state, *args, scope=scope, **kwargs)
 
     def _check_build(self, input_shape: Any) -> int:
@@ -123,7 +127,9 @@ def check_inputs_and_state(*values: Any) -> None:
 
 def check_cell(name: str, cell: Any) -> None:
     """Raises TypeError for an argument that is not a cell."""
-    lacking = [a for a in ("output_size", "state_size") if not hasattr(type(cell), a) and not hasattr(cell, a)]
+    lacking = [
+        a for a in ("output_size", "state_size") if not hasattr(type(cell), a) and not hasattr(cell, a)
+    ]
     if not (hasattr(cell, "zero_state") or hasattr(cell, "get_initial_state")):
         lacking.append("zero_state")
     if lacking or not callable(cell):

@@ -20,7 +20,9 @@ NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": ["BasicLSTMCell", "BasicRNNCe
 class UnitsCell(LayerRNNCell):
     """What the cells with a number of units share."""
 
-    def __init__(self, num_units: int, activation: Any, reuse: Any, name: Any, dtype: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, num_units: int, activation: Any, reuse: Any, name: Any, dtype: Any, **kwargs: Any
+    ) -> None:
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
         check_dtype(self.dtype)
         self.input_spec = InputSpec(ndim=2)
@@ -100,7 +102,9 @@ class GRUCell(UnitsCell):
             "gates/kernel", [rows, 2 * units], initializer=self._kernel_initializer
         )
         self._gate_bias = self.add_weight(
-            "gates/bias", [2 * units], initializer=constant_initializer(1.0, dtype) if given is None else given
+            "gates/bias",
+            [2 * units],
+            initializer=constant_initializer(1.0, dtype) if given is None else given,
         )
         self._candidate_kernel = self.add_weight(
             "candidate/kernel", [rows, units], initializer=self._kernel_initializer
@@ -151,7 +155,9 @@ class BasicLSTMCell(UnitsCell):
     def build(self, input_shape: Any) -> None:
         depth, units = self._check_build(input_shape), self._num_units
         self._kernel = self.add_weight("kernel", [depth + units, 4 * units])
-        self._bias = self.add_weight("bias", [4 * units], initializer=zeros_initializer(self.dtype or "float32"))
+        self._bias = self.add_weight(
+            "bias", [4 * units], initializer=zeros_initializer(self.dtype or "float32")
+        )
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> Any:

@@ -82,8 +82,8 @@ class DropoutWrapper(WrapperCell):
         if _drops(self._input_keep_prob):
             if input_size is None:
                 raise ValueError(
-                    "When variational_recurrent=True and input_keep_prob < 1.0 or is unknown, input_size must "
-                    "be provided"
+                    "When variational_recurrent=True and input_keep_prob < 1.0 or is unknown, input_size "
+                    "must be provided"
                 )
             sizes = {"input": input_size, **sizes}
 
@@ -101,7 +101,9 @@ class DropoutWrapper(WrapperCell):
         salted = f"{self._seed}{salt_prefix}_{index}".encode()
         return int(hashlib.md5(salted, usedforsecurity=False).hexdigest()[:8], 16) & 0x7FFFFFFF
 
-    def _dropped(self, kind: str, values: Any, keep: Any, wanted: Callable[[Any], Any] = lambda _: True) -> Any:
+    def _dropped(
+        self, kind: str, values: Any, keep: Any, wanted: Callable[[Any], Any] = lambda _: True
+    ) -> Any:
         noises = iter(structures.flatten(self._noises[kind])) if self._noises is not None else None
         return self._drop(values, True, wanted, kind, keep, count(), noises)
 
@@ -138,7 +140,9 @@ class DropoutWrapper(WrapperCell):
             return type(value)(zip(value, done, strict=True))
         return type(value)(*done) if hasattr(value, "_fields") else type(value)(done)
 
-    def _call_wrapped_cell(self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any) -> Any:
+    def _call_wrapped_cell(
+        self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any
+    ) -> Any:
         if _drops(self._input_keep_prob):
             inputs = self._dropped("input", inputs, self._input_keep_prob)
         output, new_state = cell_call_fn(inputs, state, **kwargs)

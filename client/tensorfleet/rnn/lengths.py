@@ -1,4 +1,4 @@
-"""What static and dynamic unrolling share: batch sizes, sequence lengths, and the step past a sequence's end."""
+"""What static and dynamic unrolling share: batch sizes, sequence lengths, and steps past a sequence's end."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorfleet import dtypes, framework, structures
-from tensorfleet.ops.control_flow_contexts import ControlFlowContext
 from tensorfleet.graph import get_default_graph
+from tensorfleet.ops.control_flow_contexts import ControlFlowContext
 from tensorfleet.ops.math_common import apply_one
 from tensorfleet.ops.tensor_array import TensorArray
 from tensorfleet.ops.variable_scope import VariableScope
@@ -79,7 +79,7 @@ def lengths_of(sequence_length: Any) -> Tensor:
             "Argument sequence_length must be a vector of length batch_size. Received "
             f"sequence_length={lengths} of shape: {lengths.shape}"
         )
-    return lengths
+    return lengths  # type: ignore[no-any-return]
 
 
 def masked_step(

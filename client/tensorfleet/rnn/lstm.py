@@ -76,7 +76,9 @@ class LSTMCell(UnitsCell):
         depth, units = self._check_build(input_shape), self._num_units
         made = self._initializer
         self._kernel = self.add_weight("kernel", [depth + self.output_size, 4 * units], initializer=made)
-        self._bias = self.add_weight("bias", [4 * units], initializer=zeros_initializer(self.dtype or "float32"))
+        self._bias = self.add_weight(
+            "bias", [4 * units], initializer=zeros_initializer(self.dtype or "float32")
+        )
         if self._use_peepholes:
             self._w_f_diag = self.add_weight("w_f_diag", [units], initializer=made)
             self._w_i_diag = self.add_weight("w_i_diag", [units], initializer=made)

@@ -30,7 +30,7 @@ def raw_rnn(
     swap_memory: bool = False,
     scope: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """Runs a cell on what a function gives it, until all elements of the batch are finished (`tf.nn.raw_rnn`).
+    """Runs a cell on what a function gives it, until the whole batch is finished (`tf.nn.raw_rnn`).
 
     Args:
         loop_fn: called as (time, cell_output, cell_state, loop_state), first with time 0 and None for the

@@ -97,8 +97,8 @@ def _batch_of(flat: list[Any]) -> int | None:
         for i, size in enumerate(rest):
             if size is None:
                 raise ValueError(
-                    f"Input size (dimension {i} of input {tensor}) must be accessible via shape inference, but "
-                    "saw value None."
+                    f"Input size (dimension {i} of input {tensor}) must be accessible via shape inference, "
+                    "but saw value None."
                 )
         TensorShape([batch]).assert_is_compatible_with(TensorShape([found]))
         batch = found if batch is None else batch
@@ -181,7 +181,12 @@ def static_bidirectional_rnn(
             )
         with variable_scope("bw") as scope_bw:
             backwards, state_bw = static_rnn(
-                cell_bw, _reversed(inputs, sequence_length), initial_state_bw, dtype, sequence_length, scope=scope_bw
+                cell_bw,
+                _reversed(inputs, sequence_length),
+                initial_state_bw,
+                dtype,
+                sequence_length,
+                scope=scope_bw,
             )
     outputs_bw = _reversed(backwards, sequence_length)
     outputs = [

@@ -38,8 +38,8 @@ class MultiRNNCell(RNNCell):
         self._cells, self._state_is_tuple = cells, state_is_tuple
         if not state_is_tuple and any(structures.is_nested(c.state_size) for c in cells):
             raise ValueError(
-                "Some cells return tuples of states, but the flag state_is_tuple is not set. State sizes are: "
-                f"{[c.state_size for c in cells]}"
+                "Some cells return tuples of states, but the flag state_is_tuple is not set. State sizes "
+                f"are: {[c.state_size for c in cells]}"
             )
 
     @property
@@ -98,10 +98,14 @@ class WrapperCell(RNNCell):
         check_cell("cell", cell)
         self.cell = cell
 
-    def _call_wrapped_cell(self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any) -> Any:
+    def _call_wrapped_cell(
+        self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any
+    ) -> Any:
         raise NotImplementedError
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def __call__(  # type: ignore[override]
+        self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
         return self._call_wrapped_cell(inputs, state, self.cell.__call__, scope=scope, **kwargs)
 
     @property
@@ -143,7 +147,9 @@ class ResidualWrapper(WrapperCell):
         super().__init__(cell, **kwargs)
         self._residual_fn = residual_fn
 
-    def _call_wrapped_cell(self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any) -> Any:
+    def _call_wrapped_cell(
+        self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any
+    ) -> Any:
         outputs, new_state = cell_call_fn(inputs, state, **kwargs)
         combined = (self._residual_fn or _sum)(inputs, outputs)
         for before, after in zip(structures.flatten(outputs), structures.flatten(combined), strict=True):
@@ -173,6 +179,8 @@ class DeviceWrapper(WrapperCell):
         with framework.device(self._device):
             return super().zero_state(batch_size, dtype)
 
-    def _call_wrapped_cell(self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any) -> Any:
+    def _call_wrapped_cell(
+        self, inputs: Any, state: Any, cell_call_fn: Callable[..., Any], **kwargs: Any
+    ) -> Any:
         with framework.device(self._device):
             return cell_call_fn(inputs, state, **kwargs)

@@ -17,7 +17,7 @@
 {{- end -}}
 
 {{- define "tensorfleet.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "tensorfleet.name" . }}
+app.kubernetes.io/name: {{ include "tensorfleet.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
@@ -49,8 +49,8 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- $root := index . 0 -}}
 helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{ include "tensorfleet.selectorLabels" $root }}
-app.kubernetes.io/component: {{ index . 1 }}
-app.kubernetes.io/part-of: {{ include "tensorfleet.name" $root }}
+app.kubernetes.io/component: {{ index . 1 | quote }}
+app.kubernetes.io/part-of: {{ include "tensorfleet.name" $root | quote }}
 app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
 {{- end -}}

@@ -3,7 +3,7 @@
 {{- define "tensorfleet.monitorSelector" -}}
 namespaceSelector:
   matchNames:
-    - {{ .Release.Namespace }}
+    - {{ .Release.Namespace | quote }}
 selector:
   matchLabels:
     {{- include "tensorfleet.selectorLabels" . | nindent 4 }}
@@ -18,10 +18,10 @@ selector:
 - port: http
   path: /metrics
   {{- with $monitor.interval }}
-  interval: {{ . }}
+  interval: {{ . | quote }}
   {{- end }}
   {{- with $monitor.scrapeTimeout }}
-  scrapeTimeout: {{ . }}
+  scrapeTimeout: {{ . | quote }}
   {{- end }}
   relabelings:
     - sourceLabels: [__meta_kubernetes_pod_label_app_kubernetes_io_instance]

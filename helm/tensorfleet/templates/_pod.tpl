@@ -12,25 +12,25 @@
 {{- $root := index . 0 -}}
 {{- $values := index . 1 -}}
 {{- $selector := index . 2 -}}
-serviceAccountName: {{ include "tensorfleet.serviceAccountName" $root }}
+serviceAccountName: {{ include "tensorfleet.serviceAccountName" $root | quote }}
 automountServiceAccountToken: {{ $root.Values.serviceAccount.automountServiceAccountToken }}
 # Kubernetes would set TENSORFLEET_PORT and the like for a Service named tensorfleet.
 enableServiceLinks: false
 {{- with concat $root.Values.global.imagePullSecrets $root.Values.image.pullSecrets (default list $values.image.pullSecrets) | uniq }}
 imagePullSecrets:
   {{- range . }}
-  - name: {{ . }}
+  - name: {{ . | quote }}
   {{- end }}
 {{- end }}
 terminationGracePeriodSeconds: {{ $values.terminationGracePeriodSeconds }}
 {{- with $values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with $values.schedulerName }}
-schedulerName: {{ . }}
+schedulerName: {{ . | quote }}
 {{- end }}
 {{- with $values.runtimeClassName }}
-runtimeClassName: {{ . }}
+runtimeClassName: {{ . | quote }}
 {{- end }}
 {{- include "tensorfleet.field" (list $root "securityContext" $values.podSecurityContext) }}
 {{- include "tensorfleet.field" (list $root "affinity" $values.affinity) }}
@@ -86,7 +86,7 @@ containers:
     {{- index . 4 | nindent 4 }}
     env:
       - name: TENSORFLEET_ADDRESS
-        value: {{ include "tensorfleet.address" $root }}
+        value: {{ include "tensorfleet.address" $root | quote }}
       {{- with $values.extraEnv }}
       {{- include "tensorfleet.render" (list $root .) | nindent 6 }}
       {{- end }}

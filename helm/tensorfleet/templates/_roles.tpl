@@ -46,7 +46,7 @@ The roles of the cluster: (list $ dict); sets `roles` of the dict to one map for
 {{/* The labels by which a role's pods are selected: (list $ role). They can never change. */}}
 {{- define "tensorfleet.roleSelector" -}}
 {{ include "tensorfleet.selectorLabels" (index . 0) }}
-app.kubernetes.io/component: {{ (index . 1).name }}
+app.kubernetes.io/component: {{ (index . 1).name | quote }}
 {{- end -}}
 
 {{/* The ClusterSpec as JSON. */}}

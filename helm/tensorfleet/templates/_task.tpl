@@ -3,7 +3,7 @@
 {{- define "tensorfleet.taskAnnotations" -}}
 kubectl.kubernetes.io/default-container: task
 {{- if .Values.clusterSpec.restartOnChange }}
-checksum/cluster-spec: {{ include "tensorfleet.clusterSpec" . | sha256sum }}
+checksum/cluster-spec: {{ include "tensorfleet.clusterSpec" . | sha256sum | quote }}
 {{- end }}
 {{- if .Values.metrics.scrapeAnnotations }}
 prometheus.io/scrape: "true"
@@ -11,7 +11,7 @@ prometheus.io/port: "8080"
 prometheus.io/path: /metrics
 {{- end }}
 {{- if eq .Values.gang.kind "volcano" }}
-scheduling.k8s.io/group-name: {{ include "tensorfleet.fullname" . }}
+scheduling.k8s.io/group-name: {{ include "tensorfleet.fullname" . | quote }}
 {{- end }}
 {{- end -}}
 
@@ -39,7 +39,7 @@ scheduling.k8s.io/group-name: {{ include "tensorfleet.fullname" . }}
       containerPort: 8080
   env:
     - name: TENSORFLEET_JOB_NAME
-      value: {{ $role.job }}
+      value: {{ $role.job | quote }}
     - name: TENSORFLEET_TASK_INDEX
       valueFrom:
         fieldRef:
@@ -52,14 +52,12 @@ scheduling.k8s.io/group-name: {{ include "tensorfleet.fullname" . }}
       value: "2223"
     - name: TENSORFLEET_METRICS_PORT
       value: "8080"
-    {{- if $values.gpu.enabled }}
     - name: TENSORFLEET_GPUS
-      value: {{ $values.gpu.count | quote }}
-    {{- end }}
+      value: {{ ternary $values.gpu.count "none" $values.gpu.enabled | quote }}
     - name: TENSORFLEET_LOG_FORMAT
-      value: {{ $root.Values.log.format }}
+      value: {{ $root.Values.log.format | quote }}
     - name: TENSORFLEET_LOG_LEVEL
-      value: {{ $root.Values.log.level }}
+      value: {{ $root.Values.log.level | quote }}
     - name: TENSORFLEET_DRAIN_SECONDS
       value: {{ $values.drainSeconds | quote }}
     {{- with $values.extraEnv }}

@@ -1,0 +1,95 @@
+"""What the chart's tests have in common: Helm, and what it renders."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+yaml = pytest.importorskip("yaml", reason="needs PyYAML: `./run test` installs it")
+
+CHART = Path(__file__).parents[2] / "helm" / "tensorfleet"
+WITHOUT_HELM = "needs Helm 4 or 3 on PATH; with Go: go install helm.sh/helm/v4/cmd/helm@latest"
+WITHOUT_UNITTEST = (
+    "needs helm-unittest on PATH; with Go: "
+    "go install github.com/helm-unittest/helm-unittest/cmd/helm-unittest@latest"
+)
+KUBERNETES = "1.34.0"  # what a Helm without a cluster takes itself for, where it does not know better
+
+Render = Callable[..., list[dict[str, Any]]]
+Template = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def chart() -> Path:
+    """The chart's directory."""
+    return CHART
+
+
+@pytest.fixture(scope="session")
+def helm() -> str:
+    """The path of Helm."""
+    path = shutil.which("helm")
+    if path is None:
+        pytest.skip(WITHOUT_HELM)
+    return path
+
+
+@pytest.fixture(scope="session")
+def helm3(helm: str) -> str:
+    """The path of a second Helm."""
+    path = shutil.which("helm3")
+    if path is None:
+        pytest.skip("needs Helm 3 on PATH as `helm3`, beside `helm`")
+    return path
+
+
+@pytest.fixture(scope="session")
+def helm_unittest() -> str:
+    """The path of helm-unittest, as a program of its own."""
+    path = shutil.which("helm-unittest")
+    if path is None:
+        pytest.skip(WITHOUT_UNITTEST)
+    return path
+
+
+def run_template(helm: str, text: str) -> subprocess.CompletedProcess[str]:
+    """Runs `helm template` with values, as text."""
+    return subprocess.run(
+        [helm, "template", "fleet", str(CHART), "-n", "ml", "--kube-version", KUBERNETES, "-f", "-"],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "KUBECONFIG": os.devnull},
+    )
+
+
+@pytest.fixture(scope="session")
+def template(helm: str) -> Template:
+    """Runs `helm template` with values, once for the same ones; returns the process as it ended."""
+    run_once = functools.cache(run_template)
+
+    def run(values: dict[str, Any] | None = None, program: str = helm) -> subprocess.CompletedProcess[str]:
+        return run_once(program, json.dumps(values or {}))
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def render(template: Template) -> Render:
+    """Renders the chart with values; returns its objects."""
+
+    def run(values: dict[str, Any] | None = None, *program: str) -> list[dict[str, Any]]:
+        done = template(values, *program)
+        assert done.returncode == 0, done.stderr
+        return [document for document in yaml.safe_load_all(done.stdout) if document]
+
+    return run

@@ -1,0 +1,169 @@
+"""The chart's values: described, in the schema, tested; and no others."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+yaml = pytest.importorskip("yaml", reason="needs PyYAML: `./run test` installs it")
+
+HELM = Path(__file__).parents[2] / "helm"
+VALUES = yaml.safe_load((HELM / "tensorfleet" / "values.yaml").read_text(encoding="utf-8"))
+SCHEMA = json.loads((HELM / "tensorfleet" / "values.schema.json").read_text(encoding="utf-8"))
+ROLES = ("ps", "worker", "chief", "evaluator", "client", "check")
+# What a role has in the schema beside its own values, which are those of `defaults`.
+TASK = set(VALUES["defaults"])
+CLIENT = set(list(VALUES["defaults"])[: list(VALUES["defaults"]).index("drainSeconds")]) | {"image"}
+
+
+def generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate_readme", HELM / "generate_readme.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+READMES = generator()
+LEAVES = READMES.leaves(VALUES)
+
+
+def resolve(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema, or the definition that it refers to."""
+    name = schema.get("$ref", "").removeprefix("#/definitions/")
+    return SCHEMA["definitions"][name] if name else schema
+
+
+def schema_at(path: str) -> dict[str, Any]:
+    """The schema of a value; KeyError if it has none."""
+    schema = SCHEMA
+    for key in path.split("."):
+        schema = resolve(schema["properties"][key])
+    return schema
+
+
+def objects(schema: Any) -> Iterator[dict[str, Any]]:
+    """All schemas of objects below a schema."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "object":
+            yield schema
+        for part in schema.values():
+            yield from objects(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from objects(part)
+
+
+def test_readme_has_every_value_as_it_is() -> None:
+    page = (HELM / "tensorfleet" / "README.md").read_text(encoding="utf-8")
+    assert READMES.readme(page) == page, "run python helm/generate_readme.py"
+    assert page.count("\n| `") == len(LEAVES)
+
+
+@pytest.mark.parametrize("path", [path for path, _ in LEAVES])
+def test_schema_has_the_value(path: str) -> None:
+    schema_at(path)
+
+
+def test_schema_has_no_others() -> None:
+    def compare(values: dict[str, Any], schema: dict[str, Any], path: str) -> None:
+        known = set(schema["properties"])
+        extra = TASK - {"gpu"} if path == "ps" else CLIENT if path in ("client", "check") else TASK
+        assert known - set(values) == (extra - set(values) if path in ROLES else set()), path
+        for key, value in values.items():
+            part = resolve(schema["properties"][key])
+            below = f"{path}.{key}".lstrip(".")
+            # `ps.persistence` and the like hold only what differs from `defaults` or from `image`.
+            partial = below == "defaults.image" or (path in ROLES and key in TASK)
+            if isinstance(value, dict) and "properties" in part and not partial:
+                compare(value, part, below)
+
+    compare(VALUES, SCHEMA, "")
+
+
+def test_a_pool_takes_what_a_role_takes() -> None:
+    own = {"name", "jobName", "replicas", "slots"}
+    assert set(SCHEMA["definitions"]["pool"]["properties"]) == own | TASK
+
+
+def test_objects_are_closed() -> None:
+    """But for `global`, which other charts share, and for what Kubernetes defines."""
+    open_objects = [schema for schema in objects(SCHEMA) if schema.get("additionalProperties", True) is True]
+    assert all("$comment" in schema or schema == {"type": "object"} for schema in open_objects)
+    assert len([schema for schema in open_objects if "properties" in schema]) == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"wroker": {"replicas": 3}}, "wroker"),
+        ({"worker": {"replica": 3}}, "replica"),
+        ({"workerPools": [{"name": "a", "replicas": 1, "gpus": 1}]}, "gpus"),
+        ({"workerPools": [{"replicas": 1}]}, "name"),
+        ({"worker": {"replicas": "three"}}, "replicas"),
+        ({"worker": {"replicas": -1}}, "replicas"),
+        ({"ps": {"gpu": {"enabled": True}}}, "gpu"),
+        ({"client": {"drainSeconds": 1}}, "drainSeconds"),
+        ({"log": {"format": "xml"}}, "format"),
+        ({"image": {"digest": "sha256:12"}}, "digest"),
+        ({"ps": {"persistence": {"retentionPolicy": {"whenDeleted": "Recycle"}}}}, "whenDeleted"),
+        ({"commonLabels": {"a": 1}}, "commonLabels"),
+    ],
+)
+def test_schema_refuses(
+    template: Callable[..., subprocess.CompletedProcess[str]], values: dict[str, Any], named: str
+) -> None:
+    done = template(values)
+    assert done.returncode != 0
+    assert "schema" in done.stderr
+    assert named in done.stderr
+
+
+def test_global_values_of_a_parent_chart_are_let_through(
+    template: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    assert template({"global": {"storageClass": "fast"}}).returncode == 0
+
+
+def set_paths() -> set[str]:
+    """The path of every value that a unit test sets."""
+    found = set()
+
+    def walk(prefix: str, value: Any) -> None:
+        found.add(prefix)
+        if isinstance(value, dict):
+            for key, part in value.items():
+                walk(f"{prefix}.{key}", part)
+
+    for file in (HELM / "tensorfleet" / "tests").glob("*_test.yaml"):
+        suite = yaml.safe_load(file.read_text(encoding="utf-8"))
+        for test in suite["tests"]:
+            for path, value in test.get("set", {}).items():
+                walk(path, value)
+    return found
+
+
+def test_a_unit_test_sets_every_value() -> None:
+    paths = set_paths()
+    missing = [
+        path for path, _ in LEAVES if path not in paths and not any(p.startswith(path + ".") for p in paths)
+    ]
+    assert not missing
+
+
+def test_units(helm_unittest: str, chart: Path) -> None:
+    done = subprocess.run([helm_unittest, str(chart)], capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, done.stdout
+
+
+def test_lint(helm: str, chart: Path) -> None:
+    done = subprocess.run([helm, "lint", "--strict", str(chart)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout

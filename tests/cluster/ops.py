@@ -33,6 +33,7 @@ op("TestFail(x: T) -> (y: T)", "T: type", "code: int", "message: string", shape=
 op("TestEntered() -> (done: bool)", "gate: string", shape=_scalar, stateful=True)
 op("TestRelease() -> (done: bool)", "gate: string", shape=_scalar, stateful=True)
 op("TestStatus() -> (counts: int64)", shape=lambda operation: [(None,)], stateful=True)
+op("TestCollectives() -> (count: int64)", shape=_scalar, stateful=True)
 
 
 class _Gate:
@@ -110,6 +111,11 @@ def _status(node: KernelNode) -> Kernel:
     return run
 
 
+@kernel("TestCollectives")
+def _collectives(node: KernelNode) -> Kernel:
+    return lambda: np.int64(len(_worker[0].collectives))
+
+
 def block(x: Tensor, gate: str) -> Tensor:
     """`x`, once the gate of this name on the same task is released."""
     return apply_op("TestBlock", x, gate=gate)  # type: ignore[no-any-return]
@@ -133,3 +139,8 @@ def release(gate: str) -> Tensor:
 def status() -> Tensor:
     """Of the task it runs on: steps known, graphs registered, tensors kept for others, threads."""
     return apply_op("TestStatus")  # type: ignore[no-any-return]
+
+
+def collectives() -> Tensor:
+    """What the task it runs on knows of collectives that have not ended."""
+    return apply_op("TestCollectives")  # type: ignore[no-any-return]

@@ -306,8 +306,11 @@ class Collectives:
         while not self._closed:
             error: errors.OpError | None = None
             peer: Peer | None = None
+            with self._lock:
+                first = min((member.call.seconds for member in self._members.values()), default=0.0)
+            left = max(first - (time.monotonic() - started), 0.1)
             try:
-                peer = _streaming(self._peers.get(self._leading, CONNECT_SECONDS))
+                peer = _streaming(self._peers.get(self._leading, min(left, CONNECT_SECONDS)))
             except errors.OpError as e:
                 error = e
             waited = time.monotonic() - started

@@ -184,11 +184,6 @@ def test_getters_and_creators_wrap() -> None:
     assert calls == ["inner a/b/v", "outer a/b/v", "creator"]
 
 
-def test_partitioners_are_refused() -> None:
-    with pytest.raises(NotImplementedError, match="Variable v has a partitioner"):
-        get_variable("v", [4], partitioner=lambda **_: [2])
-
-
 def test_name_scopes_take_the_graph_of_their_values() -> None:
     with Graph().as_default() as other:
         value = constant(1)

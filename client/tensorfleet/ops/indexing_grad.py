@@ -30,7 +30,15 @@ no_rule("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2", "ListDif
 not_differentiable("Bucketize", "HistogramFixedWidth")
 not_differentiable("ScatterAdd", "ScatterSub", "ScatterMul", "ScatterDiv")
 not_differentiable("ScatterNdAdd", "ScatterNdSub", "ScatterNdUpdate")
-no_rule("ScatterUpdate", "ScatterMin", "ScatterMax", "ScatterNdMin", "ScatterNdMax")
+no_rule(
+    "StridedSliceAssign",
+    "ResourceStridedSliceAssign",
+    "ScatterUpdate",
+    "ScatterMin",
+    "ScatterMax",
+    "ScatterNdMin",
+    "ScatterNdMax",
+)
 for _change in ("Add", "Sub", "Mul", "Div", "Min", "Max", "Update"):
     not_differentiable(f"ResourceScatter{_change}")
 for _change in ("Add", "Sub", "Min", "Max", "Update"):

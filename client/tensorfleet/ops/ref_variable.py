@@ -134,6 +134,13 @@ class RefVariable(Variable):
         """`tf.assign_sub` from the variable."""
         return _result(state.assign_sub(self._variable, delta, use_locking, name), read_value)
 
+    def _assign_slice(
+        self, begin: Any, end: Any, strides: Any, masks: Any, value: Any, name: str | None
+    ) -> Any:
+        return state.assign_slice(
+            "StridedSliceAssign", self._variable, begin, end, strides, masks, value, name
+        )
+
 
 def _result(assigned: Tensor, read_value: bool) -> Any:
     return assigned if read_value else assigned.op

@@ -13,6 +13,7 @@ from tensorfleet.ops import resource_ops  # noqa: F401 - registers the ops
 from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.convert import convert_to_tensor, register_tensor_conversion_function
 from tensorfleet.ops.initialized import guarded_initial_value
+from tensorfleet.ops.state import assign_slice
 from tensorfleet.ops.variables import Variable, VariableAggregation, VariableSynchronization
 from tensorfleet.proto import variable_pb2
 from tensorfleet.shapes import TensorShape
@@ -237,6 +238,15 @@ class ResourceVariable(Variable):
         """Subtracts `delta`, of the same shape."""
         op = apply_op("AssignSubVariableOp", self._variable, self._as_value(delta), name=name)
         return self._lazy_read(op) if read_value else op
+
+    def _assign_slice(
+        self, begin: Any, end: Any, strides: Any, masks: Any, value: Any, name: str | None
+    ) -> ChangedVariable:
+        value = self._as_value(value)
+        op = assign_slice(
+            "ResourceStridedSliceAssign", self._variable, begin, end, strides, masks, value, name
+        )
+        return self._lazy_read(op)
 
     def _lazy_read(self, op: Operation) -> ChangedVariable:
         return ChangedVariable(self, op)

@@ -18,7 +18,7 @@ from tensorfleet.ops.constants import ones_like
 from tensorfleet.ops.convert import constant
 from tensorfleet.ops.joining import stack
 from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.shape_rules import unchanged, with_rank
+from tensorfleet.ops.shape_rules import nothing, unchanged, with_rank
 from tensorfleet.shapes import Dimension
 from tensorfleet.slice_spec import SliceSpec
 from tensorfleet.static_value import Array, static_dims, static_dims_rule, static_rule, static_value
@@ -94,6 +94,23 @@ op(
     "shrink_axis_mask: int = 0",
     shape=_strided_slice_shape,
 )
+for _signature in (
+    "StridedSliceAssign(ref: Ref(T), begin: Index, end: Index, strides: Index, value: T) -> (output_ref: "
+    "Ref(T))",
+    "ResourceStridedSliceAssign(ref: resource, begin: Index, end: Index, strides: Index, value: T) -> ()",
+):
+    op(
+        _signature,
+        "T: type",
+        "Index: {int32, int64}",
+        "begin_mask: int = 0",
+        "end_mask: int = 0",
+        "ellipsis_mask: int = 0",
+        "new_axis_mask: int = 0",
+        "shrink_axis_mask: int = 0",
+        shape=unchanged if _signature.startswith("Strided") else nothing,
+        stateful=_signature.startswith("Resource"),
+    )
 op(
     "StridedSliceGrad(shape: Index, begin: Index, end: Index, strides: Index, dy: T) -> (output: T)",
     "T: type",
@@ -189,9 +206,9 @@ def strided_slice(
         ellipsis_mask: bit i set: position i stands for all dimensions that no other position is for.
         new_axis_mask: bit i set: position i makes a new dimension of size 1.
         shrink_axis_mask: bit i set: position i picks the index begin[i], and the dimension goes.
-        var: the variable that was sliced, whose `_strided_slice_assign` the result's `assign` calls.
+        var: the variable that was sliced: the result gets a method `assign`, which sets the slice of it.
     """
-    return apply_one(
+    result = apply_one(
         "StridedSlice",
         input_,
         begin,
@@ -204,6 +221,33 @@ def strided_slice(
         shrink_axis_mask=shrink_axis_mask,
         name=name,
     )
+    return result if var is None else SlicedVariable.replace(result, var)
+
+
+class SlicedVariable(Tensor):
+    """A slice of a variable, `variable[…]`, which can be assigned to."""
+
+    __slots__ = ("_sliced",)
+
+    _sliced: Any
+
+    @classmethod
+    def replace(cls, part: Tensor, variable: Any) -> SlicedVariable:
+        """Takes the place of a new tensor, the result of the StridedSlice `part.op`."""
+        result = cls(part.op, 0, part.dtype, part.dims)
+        result._sliced = variable
+        part.op.outputs[0] = result
+        return result
+
+    def assign(self, value: Any, name: str | None = None) -> Any:
+        """Sets the slice of the variable to `value`, of the slice's shape or one that broadcasts to it.
+
+        Returns the variable as the assignment leaves it.
+        """
+        begin, end, strides = self.op.inputs[1:4]
+        if name is None:
+            name = f"{self.op.name}/_assign/"  # with a slash at its end a name counts from the root
+        return self._sliced._assign_slice(begin, end, strides, self.op.attrs, value, name)
 
 
 def _slice_helper(tensor: Any, slice_spec: Any, var: Any = None) -> Tensor:

@@ -384,3 +384,22 @@ def scatter_nd_sub(
 ) -> Any:
     """Subtracts from the elements or slices at positions (`tf.scatter_nd_sub`)."""
     return _scatter_nd_into("Sub", ref, indices, updates, use_locking, name)
+
+
+def assign_slice(
+    op_type: str, ref: Any, begin: Any, end: Any, strides: Any, masks: Any, value: Any, name: str | None
+) -> Any:
+    """What sets a slice of a variable: the node of that type, with the masks of the StridedSlice."""
+    return apply_op(
+        op_type,
+        ref,
+        begin,
+        end,
+        strides,
+        value,
+        name=name,
+        **{mask: masks[mask] for mask in _MASKS},
+    )
+
+
+_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")

@@ -441,7 +441,10 @@ class Variable(metaclass=VariableMeta):
         )
 
     def __getitem__(self, item: Any) -> Tensor:
-        return self.value()[item]
+        """A slice of the value; its method `assign` sets that part of the variable."""
+        from tensorfleet.ops.slicing import _slice_helper
+
+        return _slice_helper(self.value(), item, self)
 
 
 class VariableRef:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from tensorfleet import dtypes
 from tensorfleet.slice_spec import Index, SliceSpec
-from tensorfleet_service.kernels.registry import Kernel, KernelNode
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
+from tensorfleet_service.worker.resources import Variable
 
 
 @array_kernel("Slice")
@@ -54,18 +56,37 @@ def tensor_strided_slice_update(node: KernelNode) -> Kernel:
 
     def run(x: Any, begin: Any, end: Any, strides: Any, value: Any) -> Any:
         result = xp.array(x)  # also of a scalar, which has no places to write to
-        index = _view(slice_index(spec, x.shape, begin, end, strides))
-        part = result[index]
-        try:
-            result[index] = xp.broadcast_to(value, part.shape)
-        except ValueError:
-            raise invalid(
-                f"Cannot broadcast input shape {shape_text(value.shape)} into final shape "
-                f"{shape_text(part.shape)}"
-            ) from None
+        _assign(result, _view(slice_index(spec, x.shape, begin, end, strides)), value, xp)
         return result[()]
 
     return run
+
+
+@kernel("StridedSliceAssign", "ResourceStridedSliceAssign")
+def strided_slice_assign(node: KernelNode) -> Kernel:
+    xp, spec = node.xp, spec_of(node)
+
+    def assign(array: Any, begin: Any, end: Any, strides: Any, value: Any) -> None:
+        _assign(array, _view(slice_index(spec, array.shape, begin, end, strides)), value, xp)
+
+    def run(ref: Variable, begin: Any, end: Any, strides: Any, value: Any) -> Variable:
+        ref.modify(assign, begin, end, strides, value)
+        return ref
+
+    if node.op == "StridedSliceAssign":
+        return run
+    return lambda *inputs: inputs[0].modify(assign, *inputs[1:])
+
+
+def _assign(array: Any, index: Index, value: Any, xp: ModuleType) -> None:
+    part = array[index]
+    try:
+        array[index] = xp.broadcast_to(value, part.shape)
+    except ValueError:
+        raise invalid(
+            f"Cannot broadcast input shape {shape_text(value.shape)} into final shape "
+            f"{shape_text(part.shape)}"
+        ) from None
 
 
 @array_kernel("StridedSliceGrad")

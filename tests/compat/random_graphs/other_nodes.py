@@ -86,6 +86,17 @@ def scatter_nd_variable(d: Draw) -> Call:
     return d.node(d.tensor(shape, dtype, "small", kind=kind), indices, _updates(d, shape, count, dtype))
 
 
+@generator("StridedSliceAssign", "ResourceStridedSliceAssign", alone=True)
+def strided_slice_assign(d: Draw) -> Call:
+    shape, dtype = d.shape(low=1, high=2, least=1), d.type("T")
+    kind = "resource" if d.op.startswith("Resource") else "ref"
+    begin = [d.int(0, size - 1) for size in shape]
+    index = d.type("Index")
+    vectors = [d.like(v, index) for v in (begin, list(shape), [d.int(1, 2) for _ in shape])]
+    value = d.tensor((), dtype)
+    return d.node(d.tensor(shape, dtype, kind=kind), *vectors, value, shrink_axis_mask=d.int(0, 1))
+
+
 @generator("ResourceGather", alone=True)
 def resource_gather(d: Draw) -> Call:
     shape, dtype = d.shape(low=1, least=1), d.type("dtype")

@@ -10,6 +10,7 @@ import numpy as np
 from tensorfleet import dtypes
 from tensorfleet.op_def import OpDef, lookup
 from tensorfleet_service.graph import Node, is_back_edge
+from tensorfleet_service.master.ordering import needless_controls
 
 Evaluate = Callable[[Node, list[Any]], Any]
 
@@ -47,6 +48,7 @@ def optimize(nodes: Sequence[Node], evaluate: Evaluate | None, level: int) -> li
     * A node without state whose inputs are all constants becomes a Const of the same name on the same device,
       if its value has at most 10 MB.
     * A constant of at most 64 KB is copied to the devices that use it, and not sent there at each step.
+    * Control edges that order nothing go, and with them what was only computed for their sake.
     * Of nodes of one device without state that have equal inputs and attributes, one is left.
     * Identity and its like go, where they neither read a reference, nor move a value to another device, nor
       take part in control edges.
@@ -76,7 +78,12 @@ class _Rewrite:
         self._equal: dict[Any, Node] = {}
         self._constants: dict[tuple[Node, str], Node] = {}
         self._loops: list[tuple[Node, int, tuple[Node, int]]] = []
-        self._waited_for = {control for node in nodes for control in node.controls}
+        self._needless: set[tuple[Node, Node]] = set()
+        if not any(node.op in _CONTROL_FLOW for node in nodes):
+            self._needless = needless_controls(nodes, _is_pure)
+        self._waited_for = {
+            control for node in nodes for control in node.controls if (control, node) not in self._needless
+        }
 
     def add(self, node: Node) -> None:
         copied = node.copy()
@@ -88,7 +95,9 @@ class _Rewrite:
                 copied.inputs.append(self._current(edge))
         copied.controls += dict.fromkeys(
             control
-            for control in (self._copies[control] for control in node.controls)
+            for control in (
+                self._copies[control] for control in node.controls if (control, node) not in self._needless
+            )
             if control.op != "Const" or control.controls
         )
         is_pure = _is_pure(node)
@@ -174,7 +183,8 @@ class _Rewrite:
 
     def alive(self, nodes: Iterable[Node]) -> list[Node]:
         """The new nodes that are needed: by the old nodes that nobody used, and by those with effects."""
-        used = {source for node in nodes for source, _ in node.inputs} | self._waited_for
+        used = {source for node in nodes for source, _ in node.inputs}
+        used |= {control for node in nodes for control in node.controls}
         stack = [self._copies[node] for node in nodes if node not in used or node.opdef.is_stateful]
         # Of a node that became several constants, all outputs that are used are found by their users.
         alive: set[Node] = set()

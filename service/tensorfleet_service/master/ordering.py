@@ -1,0 +1,71 @@
+"""Control edges that order nothing: what they make wait has waited already, or makes no difference.
+
+Of two nodes, the order matters only where both do more than compute: change or read a variable, draw random
+numbers, wait for a queue. A gradient function makes all gradients of an op wait for each other, and so has
+those computed that nobody asked for, such as that of the input data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tensorfleet_service.graph import Node
+
+_SILENT = frozenset(("Const", "Placeholder", "_Arg", "Variable", "VariableV2", "VarHandleOp", "NoOp"))
+"""They do nothing that others could come before or after of."""
+
+_CHECKS = frozenset(("CheckNumerics", "CheckNumericsV2", "EnsureShape"))
+"""They are for failing."""
+
+_MAX_BITS = 1 << 30
+"""Of what is remembered for all nodes together."""
+
+
+def needless_controls(nodes: Sequence[Node], is_pure: Callable[[Node], bool]) -> set[tuple[Node, Node]]:
+    """The control edges (from, to) that can go, in a graph without conditionals and loops.
+
+    Args:
+        nodes: in an order in which they can run.
+        is_pure: whether a node's outputs depend on nothing but its inputs, and it does nothing else.
+    """
+    if not any(node.controls for node in nodes):
+        return set()
+    acts = [_acts(node, is_pure) for node in nodes]
+    if sum(acts) * len(nodes) > _MAX_BITS:
+        return set()
+    # The acting nodes that come before a node, and those that it waits for without the needless edges.
+    before: dict[Node, int] = {}
+    by_data: dict[Node, int] = {}
+    needless = set()
+    count = 0
+    for node, does in zip(nodes, acts, strict=True):
+        own = data = 0
+        for source, _ in node.inputs:
+            own |= before[source]
+            data |= by_data[source]
+        for control in node.controls:
+            own |= before[control]
+            if node.op != "NoOp":
+                if before[control] & ~data:
+                    data |= before[control]
+                else:
+                    needless.add((control, node))
+        if node.op == "NoOp":
+            data = own
+        if does:
+            own |= 1 << count
+            data |= 1 << count
+            count += 1
+        before[node] = own
+        by_data[node] = data
+    return needless
+
+
+def _acts(node: Node, is_pure: Callable[[Node], bool]) -> bool:
+    if node.op in _SILENT:
+        return False
+    return (
+        not is_pure(node)
+        or node.op in _CHECKS
+        or any(source.output_types[index].is_ref for source, index in node.inputs)
+    )

@@ -53,6 +53,7 @@ from tensorfleet import (
 from tensorfleet.behavior import *
 from tensorfleet.cluster import ClusterSpec as _ClusterSpec
 from tensorfleet.custom_gradient import *
+from tensorfleet.data import dataset as _dataset
 from tensorfleet.device import DeviceSpec as DeviceSpec
 from tensorfleet.dtypes import (
     QUANTIZED_DTYPES as QUANTIZED_DTYPES,
@@ -150,6 +151,8 @@ from tensorfleet.logging import get_logger as get_logger
 from tensorfleet.operation import Operation as Operation
 from tensorfleet.ops import checkpoint as _checkpoint_ops
 from tensorfleet.ops import collective_ops as _collective_ops
+from tensorfleet.ops import dataset_ops as _dataset_ops
+from tensorfleet.ops import function_ops as _function_ops
 from tensorfleet.ops import nn as _nn_ops
 from tensorfleet.ops import operators as _operators
 from tensorfleet.ops import resource_ops as _resource_ops
@@ -272,6 +275,7 @@ VERSION = __version__
 # The namespaces, from what the modules above declare.
 bitwise = _namespaces.make("bitwise")
 contrib = _namespaces.make("contrib", training=_namespaces.make("contrib.training"))
+data = _namespaces.make("data", experimental=_namespaces.make("data.experimental"))
 debugging = _namespaces.make("debugging")
 distribute = _namespaces.make(
     "distribute", Server=_Server, cluster_resolver=_namespaces.make("distribute.cluster_resolver")

@@ -12,7 +12,7 @@ from tensorfleet import describe, op_def, shapes
 from tensorfleet.elements import find_element
 from tensorfleet.op_def import OpDef
 from tensorfleet.operation import Operation, call_frames
-from tensorfleet.proto import graph_pb2, versions_pb2
+from tensorfleet.proto import function_pb2, graph_pb2, versions_pb2
 from tensorfleet.scopes import Controller, ScopeState, device_scope, device_string
 from tensorfleet.tensor import Tensor
 
@@ -41,7 +41,7 @@ class Graph:
         )
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
-        self._functions: dict[str, Any] = {}
+        self._functions: dict[str, function_pb2.FunctionDef] = {}
         self.seed: int | None = None
         self._state = ScopeState()
         self._local_states: threading.local | None = None
@@ -302,6 +302,10 @@ class Graph:
         finally:
             state.controls, state.control_flow = old, old_flow
 
+    def _may_capture(self, tensor: Tensor) -> bool:
+        """Whether operations here may take a tensor of another graph: only in a function's body."""
+        return False
+
     def _controls_for(self, state: ScopeState, inputs: tuple[Tensor, ...]) -> list[Operation]:
         """The control inputs of a new node; those that its inputs wait for already are left out."""
         input_ops = {t.op for t in inputs}
@@ -423,6 +427,22 @@ class Graph:
 
     def clear_collection(self, name: Any) -> None:
         self._collections.pop(name, None)
+
+    # Functions
+
+    def _add_function(self, function: function_pb2.FunctionDef) -> None:
+        """Puts a function into the library, where nodes and other functions find it by its name.
+
+        Raises:
+            ValueError: another function of that name is there.
+        """
+        name = function.signature.name
+        known = self._functions.setdefault(name, function)
+        if known != function:
+            raise ValueError(
+                f"Cannot add function '{name}' because a different function with the same name already "
+                "exists."
+            )
 
     # The whole
 

@@ -70,7 +70,8 @@ def import_graph_def(
         mapped = _as_tensors(graph, name, input_map or {})
     importer = _Importer(graph, graph_def, scope, mapped, _producer_defaults(producer_op_list))
     importer.run()
-    graph._functions.update((f.signature.name, f) for f in graph_def.library.function)
+    for function in graph_def.library.function:
+        graph._add_function(function)
     missing = importer.unused_and_missing()
     if missing:
         raise ValueError(f"Attempted to map inputs that were not found in graph_def: [{', '.join(missing)}]")

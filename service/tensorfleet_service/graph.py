@@ -7,7 +7,7 @@ master and the workers hand to each other is a list of `Node`s in the order in w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from platform import node as host_name
 from typing import Any
 
@@ -167,9 +167,46 @@ def from_graph_def(graph_def: graph_pb2.GraphDef) -> list[Node]:
     return list(made.values())
 
 
-def to_graph_def(nodes: Iterable[Node]) -> graph_pb2.GraphDef:
+def needed_functions(
+    nodes: Iterable[Node], library: Mapping[str, function_pb2.FunctionDef]
+) -> list[function_pb2.FunctionDef]:
+    """The functions that nodes name in their attributes, and those that these call in turn.
+
+    Raises:
+        NotFoundError: a function is not in the library.
+    """
+    found: dict[str, function_pb2.FunctionDef] = {}
+    names = [name for node in nodes for value in node.attrs.values() for name in _function_names(value)]
+    while names:
+        name = names.pop()
+        if name in found:
+            continue
+        function = library.get(name)
+        if function is None:
+            raise NotFoundError(None, None, f"Function {name} is not defined.")
+        found[name] = function
+        for node_def in function.node_def:
+            for attr in node_def.attr.values():
+                if attr.HasField("func"):
+                    names.append(attr.func.name)
+                names += [func.name for func in attr.list.func]
+    return list(found.values())
+
+
+def _function_names(value: Any) -> list[str]:
+    if type(value) is attr_value.NameAttrList:
+        return [value.name]
+    if type(value) is list:
+        return [item.name for item in value if type(item) is attr_value.NameAttrList]
+    return []
+
+
+def to_graph_def(
+    nodes: Iterable[Node], functions: Iterable[function_pb2.FunctionDef] = ()
+) -> graph_pb2.GraphDef:
     """The message for nodes, in their order; placed nodes with the device that they run on."""
     graph_def = graph_pb2.GraphDef()
+    graph_def.library.function.extend(functions)
     for node in nodes:
         node_def = graph_def.node.add(name=node.name, op=node.op, device=node.assigned or node.device)
         inputs = [f"{source.name}:{index}" if index else source.name for source, index in node.inputs]

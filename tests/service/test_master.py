@@ -18,7 +18,7 @@ from tensorfleet_service.devices.device import task_devices
 from tensorfleet_service.graph import Node
 from tensorfleet_service.master import session as session_module
 from tensorfleet_service.master.master import Master
-from tensorfleet_service.master.members import LocalMember, Member, MemberDone, Registered
+from tensorfleet_service.master.members import Functions, LocalMember, Member, MemberDone, Registered
 from tensorfleet_service.master.session import MasterSession
 from tensorfleet_service.observe.trace import StepTrace
 from tensorfleet_service.worker.layout import layout
@@ -42,7 +42,7 @@ class FakeMember(Member):
         self._registrations = registrations
         self._handles = itertools.count(1)
 
-    def register(self, session: str, nodes: Sequence[Node]) -> Registered:
+    def register(self, session: str, nodes: Sequence[Node], functions: Functions = ()) -> Registered:
         if self.refusal is not None:
             raise self.refusal
         handle = next(self._handles)

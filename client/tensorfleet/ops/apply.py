@@ -96,7 +96,7 @@ def _graph_of(inputs: tuple[Any, ...]) -> Graph:
     graph = get_default_graph()
     for value in inputs:
         for item in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(item, Tensor) and item.op.graph is not graph:
+            if isinstance(item, Tensor) and item.op.graph is not graph and not graph._may_capture(item):
                 raise ValueError(
                     f"{item!r} must be from the same graph as the default graph: it was made in another "
                     "tf.Graph. Build the whole of one graph inside of `with graph.as_default():`."

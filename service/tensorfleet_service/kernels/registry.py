@@ -29,6 +29,7 @@ from tensorfleet import errors
 from tensorfleet.dtypes import DType
 
 if TYPE_CHECKING:
+    from tensorfleet_service.worker.functions import Library
     from tensorfleet_service.worker.resources import Resources
 
 Kernel = Callable[..., Any]
@@ -51,6 +52,8 @@ class KernelNode:
     resources: Resources
     """Variables and other state of the task."""
     graph_seed: int | None = None
+    library: Library | None = None
+    """The functions that the node may call, where there are any."""
 
 
 @dataclass(slots=True)

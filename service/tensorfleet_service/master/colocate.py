@@ -64,10 +64,9 @@ def colocate(nodes: Sequence[Node], allow_soft_placement: bool = False) -> dict[
         by_name = {node.name.encode(): node for node in nodes}
     for node in nodes:
         for i, dtype in enumerate(node.input_types):
-            if dtype.is_ref or dtype is dtypes.resource:
-                groups.join_edge(
-                    node.inputs[i][0], node, "reference edge" if dtype.is_ref else "resource edge"
-                )
+            if _is_state(dtype):
+                kind = "reference" if dtype.is_ref else dtype.name
+                groups.join_edge(node.inputs[i][0], node, f"{kind} edge")
     for node in named:
         for name in node.attrs["_class"]:
             if name.startswith(_CLASS_PREFIX):
@@ -172,4 +171,5 @@ def state_related(nodes: Collection[Node]) -> list[Node]:
 
 
 def _is_state(dtype: dtypes.DType) -> bool:
-    return dtype.is_ref or dtype is dtypes.resource
+    # Datasets are state as well: what makes an iterator of one has to be where that is.
+    return dtype.is_ref or dtype is dtypes.resource or dtype is dtypes.variant

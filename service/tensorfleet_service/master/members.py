@@ -13,9 +13,12 @@ from tensorfleet_service.worker.step import INLINE_SECONDS
 
 if TYPE_CHECKING:
     from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
+    from tensorfleet.proto.function_pb2 import FunctionDef
     from tensorfleet_service.graph import Node
     from tensorfleet_service.observe.trace import StepTrace
     from tensorfleet_service.worker.worker import TaskGraph, Worker
+
+Functions = Sequence["FunctionDef"]
 
 MemberDone = Callable[["errors.OpError | None", Sequence[Any]], None]
 
@@ -37,8 +40,10 @@ class Member(ABC):
     is_local = False
 
     @abstractmethod
-    def register(self, session: str, nodes: Sequence[Node]) -> Registered:
-        """Hands over what the task runs of a signature; waits until it is ready."""
+    def register(self, session: str, nodes: Sequence[Node], functions: Functions = ()) -> Registered:
+        """Hands over what the task runs of a signature, and the functions that it calls; waits until it is
+        ready.
+        """
 
     @abstractmethod
     def deregister(self, handle: int) -> None:
@@ -81,8 +86,8 @@ class LocalMember(Member):
         self._graphs: dict[int, TaskGraph] = {}
         worker.create_session(session, isolate)
 
-    def register(self, session: str, nodes: Sequence[Node]) -> Registered:
-        handle, graph = self.worker.register_graph(session, nodes)
+    def register(self, session: str, nodes: Sequence[Node], functions: Functions = ()) -> Registered:
+        handle, graph = self.worker.register_graph(session, nodes, functions)
         self._graphs[handle] = graph
         return Registered(self, handle, layout(nodes))
 

@@ -9,7 +9,7 @@ from tensorfleet import errors
 from tensorfleet.proto import worker_pb2
 from tensorfleet.stream import Method
 from tensorfleet_service.graph import to_graph_def
-from tensorfleet_service.master.members import Member, MemberDone, Registered
+from tensorfleet_service.master.members import Functions, Member, MemberDone, Registered
 from tensorfleet_service.worker.layout import layout
 
 if TYPE_CHECKING:
@@ -53,11 +53,11 @@ class RemoteMember(Member):
         )
         self.devices = list(status.device_attributes)
 
-    def register(self, session: str, nodes: Sequence[Node]) -> Registered:
+    def register(self, session: str, nodes: Sequence[Node], functions: Functions = ()) -> Registered:
         self._check()
         response = self._peer.call(
             Method.REGISTER_GRAPH,
-            worker_pb2.RegisterGraphRequest(session_handle=session, graph_def=to_graph_def(nodes)),
+            worker_pb2.RegisterGraphRequest(session_handle=session, graph_def=to_graph_def(nodes, functions)),
             worker_pb2.RegisterGraphResponse,
             REGISTER_SECONDS,
         )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet import collector, errors
 from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
-from tensorfleet_service.graph import Graph
+from tensorfleet_service.graph import Graph, needed_functions
 from tensorfleet_service.master.colocate import holds_state, state_related
 from tensorfleet_service.master.members import LocalMember, Member, Registered
 from tensorfleet_service.master.optimize import optimize
@@ -198,7 +198,8 @@ class MasterSession:
         try:
             with timed(self._meter, "register"):
                 for task in tasks:
-                    registered.append(self.members[task].register(self.handle, by_task[task]))
+                    functions = needed_functions(by_task[task], self.graph.functions)
+                    registered.append(self.members[task].register(self.handle, by_task[task], functions))
         except errors.OpError:
             for done in registered:
                 done.member.deregister(done.handle)

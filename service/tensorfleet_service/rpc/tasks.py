@@ -130,7 +130,9 @@ class Tasks:
             if task != self._worker.task:
                 self._peers.get(task, PEER_SECONDS)
         with collector.paused():
-            handle, _ = self._worker.register_graph(request.session_handle, nodes)
+            handle, _ = self._worker.register_graph(
+                request.session_handle, nodes, list(request.graph_def.library.function)
+            )
         return worker_pb2.RegisterGraphResponse(graph_handle=str(handle))
 
     def run_graph(self, peer: Peer, step_id: int, handle: int, values: Sequence[Any], traced: bool) -> None:

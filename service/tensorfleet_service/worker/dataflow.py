@@ -32,6 +32,7 @@ from tensorfleet_service.worker.timed import Timed, is_run
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
+    from tensorfleet_service.worker.functions import Library
     from tensorfleet_service.worker.resources import Resources
 
 _NATIVE = frozenset(
@@ -109,6 +110,7 @@ class DataflowPlan(Timed):
         xp: ModuleType,
         send: SendTable,
         stateful: StatefulKernels | None = None,
+        library: Library | None = None,
     ) -> None:
         super().__init__(nodes)
         self.device = device
@@ -119,7 +121,7 @@ class DataflowPlan(Timed):
         self.waits = False
         self.ops = [Op(i, node) for i, node in enumerate(nodes)]
         own = [node for node in nodes if node.op not in _NATIVE]
-        kernels = make_kernels(device, own, resources, xp, {} if stateful is None else stateful)
+        kernels = make_kernels(device, own, resources, xp, {} if stateful is None else stateful, library)
         by_node = {id(op.node): op for op in self.ops}
         for op in self.ops:
             node = op.node

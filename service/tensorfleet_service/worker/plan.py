@@ -47,6 +47,7 @@ from tensorfleet_service.worker.waiter import Waiter
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
+    from tensorfleet_service.worker.functions import Library
     from tensorfleet_service.worker.resources import Resources
 
 Trace = Callable[["Node", int, int, Any], None]
@@ -83,6 +84,7 @@ class Plan(Timed):
         xp: ModuleType,
         send: SendTable,
         stateful: StatefulKernels | None = None,
+        library: Library | None = None,
     ) -> None:
         """Compiles nodes for one device.
 
@@ -90,8 +92,9 @@ class Plan(Timed):
             resources: variables and other state of the task.
             send: where the tensors of `_Send` nodes go.
             stateful: the kernels of stateful ops that the session has already; gets those that are made.
+            library: the functions that nodes may call.
         """
-        writer = _Writer(device, nodes, resources, xp, send, {} if stateful is None else stateful)
+        writer = _Writer(device, nodes, resources, xp, send, {} if stateful is None else stateful, library)
         super().__init__(nodes)
         self.device = device
         self.args = writer.args
@@ -144,6 +147,7 @@ class _Writer:
         xp: ModuleType,
         send: SendTable,
         stateful: StatefulKernels,
+        library: Library | None,
     ) -> None:
         self.device = device
         self.nodes = nodes
@@ -159,7 +163,7 @@ class _Writer:
                 self.args.append(int(node.attrs["index"]))
             elif node.op == "_Retval":
                 self.rets.append(int(node.attrs["index"]))
-        kernels = make_kernels(device, nodes, resources, xp, stateful)
+        kernels = make_kernels(device, nodes, resources, xp, stateful, library)
         self.kernels: dict[int, Any] = {
             position: kernels[id(node)] for position, node in enumerate(nodes) if id(node) in kernels
         }
@@ -337,7 +341,12 @@ class _Writer:
 
 
 def make_kernels(
-    device: str, nodes: list[Node], resources: Resources, xp: ModuleType, stateful: StatefulKernels
+    device: str,
+    nodes: list[Node],
+    resources: Resources,
+    xp: ModuleType,
+    stateful: StatefulKernels,
+    library: Library | None = None,
 ) -> dict[int, Any]:
     """The kernels of a partition, by the identities of their nodes; `stateful` keeps those of stateful ops.
 
@@ -360,6 +369,7 @@ def make_kernels(
                     device=device,
                     xp=xp,
                     resources=resources,
+                    library=library,
                 )
             )
             if node.opdef.is_stateful:
@@ -425,9 +435,16 @@ def node_error(
     if found is None:
         found = _from_exception(error)
     message = found.message
-    if "[[{{node " not in message:
+    if "[[{{node " not in message or _calls(node):
         message = f"{message}\n\t [[{{{{node {node.name}}}}}]]"
     return errors.from_code(found.error_code, message)
+
+
+def _calls(node: Node) -> bool:
+    """Whether a node's error may be that of a function's op: the caller's name leads to the user's line."""
+    return node.op.startswith("IteratorGetNext") or any(
+        "func" in attr.kind for attr in node.opdef.attrs.values()
+    )
 
 
 def _input_value(text: str, traceback: TracebackType) -> Any:

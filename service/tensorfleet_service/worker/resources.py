@@ -340,3 +340,11 @@ class Resources:
                 resource.discard()
             elif hasattr(resource, "close"):
                 resource.close()
+
+    def close(self) -> None:
+        """Closes the resources that can be: what works for them in the background ends. Variables stay."""
+        with self._lock:
+            resources = list(self._table.values())
+        for resource in resources:
+            if not isinstance(resource, Variable) and hasattr(resource, "close"):
+                resource.close()

@@ -20,6 +20,7 @@ from tensorfleet_service.kernels.registry import AsyncKernel, Watch
 from tensorfleet_service.observe.meter import SAMPLE_MASK, Errors, OpSampler, PlanTotals
 from tensorfleet_service.worker.collectives.service import Collectives
 from tensorfleet_service.worker.dataflow import DataflowPlan, needs_dataflow
+from tensorfleet_service.worker.functions import Library
 from tensorfleet_service.worker.layout import Layout, by_device, layout, task_of
 from tensorfleet_service.worker.plan import Plan, StatefulKernels
 from tensorfleet_service.worker.pool import Pool
@@ -28,6 +29,7 @@ from tensorfleet_service.worker.resources import Resources
 from tensorfleet_service.worker.step import INLINE_SECONDS, AnyPlan, Done, Push, Recorder, Sender, Step
 
 if TYPE_CHECKING:
+    from tensorfleet.proto.function_pb2 import FunctionDef
     from tensorfleet_service.devices.device import Device
     from tensorfleet_service.graph import Node
 
@@ -107,6 +109,7 @@ class Worker:
         self._ended: OrderedDict[int, None] = OrderedDict()
         self._isolated: dict[str, Resources] = {}
         self._stateful: dict[str, StatefulKernels] = {}
+        self._libraries: dict[str, Library] = {}
 
     def connect(self, push: Push, puller: Puller) -> None:
         """Sets the function that sends a tensor: (task, step, edge, value), and what asks for one."""
@@ -130,21 +133,37 @@ class Worker:
         with self._lock:
             self._isolated.pop(handle, None)
             self._stateful.pop(handle, None)
+            library = self._libraries.pop(handle, None)
             for graph_handle in [h for h, g in self._graphs.items() if g.session == handle]:
                 self._dropped.add(self._graphs.pop(graph_handle).plans)
+        if library is not None:
+            library.close()
 
-    def register_graph(self, session: str, nodes: Sequence[Node]) -> tuple[int, TaskGraph]:
+    def _library(self, session: str) -> Library:
+        with self._lock:
+            library = self._libraries.get(session)
+            if library is None:
+                resources = self._isolated.get(session, self.resources)
+                library = self._libraries[session] = Library(resources, self.pool)
+            return library
+
+    def register_graph(
+        self, session: str, nodes: Sequence[Node], functions: Sequence[FunctionDef] = ()
+    ) -> tuple[int, TaskGraph]:
         """Compiles what this task runs of a signature: the nodes of all its devices, each in the order to
             run.
 
         Args:
             session: the session's handle.
             nodes: every node's `assigned` names a device of this task.
+            functions: what the nodes call.
 
         Raises:
             OpError: a kernel does not exist or refuses its node.
         """
         resources = self._isolated.get(session, self.resources)
+        library = self._library(session)
+        library.add(functions)
         plans: list[AnyPlan] = []
         for name, own in by_device(nodes).items():
             device = self.devices.get(name)
@@ -158,7 +177,8 @@ class Worker:
                     task = task_of(node.attrs["recv_device"].decode())
                     sends[int(node.attrs["_edge"])] = "" if task == self.task else task
             kind = DataflowPlan if needs_dataflow(own) else Plan
-            plans.append(kind(name, own, resources, device.xp, sends, self._stateful.get(session)))
+            stateful = self._stateful.get(session)
+            plans.append(kind(name, own, resources, device.xp, sends, stateful, library))
         graph = TaskGraph(plans, session, layout(nodes), self._pulls(nodes))
         graph.watches = self._watches(session, nodes)
         handle = next(self._handles)
@@ -382,5 +402,8 @@ class Worker:
     def close(self) -> None:
         """Ends all steps and the threads of the pool."""
         self.abort_all(errors.CancelledError(None, None, f"{self.task} is shutting down"))
+        for library in list(self._libraries.values()):
+            library.close()
+        self.resources.close()
         self.collectives.close()
         self.pool.close()

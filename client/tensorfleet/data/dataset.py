@@ -1,0 +1,414 @@
+"""`tf.data.Dataset`: sources, and the transformations that make one dataset of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.data import iterator as iterators
+from tensorfleet.data import nest
+from tensorfleet.data.functional import FunctionalTransformations
+from tensorfleet.data.generator import generate
+from tensorfleet.data.options import Options
+from tensorfleet.data.padding import padded_shape, padding_values_of
+from tensorfleet.data.structure import Structure, normalize
+from tensorfleet.dims import Dims, merge
+from tensorfleet.ops.apply import apply_op
+from tensorfleet.ops.convert import convert_to_tensor
+from tensorfleet.ops.random import get_seed
+from tensorfleet.static_value import static_value
+from tensorfleet.tensor import Tensor
+
+__all__ = ["AUTOTUNE", "Dataset", "get_output_classes", "get_output_shapes", "get_output_types"]
+
+NAMESPACES = {"data": __all__, "data.experimental": ["AUTOTUNE"]}
+
+AUTOTUNE = -1
+"""In place of a number: leaves it to the runtime."""
+
+
+class Dataset(FunctionalTransformations):
+    """A sequence of elements, each a nested structure of tensors (`tf.data.Dataset`, of TensorFlow 1.x).
+
+    Made by `from_tensor_slices` and its like; each method gives a new dataset. Nothing is computed before an
+    iterator asks for elements.
+    """
+
+    def __init__(self, variant: Tensor, structure: Structure, options: Options | None = None) -> None:
+        self._variant_tensor = variant
+        self._structure = structure
+        self._options = options
+
+    def _next(self, op_type: str, *inputs: Any, dims: Sequence[Dims] | None = None, **attrs: Any) -> Dataset:
+        """A dataset made of this one, whose elements are alike but for their shapes."""
+        structure = self._structure if dims is None else self._structure.with_dims(dims)
+        variant = apply_op(op_type, self._variant_tensor, *inputs, **structure.attrs, **attrs)
+        return Dataset(variant, structure, self._options)
+
+    # Sources
+
+    @staticmethod
+    def from_tensors(tensors: Any, name: str | None = None) -> Dataset:
+        """A dataset of one element."""
+        element = normalize(tensors)
+        structure = Structure.of(element)
+        flat = nest.flatten(element)
+        variant = apply_op("TensorDataset", flat, output_shapes=structure.dims, name=name)
+        return Dataset(variant, structure)
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
+        """A dataset whose elements are the slices of tensors along their first dimension.
+
+        Raises:
+            ValueError: a tensor is a scalar, or they are not equally long.
+        """
+        element = normalize(tensors)
+        flat: list[Tensor] = nest.flatten(element)
+        size: tuple[int | None, ...] | None = (None,)
+        for tensor in flat:
+            if tensor.dims == ():
+                raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+            if tensor.dims is not None:
+                try:
+                    size = merge(size, tensor.dims[:1])
+                except ValueError:
+                    lengths = [t.dims[0] for t in flat if t.dims]
+                    raise ValueError(
+                        f"Dimensions {lengths} are not compatible: all tensors must have as many slices"
+                    ) from None
+        dims = [None if tensor.dims is None else tensor.dims[1:] for tensor in flat]
+        structure = Structure.of(element).with_dims(dims)
+        variant = apply_op("TensorSliceDataset", flat, output_shapes=dims, name=name)
+        return Dataset(variant, structure)
+
+    @staticmethod
+    def range(*args: Any, **kwargs: Any) -> Dataset:
+        """The integers `range(stop)`, `range(start, stop)` or `range(start, stop, step)`, as scalars.
+
+        Args:
+            output_type: their dtype, int64 by default.
+            name: of the operation.
+        """
+        output_type = dtypes.as_dtype(kwargs.pop("output_type", dtypes.int64))
+        name = kwargs.pop("name", None)
+        if kwargs:
+            raise TypeError(f"Dataset.range() got an unexpected keyword argument {sorted(kwargs)[0]!r}")
+        if not 1 <= len(args) <= 3:
+            raise ValueError(f"Invalid `args`. The length of `args` should be between 1 and 3: {args!r}.")
+        start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+        structure = Structure(None, [output_type], [()])
+        variant = apply_op(
+            "RangeDataset",
+            _int64(start, "start"),
+            _int64(stop, "stop"),
+            _int64(step, "step"),
+            **structure.attrs,
+            name=name,
+        )
+        return Dataset(variant, structure)
+
+    @staticmethod
+    def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
+        """Elements of several datasets together, as long as each has one.
+
+        Args:
+            args: datasets, or one nested structure of them.
+            datasets: the nested structure, under its older name.
+
+        Raises:
+            TypeError: something else than a dataset.
+        """
+        if datasets is None:
+            datasets = args[0] if len(args) == 1 else args
+        if isinstance(datasets, list):
+            raise TypeError(
+                "Invalid `datasets`. `datasets` is expected to be a (nested) structure of `tf.data.Dataset` "
+                "objects. Python `list` is not supported and you should use `tuple` instead."
+            )
+        parts: list[Dataset] = nest.flatten(datasets)
+        for part in parts:
+            if not isinstance(part, Dataset):
+                raise TypeError(
+                    "Invalid `datasets`. `datasets` is expected to be a (nested) structure of "
+                    f"`tf.data.Dataset` objects but encountered object of type {type(part)}."
+                )
+        structure = Structure(
+            nest.pack(datasets, [part._structure.shape_of for part in parts]),
+            [dtype for part in parts for dtype in part._structure.types],
+            [dims for part in parts for dims in part._structure.dims],
+        )
+        variants = [part._variant_tensor for part in parts]
+        return Dataset(apply_op("ZipDataset", variants, **structure.attrs, name=name), structure)
+
+    @staticmethod
+    def from_generator(
+        generator: Callable[..., Any],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Any = None,
+        output_signature: Any = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """What a Python generator yields, which runs in this process: only sessions without a target can.
+
+        Args:
+            generator: is called with `args`, and returns something to iterate over.
+            output_types: the nested structure of the elements, with dtypes.
+            output_shapes: shapes in the same structure; None: any shapes.
+            args: tensors; the generator gets their values.
+            output_signature: the structure with objects that have a dtype and a shape, instead of both.
+
+        Raises:
+            TypeError: there are neither types nor a signature, or both; in a run, as InvalidArgumentError: an
+                element is not of that structure.
+        """
+        if (output_types is None) == (output_signature is None):
+            raise TypeError("from_generator takes either `output_types` or `output_signature`.")
+        if output_signature is not None:
+            output_types = nest.map_structure(lambda spec: spec.dtype, output_signature)
+            output_shapes = nest.map_structure(lambda spec: spec.shape, output_signature)
+        if not callable(generator):
+            raise TypeError("`generator` must be a Python callable.")
+        structure = Structure.from_types(output_types, output_shapes)
+        flat_args = () if args is None else tuple(convert_to_tensor(arg, name="args") for arg in args)
+        make = generate(generator, structure)
+        return Dataset.from_tensors(flat_args or 0).flat_map(
+            lambda *values: Dataset(make(values if flat_args else ()), structure)
+        )
+
+    # Transformations
+
+    def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
+        """This dataset, then another one.
+
+        Raises:
+            TypeError: their elements are not of the same types.
+        """
+        own, other = self._structure, dataset._structure
+        if own.types != other.types or nest.pack(own.shape_of, own.types) != nest.pack(
+            other.shape_of, other.types
+        ):
+            raise TypeError(
+                f"Incompatible types of input datasets: {own.output_types} vs. {other.output_types}."
+            )
+        dims = [_common(a, b) for a, b in zip(own.dims, other.dims, strict=True)]
+        return self._next("ConcatenateDataset", dataset._variant_tensor, dims=dims, name=name)
+
+    def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
+        """The dataset, up to `buffer_size` elements of which are made before they are asked for."""
+        size = _int64(AUTOTUNE if buffer_size is None else buffer_size, "buffer_size")
+        return self._next("PrefetchDataset", size, name=name)
+
+    def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
+        """The dataset `count` times; without end if that is None or -1."""
+        return self._next("RepeatDataset", _int64(-1 if count is None else count, "count"), name=name)
+
+    def shuffle(
+        self,
+        buffer_size: Any,
+        seed: Any = None,
+        reshuffle_each_iteration: bool | None = True,
+        name: str | None = None,
+    ) -> Dataset:
+        """The elements in random order, drawn from a buffer of `buffer_size` that come next.
+
+        The order is TensorFlow's for the same seeds, of the graph and of the operation.
+        """
+        seed, seed2 = _seeds(seed)
+        return self._next(
+            "ShuffleDataset",
+            _int64(buffer_size, "buffer_size"),
+            _int64(seed, "seed"),
+            _int64(seed2, "seed2"),
+            reshuffle_each_iteration=True if reshuffle_each_iteration is None else reshuffle_each_iteration,
+            name=name,
+        )
+
+    def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
+        """The dataset, kept in memory once an iterator has read it to its end."""
+        return self._next("CacheDataset", convert_to_tensor(filename, dtypes.string, "filename"), name=name)
+
+    def take(self, count: Any, name: str | None = None) -> Dataset:
+        """The first `count` elements; all of them if that is -1."""
+        return self._next("TakeDataset", _int64(count, "count"), name=name)
+
+    def skip(self, count: Any, name: str | None = None) -> Dataset:
+        """What follows the first `count` elements; nothing if that is -1."""
+        return self._next("SkipDataset", _int64(count, "count"), name=name)
+
+    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
+        """Every `num_shards`-th element, from the one at `index` on: a part for each worker.
+
+        Raises:
+            ValueError: there is no such part.
+        """
+        shards, number = _int64(num_shards, "num_shards"), _int64(index, "index")
+        count, place = static_value(shards), static_value(number)
+        if count is not None and count < 1:
+            raise ValueError(f"`num_shards` must be >= 1 but got {num_shards}.")
+        if count is not None and place is not None and not 0 <= place < count:
+            raise ValueError(f"`index` must be in [0, {num_shards}) but got {index}.")
+        return self._next("ShardDataset", shards, number, name=name)
+
+    def batch(
+        self,
+        batch_size: Any,
+        drop_remainder: Any = False,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """`batch_size` elements at a time, stacked along a new first dimension.
+
+        Args:
+            drop_remainder: leaves the last batch out where it would be smaller.
+            num_parallel_calls, deterministic: without effect: stacking needs no parallel calls.
+        """
+        size = _int64(batch_size, "batch_size")
+        drop = convert_to_tensor(drop_remainder, dtypes.bool, "drop_remainder")
+        length = _batch_length(size, drop)
+        dims = [None if d is None else (length, *d) for d in self._structure.dims]
+        return self._next("BatchDatasetV2", size, drop, dims=dims, name=name)
+
+    def padded_batch(
+        self,
+        batch_size: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: Any = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """`batch_size` elements at a time, each component filled up to one shape.
+
+        Args:
+            padded_shapes: in the structure of the elements; None or -1 as a size means the largest in the
+                batch. By default the static shapes of the components.
+            padding_values: scalars in the structure of the elements, or one for all; by default 0, or "".
+
+        Raises:
+            ValueError: a component has no known rank, and no shape is given.
+        """
+        size = _int64(batch_size, "batch_size")
+        drop = convert_to_tensor(drop_remainder, dtypes.bool, "drop_remainder")
+        structure = self._structure
+        if padded_shapes is None:
+            padded_shapes = structure.output_shapes
+        shapes = [
+            padded_shape(shape, dims)
+            for shape, dims in zip(
+                nest.flatten_up_to(structure.shape_of, padded_shapes), structure.dims, strict=True
+            )
+        ]
+        values = padding_values_of(padding_values, structure)
+        length = _batch_length(size, drop)
+        dims = []
+        for shape in shapes:
+            known = static_value(shape)
+            assert shape.dims is not None
+            sizes = (
+                (None,) * (shape.dims[0] or 0)
+                if known is None
+                else tuple(None if d < 0 else int(d) for d in known)
+            )
+            dims.append((length, *sizes))
+        structure = structure.with_dims(dims)
+        variant = apply_op(
+            "PaddedBatchDatasetV2",
+            self._variant_tensor,
+            size,
+            shapes,
+            values,
+            drop,
+            output_shapes=dims,
+            name=name,
+        )
+        return Dataset(variant, structure, self._options)
+
+    def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
+        """What `transformation_func` makes of the dataset.
+
+        Raises:
+            TypeError: that is no dataset.
+        """
+        made = transformation_func(self)
+        if not isinstance(made, Dataset):
+            raise TypeError(
+                f"`transformation_func` must return a `tf.data.Dataset` object. Got {type(made)}."
+            )
+        return made
+
+    def with_options(self, options: Options, name: str | None = None) -> Dataset:
+        """The dataset with other options."""
+        return Dataset(self._variant_tensor, self._structure, options)
+
+    def options(self) -> Options:
+        return self._options or Options()
+
+    # Iterators, and what the elements are like
+
+    def make_one_shot_iterator(self) -> iterators.Iterator:
+        """As `tf.data.make_one_shot_iterator`."""
+        return iterators.make_one_shot_iterator(self)
+
+    def make_initializable_iterator(self, shared_name: str | None = None) -> iterators.Iterator:
+        """As `tf.data.make_initializable_iterator`."""
+        return iterators.make_initializable_iterator(self, shared_name)
+
+    @property
+    def output_types(self) -> Any:
+        return self._structure.output_types
+
+    @property
+    def output_shapes(self) -> Any:
+        return self._structure.output_shapes
+
+    @property
+    def output_classes(self) -> Any:
+        return self._structure.output_classes
+
+    def __repr__(self) -> str:
+        return f"<Dataset shapes: {self.output_shapes}, types: {self.output_types}>"
+
+
+def _int64(value: Any, name: str) -> Tensor:
+    made: Tensor = convert_to_tensor(value, dtypes.int64, name)
+    return made
+
+
+def _common(first: Dims, second: Dims) -> Dims:
+    """The most that is true of both shapes."""
+    if first is None or second is None or len(first) != len(second):
+        return None
+    return tuple(a if a == b else None for a, b in zip(first, second, strict=True))
+
+
+def _batch_length(size: Tensor, drop: Tensor) -> int | None:
+    if not static_value(drop):
+        return None
+    known = static_value(size)
+    return None if known is None else int(known)
+
+
+def _seeds(seed: Any) -> tuple[int, Any]:
+    """The two seeds of a shuffle; 0 and 0 mean that it differs from run to run."""
+    first, second = get_seed(seed)
+    if first is None:
+        return 0, 0
+    return first, second
+
+
+def get_output_types(dataset_or_iterator: Any) -> Any:
+    """The dtypes of the elements, in their structure (`tf.data.get_output_types`)."""
+    return dataset_or_iterator.output_types
+
+
+def get_output_shapes(dataset_or_iterator: Any) -> Any:
+    """The static shapes of the elements, in their structure (`tf.data.get_output_shapes`)."""
+    return dataset_or_iterator.output_shapes
+
+
+def get_output_classes(dataset_or_iterator: Any) -> Any:
+    """The classes of the components, in their structure (`tf.data.get_output_classes`)."""
+    return dataset_or_iterator.output_classes

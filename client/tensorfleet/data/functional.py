@@ -1,0 +1,160 @@
+"""The transformations of a dataset that call a function for each element: map, filter, flat_map, …"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet import dtypes
+from tensorfleet.data import nest
+from tensorfleet.data.structure import Structure, normalize, trace_elements
+from tensorfleet.dims import compatible
+from tensorfleet.ops.apply import apply_op
+from tensorfleet.ops.convert import convert_to_tensor
+from tensorfleet.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tensorfleet.data.dataset import Dataset
+    from tensorfleet.data.options import Options
+    from tensorfleet.function import Traced
+
+
+class FunctionalTransformations:
+    """The part of `Dataset` that calls functions."""
+
+    _variant_tensor: Tensor
+    _structure: Structure
+    _options: Options | None
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        synchronous: bool | None = None,
+        use_unbounded_threadpool: bool | None = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """What a function makes of each element.
+
+        Args:
+            map_func: is called once, with tensors for the components of an element; it returns a nested
+                structure of tensors, or of what converts to them.
+            num_parallel_calls: how many elements are made at a time, ahead of their use; AUTOTUNE: as many as
+                there are cores. None: each when it is asked for.
+            deterministic, synchronous, use_unbounded_threadpool: without effect: the order is always that of
+                the input.
+
+        Raises:
+            TypeError: `map_func` returns None, or a dataset.
+        """
+        traced, structure = _trace_map(map_func, self._structure)
+        if num_parallel_calls is None:
+            return self._made("MapDataset", traced, structure, f=traced.attr, name=name)
+        calls = convert_to_tensor(num_parallel_calls, dtypes.int64, "num_parallel_calls")
+        return self._made("ParallelMapDatasetV2", traced, structure, calls, f=traced.attr, name=name)
+
+    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
+        """The elements for which a function is true.
+
+        Raises:
+            ValueError: `predicate` does not return a scalar boolean.
+        """
+
+        def outputs(result: Any) -> list[Tensor]:
+            tensor = convert_to_tensor(result)
+            if tensor.dtype.base is not dtypes.bool or not compatible(tensor.dims, ()):
+                raise ValueError(
+                    "Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor, but its return "
+                    f"type is {tensor!r}."
+                )
+            return [tensor]
+
+        traced = trace_elements("filter", predicate, self._structure, outputs)
+        return self._made("FilterDataset", traced, self._structure, predicate=traced.attr, name=name)
+
+    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset:
+        """The datasets that a function makes of the elements, one after the other.
+
+        Raises:
+            TypeError: `map_func` does not return a dataset.
+        """
+        traced, structure = _trace_dataset("flat_map", map_func, self._structure)
+        return self._made("FlatMapDataset", traced, structure, f=traced.attr, name=name)
+
+    def interleave(
+        self,
+        map_func: Callable[..., Any],
+        cycle_length: Any = None,
+        block_length: Any = None,
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """The datasets that a function makes of the elements, `cycle_length` of them by turns.
+
+        Args:
+            cycle_length: how many datasets take turns; None: as many as calls in parallel, or 1.
+            block_length: how many elements each gives at its turn, by default 1.
+            num_parallel_calls: any number has elements of all `cycle_length` datasets made ahead.
+            deterministic: without effect: the order does not depend on speed.
+
+        Raises:
+            TypeError: `map_func` does not return a dataset.
+        """
+        if cycle_length is None:
+            cycle_length = 1 if num_parallel_calls is None else num_parallel_calls
+        traced, structure = _trace_dataset("interleave", map_func, self._structure)
+        cycle = convert_to_tensor(cycle_length, dtypes.int64, "cycle_length")
+        block = convert_to_tensor(1 if block_length is None else block_length, dtypes.int64, "block_length")
+        if num_parallel_calls is None:
+            return self._made("InterleaveDataset", traced, structure, cycle, block, f=traced.attr, name=name)
+        calls = convert_to_tensor(num_parallel_calls, dtypes.int64, "num_parallel_calls")
+        return self._made(
+            "ParallelInterleaveDatasetV2", traced, structure, cycle, block, calls, f=traced.attr, name=name
+        )
+
+    def _made(
+        self, op_type: str, traced: Traced, structure: Structure, *inputs: Tensor, **attrs: Any
+    ) -> Dataset:
+        from tensorfleet.data.dataset import Dataset
+
+        variant = apply_op(
+            op_type, self._variant_tensor, traced.captured, *inputs, **structure.attrs, **attrs
+        )
+        return Dataset(variant, structure, self._options)
+
+
+def _trace_map(map_func: Callable[..., Any], structure: Structure) -> tuple[Traced, Structure]:
+    made: list[Structure] = []
+
+    def outputs(result: Any) -> list[Tensor]:
+        if isinstance(result, list):
+            result = tuple(result)
+        if any(part is None or isinstance(part, FunctionalTransformations) for part in nest.flatten(result)):
+            raise TypeError(
+                f"Unsupported return value from function passed to Dataset.map(): {result!r}. Return "
+                "tensors, or what converts to them."
+            )
+        element = normalize(result)
+        made.append(Structure.of(element))
+        flat: list[Tensor] = nest.flatten(element)
+        return flat
+
+    traced = trace_elements("map", map_func, structure, outputs)
+    return traced, made[0]
+
+
+def _trace_dataset(
+    label: str, map_func: Callable[..., Any], structure: Structure
+) -> tuple[Traced, Structure]:
+    made: list[Structure] = []
+
+    def outputs(result: Any) -> list[Tensor]:
+        if not isinstance(result, FunctionalTransformations):
+            raise TypeError(f"The `map_func` argument must return a `Dataset` object. Got {type(result)!r}.")
+        made.append(result._structure)
+        return [result._variant_tensor]
+
+    traced = trace_elements(label, map_func, structure, outputs)
+    return traced, made[0]

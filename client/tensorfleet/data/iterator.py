@@ -1,0 +1,195 @@
+"""`tf.data.Iterator`: the place from which a graph takes the elements of a dataset."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet import dtypes
+from tensorfleet.data.structure import Structure
+from tensorfleet.dims import compatible
+from tensorfleet.function import Traced, trace_by_value
+from tensorfleet.graph import get_default_graph
+from tensorfleet.operation import Operation
+from tensorfleet.ops.apply import apply_op
+from tensorfleet.ops.convert import convert_to_tensor
+from tensorfleet.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tensorfleet.data.dataset import Dataset
+
+__all__ = ["Iterator", "make_initializable_iterator", "make_one_shot_iterator"]
+
+NAMESPACES = {"data": __all__}
+
+_MANY_CALLS = 32
+_ADVICE = (
+    "An unusually high number of `Iterator.get_next()` calls was detected. This often indicates that "
+    "`Iterator.get_next()` is being called inside a training loop, which will cause gradual slowdown and "
+    "eventual resource exhaustion. If this is the case, restructure your code to call `next_element = "
+    "iterator.get_next()` once outside the loop, and use `next_element` as the input to some computation "
+    "that is invoked inside the loop."
+)
+
+
+class Iterator:
+    """What gives the elements of a dataset, one at each step that asks (`tf.data.Iterator`).
+
+    Made by `tf.data.make_initializable_iterator` and its like.
+    """
+
+    def __init__(
+        self,
+        iterator_resource: Tensor,
+        initializer: Operation | None,
+        output_types: Any,
+        output_shapes: Any,
+        output_classes: Any,
+    ) -> None:
+        self._iterator_resource = iterator_resource
+        self._initializer = initializer
+        self._structure = Structure.from_types(output_types, output_shapes)
+        self._string_handle = apply_op("IteratorToStringHandle", iterator_resource)
+        self._calls = 0
+
+    @staticmethod
+    def _of(resource: Tensor, initializer: Operation | None, structure: Structure) -> Iterator:
+        return Iterator(
+            resource, initializer, structure.output_types, structure.output_shapes, structure.output_classes
+        )
+
+    @staticmethod
+    def from_structure(
+        output_types: Any,
+        output_shapes: Any = None,
+        shared_name: str | None = None,
+        output_classes: Any = None,
+    ) -> Iterator:
+        """An iterator without a dataset: `make_initializer` gives it one (`tf.data.Iterator.from_structure`).
+
+        Args:
+            output_types: the nested structure of the elements, with dtypes.
+            output_shapes: shapes in the same structure; None: any shapes.
+            shared_name: by which sessions share the iterator.
+            output_classes: ignored; all components are tensors.
+        """
+        structure = Structure.from_types(output_types, output_shapes)
+        resource = apply_op("IteratorV2", container="", shared_name=shared_name or "", **structure.attrs)
+        return Iterator._of(resource, None, structure)
+
+    @staticmethod
+    def from_string_handle(
+        string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
+    ) -> Iterator:
+        """The iterator that a string names, which a step may feed (`tf.data.Iterator.from_string_handle`)."""
+        structure = Structure.from_types(output_types, output_shapes)
+        handle = convert_to_tensor(string_handle, dtypes.string)
+        resource = apply_op("IteratorFromStringHandleV2", handle, **structure.attrs)
+        return Iterator._of(resource, None, structure)
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that puts the iterator at the beginning of its dataset.
+
+        Raises:
+            ValueError: the iterator has no dataset of its own, or is initialized by itself.
+        """
+        if self._initializer is None:
+            raise ValueError(
+                "The iterator does not have an initializer. This means it was likely created using "
+                "`tf.data.Dataset.make_one_shot_iterator()`. For an initializable iterator, use "
+                "`tf.data.Dataset.make_initializable_iterator()` instead."
+            )
+        return self._initializer
+
+    def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
+        """An operation that puts the iterator at the beginning of a dataset.
+
+        Raises:
+            TypeError: the elements of the dataset are not of the iterator's structure, types and shapes.
+        """
+        own, other = self._structure, dataset._structure
+        if own.types != other.types:
+            raise TypeError(
+                f"Expected output types {own.output_types!r} but got dataset with output types "
+                f"{other.output_types!r}."
+            )
+        if not all(map(compatible, own.dims, other.dims)):
+            raise TypeError(
+                f"Expected output shapes compatible with {own.output_shapes!r} but got dataset with output "
+                f"shapes {other.output_shapes!r}."
+            )
+        with get_default_graph().colocate_with(self._iterator_resource):
+            made: Operation = apply_op(
+                "MakeIterator", dataset._variant_tensor, self._iterator_resource, name=name
+            )
+        return made
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element, in its nested structure. Call it once, and run it for each element.
+
+        Raises:
+            OutOfRangeError: in a run, when the dataset has ended.
+            FailedPreconditionError: in a run, while the iterator is not initialized.
+        """
+        self._calls += 1
+        if self._calls > _MANY_CALLS:
+            warnings.warn(_ADVICE, stacklevel=2)
+        with get_default_graph().colocate_with(self._iterator_resource):
+            flat = apply_op("IteratorGetNext", self._iterator_resource, name=name, **self._structure.attrs)
+        return self._structure.pack(flat)
+
+    def string_handle(self, name: str | None = None) -> Tensor:
+        """A string that names the iterator, for `from_string_handle`."""
+        if name is None:
+            return self._string_handle  # type: ignore[no-any-return]
+        made: Tensor = apply_op("IteratorToStringHandle", self._iterator_resource, name=name)
+        return made
+
+    @property
+    def output_types(self) -> Any:
+        return self._structure.output_types
+
+    @property
+    def output_shapes(self) -> Any:
+        return self._structure.output_shapes
+
+    @property
+    def output_classes(self) -> Any:
+        return self._structure.output_classes
+
+
+def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
+    """An iterator that its `initializer` puts at the beginning of a dataset
+    (`tf.data.make_initializable_iterator`).
+    """
+    variant = dataset._variant_tensor
+    _check_graph(variant)
+    structure = dataset._structure
+    with get_default_graph().colocate_with(variant):
+        resource = apply_op("IteratorV2", container="", shared_name=shared_name or "", **structure.attrs)
+        initializer = apply_op("MakeIterator", variant, resource)
+        return Iterator._of(resource, initializer, structure)
+
+
+def make_one_shot_iterator(dataset: Dataset) -> Iterator:
+    """An iterator that goes over a dataset once, without an initializer (`tf.data.make_one_shot_iterator`).
+
+    Raises:
+        ValueError: the dataset depends on a placeholder, or on state such as a variable.
+    """
+    variant = dataset._variant_tensor
+    _check_graph(variant)
+    structure = dataset._structure
+    factory: Traced = trace_by_value("_make_dataset", variant)
+    with get_default_graph().colocate_with(variant):
+        resource = apply_op("OneShotIterator", dataset_factory=factory.attr, **structure.attrs)
+        return Iterator._of(resource, None, structure)
+
+
+def _check_graph(variant: Tensor) -> None:
+    if variant.op.graph is not get_default_graph():
+        raise ValueError(
+            "The dataset was made in another graph than the default one. Make the dataset and its iterator "
+            "in the same graph."
+        )

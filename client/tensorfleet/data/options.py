@@ -1,0 +1,53 @@
+"""`tf.data.Options`: hints on how a pipeline is to run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Options", "ThreadingOptions"]
+
+NAMESPACES = {"data": __all__}
+
+
+class _Hints:
+    """Attributes that are None until they are set."""
+
+    _names: tuple[str, ...] = ()
+
+    def __init__(self) -> None:
+        for name in self._names:
+            self.__dict__[name] = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self.__dict__:
+            raise AttributeError(f"Cannot set the property {name} on {type(self).__name__}.")
+        self.__dict__[name] = value
+
+
+class ThreadingOptions(_Hints):
+    """How many threads a pipeline should use (`tf.data.ThreadingOptions`)."""
+
+    _names = ("max_intra_op_parallelism", "private_threadpool_size")
+
+
+class Options(_Hints):
+    """Hints on how a pipeline is to run (`tf.data.Options`).
+
+    They are kept with the dataset. None of them changes what it gives: order is always deterministic, and the
+    threads are those of the task.
+    """
+
+    _names = (
+        "autotune",
+        "deterministic",
+        "experimental_deterministic",
+        "experimental_optimization",
+        "experimental_slack",
+        "experimental_threading",
+        "threading",
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__dict__["threading"] = ThreadingOptions()
+        self.__dict__["experimental_threading"] = self.__dict__["threading"]

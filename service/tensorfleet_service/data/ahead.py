@@ -1,0 +1,182 @@
+"""Elements that are made in the background before they are asked for: prefetch, and maps in parallel.
+
+No thread stands by for them: a task on the pool makes elements until the buffer is full, and whoever takes
+from the buffer has another one started.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet_service.data.dataset import Dataset, Element, Run, closed_error
+from tensorfleet_service.data.sequence import Sequence
+from tensorfleet_service.worker.waiter import PENDING
+
+AUTOTUNE = -1
+AUTOTUNED_BUFFER = 8
+"""How many elements are made ahead where the user leaves that to us."""
+
+
+class Prefetch(Sequence):
+    """The input, made ahead of its use (`PrefetchDataset`).
+
+    Raises:
+        InvalidArgumentError: the buffer's size is negative, and not AUTOTUNE.
+    """
+
+    def __init__(self, source: Dataset, size: int) -> None:
+        super().__init__(source)
+        if size < AUTOTUNE:
+            raise errors.InvalidArgumentError(
+                None, None, "buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning"
+            )
+        self._size = AUTOTUNED_BUFFER if size == AUTOTUNE else size
+        self.blocks = self.blocks or self._size > 0
+
+    def items(self, run: Run) -> Iterator[Any]:
+        items = self.source.items(run)
+        return items if not self._size else Ahead(run, items, self._size, 1, None)
+
+
+class _Slot:
+    """The place of an element in the buffer."""
+
+    __slots__ = ("error", "ready", "value")
+
+    def __init__(self) -> None:
+        self.ready = False
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+
+class Ahead:
+    """An iterator whose elements are made in the background, in order.
+
+    Args:
+        items: the input, used by one thread at a time.
+        size: how many elements there may be that nobody has taken.
+        width: how many tasks make them.
+        call: what makes an element of an item; None: items are elements.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        items: Iterator[Any],
+        size: int,
+        width: int,
+        call: Callable[[Any], Element] | None,
+    ) -> None:
+        self._run = run
+        self._items = items
+        self._size = size
+        self._width = width
+        self._call = call
+        self._input = threading.Lock()  # held by the task that is at the input
+        self._changed = threading.Condition()
+        self._slots: deque[_Slot] = deque()
+        self._tasks = 0
+        self._ended = False
+        self._closed = False
+        self._listener: Callable[[], None] | None = None
+        run.open(self)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        with self._changed:
+            slot = self._take()
+            while slot is None:
+                # It ends with the tasks that are at work: they bring an element, or an error, or the end.
+                self._changed.wait()
+                slot = self._take()
+        return self._open(slot)
+
+    def poll(self, listener: Callable[[], None] | None) -> Any:
+        """The next element, or PENDING: `listener` is called once it may be there, by who made it.
+
+        Raises as `__next__` does.
+        """
+        with self._changed:
+            slot = self._take()
+            if slot is None:
+                self._listener = listener
+                return PENDING
+        return self._open(slot)
+
+    def _open(self, slot: _Slot) -> Any:
+        if slot.error is not None:
+            raise slot.error
+        return slot.value
+
+    def _take(self) -> _Slot | None:
+        """The first slot, if it is ready; under the lock."""
+        if self._closed:
+            raise closed_error()
+        slots = self._slots
+        found = None
+        if slots and slots[0].ready:
+            found = slots.popleft()
+        elif not slots and self._ended:
+            raise StopIteration
+        # A task that has ended starts anew for half a buffer, not for each element: a start costs more than
+        # most elements.
+        if not self._ended and self._tasks < self._width and len(slots) <= self._size // 2:
+            for _ in range(min(self._width - self._tasks, self._size - len(slots))):
+                self._tasks += 1
+                self._run.pool.submit(self._work)
+        return found
+
+    def _work(self) -> None:
+        """Makes elements until there is no room for more."""
+        while True:
+            with self._input:
+                with self._changed:
+                    if self._closed or self._ended or len(self._slots) >= self._size:
+                        self._tasks -= 1
+                        return
+                slot = _Slot()
+                try:
+                    item = next(self._items)
+                except StopIteration:
+                    with self._changed:
+                        self._ended = True
+                        self._tasks -= 1
+                    self._tell()
+                    return
+                except Exception as e:
+                    slot.error = e
+                with self._changed:
+                    self._slots.append(slot)
+            if self._call is not None and slot.error is None:
+                try:
+                    item = self._call(item)
+                except StopIteration as e:
+                    slot.error = e
+                    with self._changed:
+                        self._ended = True
+                except Exception as e:
+                    slot.error = e
+            if slot.error is None:
+                slot.value = item
+            slot.ready = True
+            self._tell()
+
+    def _tell(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+            listener, self._listener = self._listener, None
+        if listener is not None:
+            listener()
+
+    def close(self) -> None:
+        """Makes no more elements; those who wait for one get an error."""
+        with self._changed:
+            self._closed = True
+            self._slots.clear()
+        self._tell()

@@ -1,0 +1,208 @@
+"""Dataset: a description of a sequence of elements; Run: one time that an iterator goes over one.
+
+An element is a tuple of values as steps have them. A dataset's elements are given by a Python iterator, whose
+`__next__` raises StopIteration at the end, and may raise errors in between: the next call goes on after them.
+
+Where a dataset only chooses among the rows of arrays, or orders them, what it hands on are the numbers of the
+rows: `items` gives these, and a batch of them is gathered at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from tensorfleet import errors
+from tensorfleet_service.worker.waiter import Waiter
+
+if TYPE_CHECKING:
+    from tensorfleet.attr_value import NameAttrList
+    from tensorfleet.dims import Dims
+    from tensorfleet.dtypes import DType
+    from tensorfleet_service.worker.functions import Function, Library
+    from tensorfleet_service.worker.pool import Pool
+
+Element = tuple[Any, ...]
+
+
+class Rows:
+    """Arrays of equal length, whose rows are elements."""
+
+    __slots__ = ("arrays",)
+
+    def __init__(self, arrays: Sequence[Any]) -> None:
+        self.arrays = tuple(arrays)
+
+    def element(self, index: int) -> Element:
+        return tuple(_row(array, index) for array in self.arrays)
+
+    def gather(self, indices: list[int]) -> Element:
+        return tuple(array.take(indices, 0) for array in self.arrays)
+
+
+def _row(array: Any, index: int) -> Any:
+    # A string of rank 0 is an array, too.
+    return array[index : index + 1].reshape(()) if array.ndim == 1 and array.dtype == object else array[index]
+
+
+class Dataset(ABC):
+    """A sequence of elements.
+
+    Attributes:
+        rows: whose numbers its items are; None where items are elements.
+        blocks: whether the next element may have to wait for another thread, or for a Python function.
+        inputs: the datasets that it is made of.
+        types, shapes: of the components of an element; set by the op that makes the dataset.
+    """
+
+    rows: Rows | None = None
+    blocks = False
+    types: Sequence[DType] = ()
+    shapes: Sequence[Dims] = ()
+
+    def __init__(self, *inputs: Dataset) -> None:
+        self.inputs = inputs
+        self.blocks = any(dataset.blocks for dataset in inputs)
+
+    @abstractmethod
+    def items(self, run: Run) -> Iterator[Any]:
+        """The items from the first on; each call begins anew."""
+
+    def elements(self, run: Run) -> Iterator[Element]:
+        """The elements from the first on; each call begins anew."""
+        items = self.items(run)
+        return items if self.rows is None else map(self.rows.element, items)
+
+
+class Callee:
+    """A function that datasets call; compiled once where it has no state, else for each run.
+
+    Attributes:
+        waits: whether a call may have to wait for other steps.
+    """
+
+    __slots__ = ("_device", "_func", "_library", "waits")
+
+    def __init__(self, library: Library, func: NameAttrList, device: str) -> None:
+        self._library = library
+        self._func = func
+        self._device = device
+        self.waits = self._instantiate().waits
+
+    def _instantiate(self) -> Function:
+        # What datasets compute is on the host, whatever device asks for it.
+        return self._library.instantiate(self._func, self._device, np)
+
+    def of(self, run: Run) -> Function:
+        """The function, with states of its own in each run."""
+        return run.function(self._func.name, self._instantiate)
+
+
+class Call:
+    """A function that a dataset calls, with what it captured."""
+
+    __slots__ = ("_callee", "_captured", "waits")
+
+    def __init__(self, callee: Callee, captured: Sequence[Any]) -> None:
+        self._callee = callee
+        self._captured = tuple(captured)
+        self.waits = callee.waits
+
+    def bind(self, run: Run) -> Callable[..., Element]:
+        """What computes a call's results from an element."""
+        function, captured = self._callee.of(run), self._captured
+        if function.waits:
+
+            def wait(*arguments: Any) -> Element:
+                results: Element = run.wait(function(*arguments, *captured))
+                return results
+
+            return wait
+        if captured:
+            return lambda *arguments: function(*arguments, *captured)  # type: ignore[return-value]
+        return function  # type: ignore[return-value]
+
+
+class Closing(Protocol):
+    """What a run ends."""
+
+    def close(self) -> None: ...
+
+
+class Run:
+    """One time that an iterator goes over a dataset: what works for it in the background ends with it."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.closed = False
+        self._lock = threading.Lock()
+        self._functions: dict[str, Function] = {}
+        self._kept: set[Closing] = set()
+        self._known: weakref.WeakSet[Closing] = weakref.WeakSet()
+
+    def function(self, name: str, instantiate: Callable[[], Function]) -> Function:
+        """The run's instance of a function."""
+        with self._lock:
+            found = self._functions.get(name)
+            if found is None:
+                found = self._functions[name] = instantiate()
+            return found
+
+    def open(self, part: Closing, keep: bool = False) -> None:
+        """Notes what has to be closed with the run, if it is still there; with `keep`, it is."""
+        with self._lock:
+            if not self.closed:
+                (self._kept if keep else self._known).add(part)
+                return
+        part.close()
+
+    def drop(self, part: Closing) -> None:
+        """Forgets what has ended before the run."""
+        with self._lock:
+            self._kept.discard(part)
+
+    def wait(self, waiter: Any) -> Any:
+        """The result of a waiter, on a thread that may wait."""
+        waiting = _Waiting(waiter)
+        self.open(waiting)
+        return waiting.result()
+
+    def close(self) -> None:
+        """Ends what the run has in the background."""
+        with self._lock:
+            self.closed = True
+            closing = [*self._kept, *self._known]
+            self._kept.clear()
+        for part in closing:
+            part.close()
+
+
+class _Waiting:
+    """A thread that waits for a waiter, until that is completed or the run is closed."""
+
+    def __init__(self, waiter: Waiter) -> None:
+        self._waiter = waiter
+        self._ended = threading.Event()
+        self._closed = False
+
+    def result(self) -> Any:
+        if self._waiter.start(lambda _: self._ended.set()):
+            self._ended.wait()
+            if self._closed:
+                raise closed_error()
+        return self._waiter.result()
+
+    def close(self) -> None:
+        self._closed = True
+        self._waiter.cancel()
+        self._ended.set()
+
+
+def closed_error() -> errors.OpError:
+    """What those get who wait for an element of an iterator that is no more."""
+    return errors.CancelledError(None, None, "The iterator was closed or initialized anew")

@@ -1,0 +1,228 @@
+"""The iterator of a task: a place in a dataset, from which steps take elements one after the other.
+
+A step never blocks a thread for its element. Where that can be computed at once, the step computes it; where
+it has to wait, or another step is at the dataset, it stands in line with a Waiter.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet import errors
+from tensorfleet.dims import Dims, compatible
+from tensorfleet.dtypes import DType
+from tensorfleet_service.data.ahead import Ahead
+from tensorfleet_service.data.dataset import Dataset, Element, Run, closed_error
+from tensorfleet_service.graph import type_name
+from tensorfleet_service.worker.waiter import PENDING, Waiter
+
+if TYPE_CHECKING:
+    from tensorfleet_service.worker.pool import Pool
+
+_Result = tuple[Any, "BaseException | None"]
+
+
+class IteratorResource:
+    """An iterator (`IteratorV2`), which `initialize` puts at the beginning of a dataset.
+
+    Attributes:
+        container, name: what names it among the task's resources.
+        device: where it is.
+        types, shapes: of the components of an element; none where any will do.
+    """
+
+    def __init__(
+        self,
+        container: str,
+        name: str,
+        device: str,
+        types: Sequence[DType],
+        shapes: Sequence[Dims],
+        pool: Pool,
+    ) -> None:
+        self.container = container
+        self.name = name
+        self.device = device
+        self.types = list(types)
+        self.shapes = list(shapes)
+        self._pool = pool
+        self._lock = threading.Lock()
+        self._once = threading.Lock()
+        self._place: _Place | None = None
+
+    def initialize(self, dataset: Dataset) -> None:
+        """Begins a dataset; what was left of another one is dropped, and who waits for that gets an error.
+
+        Raises:
+            InvalidArgumentError: its elements are not of the iterator's types and shapes.
+        """
+        check_structure(self.types, self.shapes, dataset.types, dataset.shapes)
+        place = _Place(dataset, self._pool)
+        with self._lock:
+            old, self._place = self._place, place
+        if old is not None:
+            old.close()
+
+    def initialize_once(self, make: Callable[[], Dataset]) -> None:
+        """Begins the dataset that `make` gives, unless the iterator has begun one."""
+        if self._place is None:
+            with self._once:
+                if self._place is None:
+                    self.initialize(make())
+
+    def get_next(self) -> Element | Waiter:
+        """The next element, or a Waiter for it.
+
+        Raises:
+            FailedPreconditionError: the iterator is not initialized.
+            OutOfRangeError: the dataset has ended.
+            OpError: the element cannot be made; the next one may be.
+        """
+        place = self._place
+        if place is None:
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                "GetNext() failed because the iterator has not been initialized. Ensure that you have run "
+                "the initializer operation for this iterator before getting the next element.",
+            )
+        return place.get_next()
+
+    def read(self) -> Any:
+        """What a fetched handle gives: its name."""
+        return self.name.encode()
+
+    def close(self) -> None:
+        """Ends what works for the iterator in the background; it is uninitialized again."""
+        with self._lock:
+            old, self._place = self._place, None
+        if old is not None:
+            old.close()
+
+
+class _Place:
+    """How far an iterator has come in a dataset, and who waits for an element."""
+
+    def __init__(self, dataset: Dataset, pool: Pool) -> None:
+        self._pool = pool
+        self._run = Run(pool)
+        self._elements: Iterator[Element] = dataset.elements(self._run)
+        self._poll: Callable[[Callable[[], None] | None], Any] | None = None
+        if isinstance(self._elements, Ahead):
+            self._poll = self._elements.poll
+        self._blocks = dataset.blocks
+        self._lock = threading.Lock()
+        self._busy = False  # a thread is at the dataset, or the buffer is going to call `_serve`
+        self._line: deque[Waiter] = deque()
+        self._unclaimed: deque[_Result] = deque()  # made for steps that were cancelled
+        self._ended = False
+
+    def get_next(self) -> Element | Waiter:
+        with self._lock:
+            if self._unclaimed:
+                return _given(self._unclaimed.popleft())
+            if self._busy:
+                return self._stand_in_line()
+            self._busy = True
+            waiter = self._stand_in_line() if self._blocks and self._poll is None else None
+        if waiter is not None:
+            self._pool.submit(self._serve)
+            return waiter
+        result = self._make(None)
+        with self._lock:
+            if result is PENDING:
+                waiter = self._stand_in_line()
+            else:
+                others = self._busy = bool(self._line)
+        if waiter is not None:
+            self._serve()
+            return waiter
+        if others:
+            self._pool.submit(self._serve)
+        return _given(result)
+
+    def _stand_in_line(self) -> Waiter:
+        waiter = Waiter(self._cancel)
+        self._line.append(waiter)
+        return waiter
+
+    def _serve(self) -> None:
+        """Makes elements for those in the line; by the one thread that `_busy` stands for."""
+        while True:
+            with self._lock:
+                if not self._line:
+                    self._busy = False
+                    return
+            result = self._make(self._serve)
+            if result is PENDING:
+                return  # the buffer calls again
+            with self._lock:
+                if not self._line:
+                    # The step that it was made for has been cancelled meanwhile.
+                    self._unclaimed.append(result)
+                    self._busy = False
+                    return
+                waiter = self._line.popleft()
+            waiter.complete(*result)
+
+    def _make(self, listener: Callable[[], None] | None) -> Any:
+        """The next element, or the error in its place; PENDING where a buffer has none yet."""
+        if self._ended:
+            return None, errors.OutOfRangeError(None, None, "End of sequence")
+        try:
+            if self._poll is None:
+                return next(self._elements), None
+            element = self._poll(listener)
+            return element if element is PENDING else (element, None)
+        except StopIteration:
+            self._ended = True
+            return None, errors.OutOfRangeError(None, None, "End of sequence")
+        except Exception as e:
+            return None, e
+
+    def _cancel(self, waiter: Waiter) -> None:
+        with self._lock:
+            if waiter in self._line:
+                self._line.remove(waiter)
+
+    def close(self) -> None:
+        self._run.close()
+        with self._lock:
+            line = list(self._line)
+            self._line.clear()
+        for waiter in line:
+            waiter.complete(None, closed_error())
+
+
+def _given(result: _Result) -> Element:
+    value, error = result
+    if error is not None:
+        raise error
+    return value  # type: ignore[no-any-return]
+
+
+def check_structure(
+    types: Sequence[DType], shapes: Sequence[Dims], got_types: Sequence[DType], got_shapes: Sequence[Dims]
+) -> None:
+    """Raises InvalidArgumentError where elements are not of an iterator's types and shapes."""
+    text = ""
+    if types and len(types) != len(got_types):
+        text = f"Number of components does not match: expected {len(types)} types but got {len(got_types)}."
+    for i, (expected, got) in enumerate(zip(types, got_types, strict=False)):
+        if not text and expected is not got:
+            text = (
+                f"Data type mismatch at component {i}: expected {type_name(expected)} but got "
+                f"{type_name(got)}."
+            )
+    for i, (dims, got_dims) in enumerate(zip(shapes, got_shapes, strict=False)):
+        if not text and not compatible(dims, got_dims):
+            text = f"Incompatible shapes at component {i}: expected {_text(dims)} but got {_text(got_dims)}."
+    if text:
+        raise errors.InvalidArgumentError(None, None, text)
+
+
+def _text(dims: Dims) -> str:
+    return "<unknown>" if dims is None else f"[{','.join('?' if d is None else str(d) for d in dims)}]"

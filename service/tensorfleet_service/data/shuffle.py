@@ -1,0 +1,93 @@
+"""Shuffling in a buffer, in the very order of TensorFlow for the same seeds."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet_service.data.dataset import Dataset, Run
+from tensorfleet_service.data.sequence import Sequence
+from tensorfleet_service.kernels import philox
+
+_COUNTERS = 256  # counter values of a random stream that are computed at a time
+
+
+def numbers(seed: int, seed2: int) -> Iterator[int]:
+    """The random numbers of 32 bits that follow from two seeds."""
+    stream = philox.seeded_stream(seed, seed2)
+    while True:
+        yield from stream.reserve(_COUNTERS).numbers(_COUNTERS).ravel().tolist()
+
+
+class Shuffle(Sequence):
+    """The input's items in random order, each drawn from a buffer of some that come next (`ShuffleDataset`).
+
+    With two seeds of 0 the order is another one each time that the dataset is made. With `reshuffle` it
+    differs between the times that the dataset is gone over.
+
+    Raises:
+        InvalidArgumentError: the buffer has no room.
+    """
+
+    def __init__(self, source: Dataset, size: int, seed: int, seed2: int, reshuffle: bool) -> None:
+        super().__init__(source)
+        if size < 1:
+            raise errors.InvalidArgumentError(None, None, "buffer_size must be greater than zero.")
+        if not seed and not seed2:
+            seed, seed2 = secrets.randbits(63), secrets.randbits(63)
+        self._size = size
+        self._seeds = seed, seed2
+        self._draws = numbers(seed, seed2) if reshuffle else None
+        self._lock = threading.Lock()
+
+    def items(self, run: Run) -> Iterator[Any]:
+        seeds = self._seeds
+        if self._draws is not None:
+            with self._lock:
+                seeds = next(self._draws), next(self._draws)
+        return _Shuffling(self.source.items(run), self._size, numbers(*seeds))
+
+
+class _Shuffling:
+    """A ring of items: the place of the one that is drawn is taken by the oldest, which is free then."""
+
+    __slots__ = ("_buffer", "_draw", "_ended", "_items", "_left", "_size", "_start")
+
+    def __init__(self, items: Iterator[Any], size: int, draws: Iterator[int]) -> None:
+        self._items = items
+        self._size = size
+        self._draw = draws.__next__
+        self._buffer: list[Any] = []
+        self._start = 0
+        self._left = 0
+        self._ended = False
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        buffer, size = self._buffer, self._size
+        if not self._ended:
+            try:
+                while len(buffer) < size:
+                    buffer.append(next(self._items))
+                    self._left += 1
+                if self._left < size:
+                    buffer[(self._start + self._left) % size] = next(self._items)
+                    self._left += 1
+            except StopIteration:
+                self._ended = True
+        left = self._left
+        if not left:
+            raise StopIteration
+        start, room = self._start, len(buffer)
+        index = (start + self._draw() % left) % room
+        item = buffer[index]
+        buffer[index] = buffer[start]
+        buffer[start] = None
+        self._start = (start + 1) % room
+        self._left = left - 1
+        return item

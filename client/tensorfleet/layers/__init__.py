@@ -1,5 +1,13 @@
 """`tf.layers`: layers that own variables, as functions and as classes."""
 
-from tensorfleet.layers import base, core, input_spec
+from tensorfleet.layers import (
+    base,
+    convolution,
+    convolution_others,
+    core,
+    input_spec,
+    normalization,
+    pooling,
+)
 
-__all__ = ["base", "core", "input_spec"]
+__all__ = ["base", "convolution", "convolution_others", "core", "input_spec", "normalization", "pooling"]

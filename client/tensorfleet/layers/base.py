@@ -12,7 +12,9 @@ from tensorfleet.dtypes import DType
 from tensorfleet.graph import get_default_graph
 from tensorfleet.graph_keys import GraphKeys
 from tensorfleet.layers.input_spec import check_inputs
+from tensorfleet.ops.casting import cast
 from tensorfleet.ops.convert import convert_to_tensor
+from tensorfleet.ops.math_common import apply_one
 from tensorfleet.ops.ref_variable import RefVariable
 from tensorfleet.ops.variable_scope import VariableScope, get_variable, variable_scope
 from tensorfleet.ops.variables import VariableAggregation, VariableSynchronization
@@ -53,7 +55,7 @@ class Layer:
         trainable: whether optimizers may change the variables.
         name: the variable scope; by default the name of the class, made unique. Or a VariableScope.
         dtype: of the variables; by default that of the first input.
-        activity_regularizer: a function from an output to a loss.
+        activity_regularizer: a function from an output to a loss, which is divided by the size of the batch.
         _scope, _reuse: the scope and its reuse, as the functions of `tf.layers` set them.
 
     Raises:
@@ -71,7 +73,7 @@ class Layer:
         **kwargs: Any,
     ) -> None:
         if kwargs:
-            raise TypeError(f"Keyword argument not understood: {next(iter(kwargs))}")
+            raise TypeError("Keyword argument not understood:", next(iter(kwargs)))
         self.trainable = trainable
         self.built = False
         self.input_spec: Any = None
@@ -308,7 +310,19 @@ class Layer:
     def _regularize(self, outputs: Any) -> None:
         with framework.name_scope("ActivityRegularizer"):
             for output in structures.flatten(outputs):
-                self.add_loss(self.activity_regularizer(output))
+                loss = self.activity_regularizer(output)
+                batch = cast(apply_one("Shape", output)[0], loss.dtype.base)
+                self.add_loss(loss / batch)
+
+
+def run_layer(layer: type[Layer], arguments: dict[str, Any]) -> Any:
+    """What a new layer makes of "inputs", from the arguments of a function of `tf.layers`.
+
+    All others go to the layer, but for "reuse", which with "name" says where its variables are.
+    """
+    given = dict(arguments)
+    inputs, reuse = given.pop("inputs"), given.pop("reuse")
+    return layer(**given, _scope=given["name"], _reuse=reuse)(inputs)
 
 
 def is_trainable(variable: Any) -> bool:

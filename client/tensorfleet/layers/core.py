@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import dtypes
-from tensorfleet.layers.base import Layer
+from tensorfleet.layers.base import Layer, run_layer
 from tensorfleet.layers.input_spec import InputSpec
 from tensorfleet.layers.parts import ZEROS, activation_of, channels_first, initializer_of
 from tensorfleet.ops.convert import convert_to_tensor
@@ -54,7 +54,7 @@ class Dense(Layer):
     ) -> None:
         super().__init__(trainable=trainable, name=name, activity_regularizer=activity_regularizer, **kwargs)
         self.units = int(units)
-        if self.units <= 0:
+        if self.units < 0:
             raise ValueError(
                 f"Received an invalid value for `units`, expected a positive integer. Received: units={units}"
             )
@@ -137,23 +137,7 @@ def dense(
         name: the variable scope.
         reuse: whether to use the variables of an earlier layer of that name.
     """
-    layer = Dense(
-        units,
-        activation=activation,
-        use_bias=use_bias,
-        kernel_initializer=kernel_initializer,
-        bias_initializer=bias_initializer,
-        kernel_regularizer=kernel_regularizer,
-        bias_regularizer=bias_regularizer,
-        activity_regularizer=activity_regularizer,
-        kernel_constraint=kernel_constraint,
-        bias_constraint=bias_constraint,
-        trainable=trainable,
-        name=name,
-        _scope=name,
-        _reuse=reuse,
-    )
-    return layer(inputs)  # type: ignore[no-any-return]
+    return run_layer(Dense, locals())  # type: ignore[no-any-return]
 
 
 class Dropout(Layer):

@@ -1,0 +1,313 @@
+"""Batch normalization: `tf.layers.BatchNormalization`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet import dtypes, framework
+from tensorfleet.layers.base import Layer
+from tensorfleet.layers.input_spec import InputSpec
+from tensorfleet.layers.parts import ONES, ZEROS, initializer_of
+from tensorfleet.ops.casting import cast
+from tensorfleet.ops.constants import ones, zeros
+from tensorfleet.ops.control_flow import cond
+from tensorfleet.ops.convert import constant, convert_to_tensor
+from tensorfleet.ops.identity import identity
+from tensorfleet.ops.math_common import apply_one
+from tensorfleet.ops.nn_norm import batch_normalization as nn_batch_normalization
+from tensorfleet.ops.nn_norm import fused_batch_norm, moments
+from tensorfleet.ops.smart_cond import known_predicate, smart_cond
+from tensorfleet.ops.state import assign_sub
+from tensorfleet.shapes import TensorShape
+from tensorfleet.tensor import Tensor
+
+__all__: list[str] = []
+NAMESPACES: dict[str, list[str]] = {"layers": ["BatchNormalization", "batch_normalization"]}
+
+
+class BatchNormalization(Layer):
+    """Brings each channel to mean 0 and variance 1, scales and shifts it (`tf.layers.BatchNormalization`).
+
+    In training the mean and the variance are the batch's, and the operations in the collection UPDATE_OPS
+    move the running ones towards them, which count otherwise (Ioffe and Szegedy, arXiv:1502.03167).
+
+    Args:
+        axis: the dimension, or the dimensions, that keep their own mean and variance.
+        momentum: how much of the running averages stays at an update.
+        epsilon: is added to the variance.
+        center, scale: whether there are `beta` and `gamma`.
+        renorm: must be False: batch renormalization is not part of TensorFleet.
+        fused: whether one op computes it; by default where that can be, for images along one dimension.
+        virtual_batch_size, adjustment: must be None.
+
+    Raises:
+        NotImplementedError: renorm, virtual_batch_size or adjustment are asked for.
+        ValueError: `fused` for inputs that the op does not take.
+    """
+
+    def __init__(
+        self,
+        axis: Any = -1,
+        momentum: float = 0.99,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Any = ZEROS,
+        gamma_initializer: Any = ONES,
+        moving_mean_initializer: Any = ZEROS,
+        moving_variance_initializer: Any = ONES,
+        beta_regularizer: Any = None,
+        gamma_regularizer: Any = None,
+        beta_constraint: Any = None,
+        gamma_constraint: Any = None,
+        renorm: bool = False,
+        renorm_clipping: Any = None,
+        renorm_momentum: float = 0.99,
+        fused: bool | None = None,
+        trainable: bool = True,
+        virtual_batch_size: int | None = None,
+        adjustment: Any = None,
+        name: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(trainable=trainable, name=name, **kwargs)
+        for argument, value in (
+            ("renorm", renorm or None),
+            ("renorm_clipping", renorm_clipping),
+            ("virtual_batch_size", virtual_batch_size),
+            ("adjustment", adjustment),
+        ):
+            if value is not None:
+                raise NotImplementedError(
+                    f"batch normalization: `{argument}` is not part of TensorFleet. Leave it out. "
+                    f"Received: {value}"
+                )
+        self.axis: Any = [int(a) for a in axis] if isinstance(axis, (list, tuple)) else int(axis)
+        self.momentum, self.epsilon, self.center, self.scale = momentum, epsilon, center, scale
+        self.beta_initializer = initializer_of(beta_initializer)
+        self.gamma_initializer = initializer_of(gamma_initializer)
+        self.moving_mean_initializer = initializer_of(moving_mean_initializer)
+        self.moving_variance_initializer = initializer_of(moving_variance_initializer)
+        self.beta_regularizer, self.gamma_regularizer = beta_regularizer, gamma_regularizer
+        self.beta_constraint, self.gamma_constraint = beta_constraint, gamma_constraint
+        self.fused = fused
+        self.gamma: Any = None
+        self.beta: Any = None
+        self.moving_mean: Any = None
+        self.moving_variance: Any = None
+
+    def build(self, input_shape: Any) -> None:
+        sizes = TensorShape(input_shape).as_list()
+        given = self.axis if isinstance(self.axis, list) else [self.axis]
+        axes = [a + len(sizes) if a < 0 else a for a in given]
+        if len(set(axes)) != len(axes) or any(not 0 <= a < len(sizes) for a in axes):
+            raise ValueError(f"Invalid axis: {given}, for inputs of shape {input_shape}")
+        if any(sizes[a] is None for a in axes):
+            raise ValueError(
+                f"Dimension with `None` in the shape of inputs, where `axis` is {given}: {input_shape}"
+            )
+        self.axis = axes
+        self.input_spec = InputSpec(ndim=len(sizes), axes={a: sizes[a] for a in axes})
+        self._set_fused(len(sizes))
+        # Along several dimensions, the variables have the rank of the inputs.
+        wanted = {a: sizes[a] for a in axes}
+        shape = [sizes[axes[0]]] if len(axes) == 1 else [wanted.get(a, 1) for a in range(len(sizes))]
+        dtype = self._variable_dtype()
+
+        def add(
+            name: str, initializer: Any, trainable: bool, regularizer: Any = None, constraint: Any = None
+        ) -> Any:
+            return self.add_weight(
+                name,
+                shape,
+                dtype=dtype,
+                initializer=initializer,
+                regularizer=regularizer,
+                constraint=constraint,
+                trainable=trainable,
+            )
+
+        if self.scale:
+            self.gamma = add(
+                "gamma", self.gamma_initializer, True, self.gamma_regularizer, self.gamma_constraint
+            )
+        if self.center:
+            self.beta = add("beta", self.beta_initializer, True, self.beta_regularizer, self.beta_constraint)
+        self.moving_mean = add("moving_mean", self.moving_mean_initializer, False)
+        self.moving_variance = add("moving_variance", self.moving_variance_initializer, False)
+        self._shape, self._rank = shape, len(sizes)
+        self.built = True
+
+    def _set_fused(self, rank: int) -> None:
+        possible = rank == 4 and self.axis in ([1], [3])
+        if self.fused and not possible:
+            raise ValueError(
+                "Unsupported axis or rank: fused batch normalization takes images, and axis 1 or 3 alone. "
+                f"Received: axis={self.axis} for inputs of rank {rank}"
+            )
+        if self.fused is None:
+            self.fused = possible and self.dtype != "float64"
+
+    def _variable_dtype(self) -> Any:
+        """Half precision is too coarse for running averages."""
+        return (
+            dtypes.float32
+            if self.dtype in ("float16", "bfloat16")
+            else dtypes.as_dtype(self.dtype or "float32")
+        )
+
+    def call(self, inputs: Any, training: Any = False) -> Any:
+        """`training`: a bool, or a bool tensor of rank 0."""
+        outputs: Tensor = (self._fused if self.fused else self._composed)(inputs, training)
+        outputs.set_shape(inputs.dims)
+        return outputs
+
+    def _fused(self, inputs: Tensor, training: Any) -> Tensor:
+        dtype = self._variable_dtype()
+        gamma = self.gamma if self.scale else ones(self._shape, dtype)
+        beta = self.beta if self.center else zeros(self._shape, dtype)
+        data_format = "NCHW" if self.axis == [1] else "NHWC"
+
+        def train() -> Any:
+            return fused_batch_norm(inputs, gamma, beta, epsilon=self.epsilon, data_format=data_format)
+
+        def infer() -> Any:
+            return fused_batch_norm(
+                inputs,
+                gamma,
+                beta,
+                mean=self.moving_mean,
+                variance=self.moving_variance,
+                epsilon=self.epsilon,
+                is_training=False,
+                data_format=data_format,
+            )
+
+        outputs, mean, variance = smart_cond(training, train, infer)
+        known = known_predicate(training)
+        if known is not False:
+            momentum = self.momentum
+            if known is None:
+                # Of a batch that is not for training nothing is kept: the averages stay.
+                momentum = smart_cond(
+                    training, lambda: constant(self.momentum, dtype), lambda: constant(1.0, dtype)
+                )
+            self._move(mean, variance, lambda average, value: _moved(average, value, momentum))
+        return outputs  # type: ignore[no-any-return]
+
+    def _move(self, mean: Any, variance: Any, update: Callable[[Any, Any], Any]) -> None:
+        self.add_update(update(self.moving_mean, mean))
+        self.add_update(update(self.moving_variance, variance))
+
+    def _composed(self, inputs: Any, training: Any) -> Tensor:
+        others = [a for a in range(self._rank) if a not in self.axis]
+        dtype = self._variable_dtype()
+
+        def spread(vector: Any) -> Any:
+            """A vector of channels, lined up with the inputs where they are not the last dimension."""
+            if vector is None or len(self.axis) != 1 or self.axis == [self._rank - 1]:
+                return vector
+            shape = [1] * self._rank
+            shape[self.axis[0]] = self._shape[0]
+            return apply_one("Reshape", vector, shape)
+
+        known = known_predicate(training)
+        if known is False:
+            mean, variance = convert_to_tensor(self.moving_mean), convert_to_tensor(self.moving_variance)
+        else:
+            x = cast(inputs, dtype)
+            batch_mean, batch_variance = moments(x, others, keep_dims=len(self.axis) > 1)
+            mean = smart_cond(training, lambda: batch_mean, lambda: convert_to_tensor(self.moving_mean))
+            variance = smart_cond(
+                training, lambda: batch_variance, lambda: convert_to_tensor(self.moving_variance)
+            )
+
+            def update(average: Any, value: Any) -> Any:
+                if known is not None:
+                    return _moved(average, value, self.momentum)
+                # The branches give values: a reference is not what both of them have.
+                return cond(
+                    training,
+                    lambda: identity(_moved(average, value, self.momentum)),
+                    lambda: identity(average),
+                )
+
+            self._move(mean, variance, update)
+        mean, variance = cast(mean, inputs.dtype.base), cast(variance, inputs.dtype.base)
+        beta = cast(spread(self.beta), inputs.dtype.base) if self.center else None
+        gamma = cast(spread(self.gamma), inputs.dtype.base) if self.scale else None
+        return nn_batch_normalization(inputs, spread(mean), spread(variance), beta, gamma, self.epsilon)
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        return TensorShape(input_shape)
+
+
+def _moved(average: Any, value: Any, momentum: Any) -> Any:
+    """A running average, moved towards a value by 1 - momentum of the way."""
+    with framework.name_scope("AssignMovingAvg") as scope, framework.colocate_with(average.op):
+        rest = 1.0 - momentum
+        if not isinstance(rest, Tensor):
+            rest = constant(rest, average.dtype.base, name="decay")
+        return assign_sub(
+            average, (convert_to_tensor(average) - cast(value, average.dtype.base)) * rest, name=scope
+        )
+
+
+def batch_normalization(
+    inputs: Any,
+    axis: Any = -1,
+    momentum: float = 0.99,
+    epsilon: float = 1e-3,
+    center: bool = True,
+    scale: bool = True,
+    beta_initializer: Any = ZEROS,
+    gamma_initializer: Any = ONES,
+    moving_mean_initializer: Any = ZEROS,
+    moving_variance_initializer: Any = ONES,
+    beta_regularizer: Any = None,
+    gamma_regularizer: Any = None,
+    beta_constraint: Any = None,
+    gamma_constraint: Any = None,
+    training: Any = False,
+    trainable: bool = True,
+    name: str | None = None,
+    reuse: bool | None = None,
+    renorm: bool = False,
+    renorm_clipping: Any = None,
+    renorm_momentum: float = 0.99,
+    fused: bool | None = None,
+    virtual_batch_size: int | None = None,
+    adjustment: Any = None,
+) -> Tensor:
+    """What a `BatchNormalization` layer makes of `inputs` (`tf.layers.batch_normalization`).
+
+    Args:
+        training: whether to use, and keep, the batch's mean and variance: a bool, or a bool tensor of rank 0.
+    """
+    layer = BatchNormalization(
+        axis=axis,
+        momentum=momentum,
+        epsilon=epsilon,
+        center=center,
+        scale=scale,
+        beta_initializer=beta_initializer,
+        gamma_initializer=gamma_initializer,
+        moving_mean_initializer=moving_mean_initializer,
+        moving_variance_initializer=moving_variance_initializer,
+        beta_regularizer=beta_regularizer,
+        gamma_regularizer=gamma_regularizer,
+        beta_constraint=beta_constraint,
+        gamma_constraint=gamma_constraint,
+        renorm=renorm,
+        renorm_clipping=renorm_clipping,
+        renorm_momentum=renorm_momentum,
+        fused=fused,
+        trainable=trainable,
+        virtual_batch_size=virtual_batch_size,
+        adjustment=adjustment,
+        name=name,
+        _reuse=reuse,
+        _scope=name,
+    )
+    return layer(inputs, training=training)  # type: ignore[no-any-return]

@@ -61,23 +61,6 @@ def test_a_loop_on_another_task(shared: Cluster) -> None:
             assert session.run(result, {x: 0}) == -12
 
 
-def test_a_loop_over_two_tasks_says_that_it_cannot(shared: Cluster) -> None:
-    with tf.Graph().as_default():
-        with tf.device(HERE):
-
-            def body(i: Any) -> Any:
-                with tf.device(THERE):
-                    j = i + 1
-                return j
-
-            result = tf.while_loop(lambda i: i < 10, body, [0])
-        with (
-            tf.Session(shared.target()) as session,
-            pytest.raises(tf.errors.UnimplementedError, match="spread over"),
-        ):
-            session.run(result)
-
-
 def queue(name: str, device: str = "/job:ps/task:0") -> tf.FIFOQueue:
     with tf.device(device):
         return tf.FIFOQueue(10, tf.int32, shapes=[[]], shared_name=name)

@@ -91,7 +91,9 @@ def test_gradients_have_the_shapes_of_what_was_written() -> None:
     assert read(gradient(forward), 1).tolist() == [0, 0, 0]
     with pytest.raises(errors.InvalidArgumentError, match="Could not read from TensorArray index 0"):
         read(gradient(forward), 0)
-    prepended, _ = run("TensorArrayGradWithShape", forward, FLOW, np.array([2], np.int32), source="with shape")
+    prepended, _ = run(
+        "TensorArrayGradWithShape", forward, FLOW, np.array([2], np.int32), source="with shape"
+    )
     assert read(prepended, 1).shape == (2, 3)
 
 

@@ -144,25 +144,59 @@ def test_a_resource_stays_on_its_device() -> None:
         assert part in caught.value.message
 
 
-def test_a_loop_over_devices_is_refused() -> None:
-    text = """
-        zero = Const() dtype=int32 value=0
-        enter = Enter(zero) frame_name=loop T=int32 @ {outside}
-        merge = Merge(enter, next) N=2 T=int32
-        less = Less(merge, merge) T=int32
-        cond = LoopCond(less)
-        switch = Switch(merge, cond) T=int32
-        add = AddV2(switch:1, switch:1) T=int32 @ {inside}
-        next = NextIteration(add) T=int32
-        exit = Exit(switch) T=int32
-        out = Neg(exit) T=int32 @ /task:2
+LOOP = """
+    zero = Const() dtype=int32 value=0
+    limit = Const() dtype=int32 value=9 @ {limit}
+    enter = Enter(zero) frame_name=loop T=int32 @ /task:0
+    most = Enter(limit) frame_name=loop T=int32 is_constant=True @ {limit}
+    merge = Merge(enter, next) N=2 T=int32
+    less = Less(merge, most) T=int32
+    cond = LoopCond(less)
+    switch = Switch(merge, cond) T=int32
+    add = AddV2(switch:1, most) T=int32 @ {inside}
+    next = NextIteration(add) T=int32 @ {inside}
+    exit = Exit(switch) T=int32
+    out = Neg(exit) T=int32 @ /task:2
     """
-    parts = partition(placed(text.format(outside="/task:0", inside="/task:0"), [], ["out"]), INCARNATIONS)
+
+
+def cut(inside: str, limit: str = "/task:0") -> list[Partition]:
+    nodes = placed(LOOP.format(inside=inside, limit=limit), [], ["out"])
+    before = describe(nodes)
+    parts = partition(nodes, INCARNATIONS)
+    assert describe(nodes) == before
+    return parts
+
+
+def test_a_loop_on_one_device_is_left_as_it_is() -> None:
+    parts = cut("/task:0")
     assert [part.device for part in parts] == [DEVICES[0], DEVICES[2]]
     merge = next(node for node in parts[0].nodes if node.name == "merge")
     assert merge.inputs[1][0] in parts[0].nodes
-    with pytest.raises(errors.UnimplementedError, match="The while loop '/loop' is spread over devices"):
-        partition(placed(text.format(outside="/task:0", inside="/task:1"), [], ["out"]), INCARNATIONS)
+    assert not any(node.attrs.get("_in_loop") for part in parts for node in part.nodes)
+
+
+def test_a_loop_over_devices_goes_round_on_each(golden: Callable[[str, str], None]) -> None:
+    golden("partition_loop", text_of(cut("/task:1")))
+
+
+def test_what_all_iterations_share_enters_on_each_device() -> None:
+    parts = {part.device: {node.name: node for node in part.nodes} for part in cut("/task:1", "/task:1")}
+    here, there = parts[DEVICES[0]], parts[DEVICES[1]]
+    enters = [node for part in (here, there) for node in part.values() if node.name.startswith("most")]
+    assert [(node.op, node.assigned) for node in enters] == [("Enter", d) for d in DEVICES[:2]]
+    # The limit travels once, before the loop.
+    assert here[enters[0].name].inputs[0][0].op == "_Recv"
+    assert not here[enters[0].name].inputs[0][0].attrs.get("_in_loop")
+
+
+def test_what_begins_an_iteration_cannot_be_used_elsewhere() -> None:
+    text = LOOP.replace("add = AddV2(switch:1, most)", "add = AddV2(enter, most)")
+    nodes = placed(text.format(inside="/task:1", limit="/task:0"), [], ["out"])
+    with pytest.raises(
+        errors.InvalidArgumentError, match="enter begins an iteration of the while loop '/loop'"
+    ):
+        partition(nodes, INCARNATIONS)
 
 
 @pytest.mark.slow

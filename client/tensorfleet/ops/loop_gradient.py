@@ -75,7 +75,7 @@ class LoopGradient:
     def forward_sync(self) -> Operation:
         """What all pushes on branches come before, in one iteration; it comes before the next one."""
         if self._forward_sync is None:
-            self._forward_sync = self._trigger("f_sync", self.forward_context)
+            self._forward_sync = self._trigger("f_sync", self.forward_context, self.forward_index)
             self.forward_index.op._add_control_input(self._forward_sync)
         return self._forward_sync
 
@@ -83,14 +83,15 @@ class LoopGradient:
     def grad_sync(self) -> Operation:
         """As `forward_sync`, for the pops of the gradient loop."""
         if self._grad_sync is None:
-            self._grad_sync = self._trigger("b_sync", self.grad_context)
+            self._grad_sync = self._trigger("b_sync", self.grad_context, self.grad_index)
             self.grad_index.op._add_control_input(self._grad_sync)
             if self.grad_context.outer_context is not None:
                 self.grad_context.outer_context.AddInnerOp(self._grad_sync)
         return self._grad_sync
 
-    def _trigger(self, name: str, context: ControlFlowContext) -> Operation:
-        with get_default_graph().control_dependencies(None):
+    def _trigger(self, name: str, context: ControlFlowContext, beside: Tensor) -> Operation:
+        graph = get_default_graph()
+        with graph.control_dependencies(None), graph.colocate_with(beside.op, ignore_existing=True):
             made: Operation = apply_op("ControlTrigger", name=name)
         made._control_flow_context = context
         return made
@@ -104,8 +105,9 @@ class LoopGradient:
         """
         graph = get_default_graph()
         around: ControlFlowContext | None = graph._scopes.control_flow
-        with graph.control_dependencies(None):
-            with within(around), graph.colocate_with(value.op):
+        # Stack, pushes and pops are where the value is, wherever the gradient is put.
+        with graph.control_dependencies(None), graph.colocate_with(value.op, ignore_existing=True):
+            with within(around):
                 history = stacks.stack(value.dtype.base, name="f_acc")
             entered = self.forward_context.AddValue(history)
             context = output_context(value.op)
@@ -133,7 +135,12 @@ class LoopGradient:
     def replay(self, history: Tensor, value: Tensor, dead_branch: bool = False) -> Tensor:
         """What the stack has of a value, in the gradient loop."""
         branch = self._branch_of(value, history.op._control_flow_context)
-        with get_default_graph().control_dependencies(None), within(self.grad_context):
+        graph = get_default_graph()
+        with (
+            graph.control_dependencies(None),
+            graph.colocate_with(history.op, ignore_existing=True),
+            within(self.grad_context),
+        ):
             if branch is not None:
                 # Only an iteration that was on the branch has pushed.
                 taken = 1 - branch.branch if dead_branch else branch.branch

@@ -6,8 +6,10 @@ the sum of the gradients of all of them.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from tensorfleet.graph import get_default_graph
 from tensorfleet.operation import Operation
 from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.constants import zeros
@@ -30,9 +32,9 @@ def count_iterations(context: WhileContext, outer: LoopGradient | None) -> tuple
     if outer is not None:
         # What one run of an inner loop pushes comes before what the next run of it pushes.
         count.op._add_control_input(outer.forward_index.op.inputs[0].op)
-    with within(context):
+    assert context.pivot is not None
+    with within(context), _beside(context.pivot):
         joined = _joined(context, count, "f_count")
-        assert context.pivot is not None
         over, live = switch(joined, context.pivot)
         following = next_iteration(apply_op("AddV2", live, 1, name="Add"))
         joined.op._update_input(1, following)
@@ -43,7 +45,7 @@ def count_iterations(context: WhileContext, outer: LoopGradient | None) -> tuple
 def count_down(context: WhileContext, count: Tensor, outer: LoopGradient | None) -> Tensor:
     """Makes a gradient loop run as often as its loop did; the counter's next value."""
     one = constant(1, name="b_count")
-    with within(context):
+    with within(context), _beside(count):
         joined = _joined(context, count, "b_count")
         context._pivot_for_pred = joined
         context._pivot = apply_op("LoopCond", apply_op("GreaterEqual", joined, one), name="b_count")
@@ -101,6 +103,11 @@ def accumulate_slices(context: WhileContext, entered: Operation, grad: IndexedSl
     for tensor, value in zip(joined, following, strict=True):
         tensor.op._update_input(1, next_iteration(value))
     return IndexedSlices(*(_left(context, over, "b_acc") for over, _ in switched))
+
+
+def _beside(tensor: Tensor) -> AbstractContextManager[None]:
+    """A loop's condition and what counts its iterations are on one device: neither waits for a message."""
+    return get_default_graph().colocate_with(tensor.op, ignore_existing=True)
 
 
 _AS_IT_IS: Any = object()

@@ -10,12 +10,11 @@ import numpy as np
 
 from tensorfleet import dtypes
 from tensorfleet.dtypes import DType
-from tensorfleet.errors import InvalidArgumentError, UnimplementedError
+from tensorfleet.errors import InvalidArgumentError
 from tensorfleet.op_def import OpDef, lookup
 from tensorfleet_service.graph import Node, is_back_edge, type_name
+from tensorfleet_service.master.loops import ENTERS, EXITS, find_frames, in_order, is_spread, spread
 
-_ENTERS = frozenset(("Enter", "RefEnter"))
-_EXITS = frozenset(("Exit", "RefExit"))
 _CONTROL = -1  # the output index that stands for "has run"
 _SWITCHES = frozenset(("Switch", "RefSwitch"))
 _NOT_SENT = frozenset((dtypes.resource, dtypes.variant))
@@ -35,7 +34,8 @@ def partition(nodes: Sequence[Node], incarnations: Mapping[str, int]) -> list[Pa
     Each partition keeps the order of `nodes`. There is one `_Send` for each pair of a tensor and a device
     that needs it, directly after the node that makes the tensor, and its `_Recv` directly before its first
     use. Both have TensorFlow's attributes, and `_edge`, a number of their own from 0 on; `_Recv` has
-    `_may_be_dead` too where the tensor comes from a branch of a conditional. A control edge
+    `_may_be_dead` too where the tensor comes from a branch of a conditional, and `_in_loop` where one comes
+    in each iteration of a loop; see `loops` for what makes it run then. A control edge
     between devices sends an empty float32 tensor. `_Arg` nodes are copied to where they are used. References
     are read before they are sent.
 
@@ -46,21 +46,26 @@ def partition(nodes: Sequence[Node], incarnations: Mapping[str, int]) -> list[Pa
     Raises:
         InvalidArgumentError: a resource, or a reference that is to be assigned, that is not on the device of
             its user.
-        UnimplementedError: a while loop that is spread over devices.
     """
-    frames = _frames(nodes)
+    loops = find_frames(nodes)
+    triggers: dict[tuple[str, str], Node] = {}
+    if is_spread(nodes, loops):
+        made = spread(nodes, loops)
+        nodes, loops, triggers = made.nodes, made.frames, made.triggers
+    elif loops.of:
+        nodes = in_order(nodes, loops, triggers)
+    frames = loops.of
     consumers: dict[Node, dict[tuple[int, str], None]] = {}
     for node in nodes:
         device = node.assigned
         for i, (source, index) in enumerate(node.inputs):
             if source.assigned != device and source.op != "_Arg":
-                _check_edge(source, index, node, i, frames)
+                _check_edge(source, index, node, i)
                 consumers.setdefault(source, {})[(index, device)] = None
         for control in node.controls:
             if control.assigned != device and control.op != "_Arg":
-                _check_frame(control, node, frames)
                 consumers.setdefault(control, {})[(_CONTROL, device)] = None
-    cut = _Cut(incarnations, _may_be_dead(nodes, frames))
+    cut = _Cut(incarnations, _may_be_dead(nodes, frames), frames, triggers)
     for node in nodes:
         if node.op != "_Arg":
             cut.add(node)
@@ -89,7 +94,13 @@ def task_of(device: str) -> str:
 class _Cut:
     """The partitions as they grow."""
 
-    def __init__(self, incarnations: Mapping[str, int], may_be_dead: set[Node]) -> None:
+    def __init__(
+        self,
+        incarnations: Mapping[str, int],
+        may_be_dead: set[Node],
+        frames: Mapping[Node, str],
+        triggers: Mapping[tuple[str, str], Node],
+    ) -> None:
         self.parts: dict[str, list[Node]] = {}
         self.copies: dict[Node, Node] = {}
         self._args: dict[tuple[Node, str], Node] = {}
@@ -100,6 +111,8 @@ class _Cut:
         self._encoded: dict[str, bytes] = {}
         self._incarnations = incarnations
         self._may_be_dead = may_be_dead
+        self._frames = frames
+        self._triggers = triggers
         self._signed: dict[str, int] = {}
 
     def add(self, node: Node) -> None:
@@ -159,6 +172,8 @@ class _Cut:
         attrs["tensor_type"] = dtype
         if node in self._may_be_dead:
             attrs["_may_be_dead"] = True
+        if node in self._frames:
+            attrs["_in_loop"] = True
         self._recvs[key] = self._new("_Recv", dtype, f"_recv_{edge}_{node.name}", attrs)
 
     def _token(self, node: Node, part: list[Node]) -> Node:
@@ -176,6 +191,9 @@ class _Cut:
         recv = self._recvs[(source, index, device)]
         if not recv.assigned:
             recv.assigned = device
+            frame = self._frames.get(source)
+            if frame is not None:
+                recv.controls.append(self.copies[self._triggers[(frame, device)]])
             part.append(recv)
         return recv
 
@@ -200,7 +218,7 @@ class _Cut:
         return signed
 
 
-def _check_edge(source: Node, index: int, node: Node, i: int, frames: dict[Node, str]) -> None:
+def _check_edge(source: Node, index: int, node: Node, i: int) -> None:
     dtype = source.output_types[index]
     if dtype.base in _NOT_SENT or node.input_types[i].is_ref:
         message = (
@@ -209,38 +227,6 @@ def _check_edge(source: Node, index: int, node: Node, i: int, frames: dict[Node,
             f"Put both on one device.\n\t [[{{{{node {node.name}}}}}]]"
         )
         raise InvalidArgumentError(None, None, message)
-    _check_frame(source, node, frames)
-
-
-def _check_frame(source: Node, node: Node, frames: dict[Node, str]) -> None:
-    frame = frames.get(source)
-    if frame:
-        message = (
-            f"The while loop '{frame}' is spread over devices: {source.name} is on {source.assigned}, "
-            f"but {node.name} is on {node.assigned}. Put the whole loop on one device."
-            f"\n\t [[{{{{node {node.name}}}}}]]"
-        )
-        raise UnimplementedError(None, None, message)
-
-
-def _frames(nodes: Sequence[Node]) -> dict[Node, str]:
-    """The innermost while loop of each node's outputs; nodes outside of all loops are absent."""
-    frames: dict[Node, str] = {}
-    if not any(node.op in _ENTERS for node in nodes):
-        return frames
-    parents: dict[str, str] = {}
-    for node in nodes:
-        sources = [source for source, _ in node.inputs if not is_back_edge(source, node)]
-        frame = max((frames.get(s, "") for s in (*sources, *node.controls)), key=len, default="")
-        if node.op in _ENTERS:
-            # Two loops of one name in two outer loops are two frames.
-            outer, frame = frame, f"{frame}/{node.attrs['frame_name'].decode(errors='replace')}"
-            parents[frame] = outer
-        elif node.op in _EXITS:
-            frame = parents.get(frame, "")
-        if frame:
-            frames[node] = frame
-    return frames
 
 
 def _may_be_dead(nodes: Sequence[Node], frames: dict[Node, str]) -> set[Node]:
@@ -256,10 +242,10 @@ def _may_be_dead(nodes: Sequence[Node], frames: dict[Node, str]) -> set[Node]:
     for node in nodes:
         sources = [source for source, _ in node.inputs if not is_back_edge(source, node)]
         is_dead = not found.isdisjoint((*sources, *node.controls))
-        if node.op in _ENTERS:
+        if node.op in ENTERS:
             if is_dead:
                 dead_frames.add(frames[node])
-        elif node.op in _EXITS:
+        elif node.op in EXITS:
             is_dead = frames[sources[0]] in dead_frames
         elif node.op in _SWITCHES:
             is_dead = True

@@ -70,6 +70,8 @@ class DataflowRun:
                 self._inbox.clear()
 
     def _ask(self, source: Source) -> None:
+        if self.step.pull is not None and type(source) is int:
+            self.step.pull(source)
         value = self.step.wait_for(source, self)
         if value is not PENDING:
             with self._lock:

@@ -12,6 +12,7 @@ import numpy as np
 from tensorfleet import dtypes, errors
 from tensorfleet_service.worker.dead import DEAD
 from tensorfleet_service.worker.plan import as_string, node_error
+from tensorfleet_service.worker.rendezvous import in_iteration
 from tensorfleet_service.worker.waiter import Waiter
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from tensorfleet_service.worker.dataflow import DataflowPlan, Op
 
 Source = int | Waiter
-"""What an op waits for: an edge from another device, or a resource."""
+"""What an op waits for: an edge from another device, in loops with its iteration, or a resource."""
 
 _CONTROL = -1  # the slot of a control input
 
@@ -43,11 +44,13 @@ class _Frame:
 class _Iteration:
     """The inputs that have come in one iteration, for ops that still wait for others of theirs."""
 
-    __slots__ = ("busy", "children", "frame", "number", "waiting")
+    __slots__ = ("busy", "children", "frame", "number", "tag", "waiting")
 
     def __init__(self, frame: _Frame, number: int) -> None:
         self.frame = frame
         self.number = number
+        # What tells the tensors of one edge from each other that are sent in different iterations.
+        self.tag: int = 0 if frame.parent is None else in_iteration(frame.parent.tag, number)
         self.busy = 0  # ops that are ready or running, and loops that were begun here
         self.waiting: dict[int, list[Any]] = {}
         self.children: dict[str, _Frame] = {}
@@ -195,13 +198,14 @@ class Execution:
             case "_Send":
                 edge = int(op.node.attrs["_edge"])
                 task = self._plan.send[edge]
+                edge |= iteration.tag
                 value = DEAD if dead else values[0] if moves is None else moves[1](values[0])
                 if task:
                     self._step.push(task, edge, value)
                 else:
                     self._step.deliver(edge, value)
             case "_Recv":
-                self._ask(op, iteration, int(op.node.attrs["_edge"]))
+                self._ask(op, iteration, int(op.node.attrs["_edge"]) | iteration.tag)
             case "LoopCond":
                 self._give_all(op, iteration, DEAD if dead else values[0])
             case _:  # NoOp

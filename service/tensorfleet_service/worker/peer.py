@@ -27,6 +27,7 @@ from tensorfleet.stream import (
     Kind,
     Method,
     encode,
+    encode_with_meta,
     pack_error,
     unpack_error,
 )
@@ -138,7 +139,11 @@ class Peer:
 
     def push(self, step_id: int, edge: int, value: Any) -> None:
         """Sends a tensor."""
-        if value is DEAD:
+        if edge >= 1 << 64:  # loops in loops: their iterations need more room
+            meta = edge.to_bytes((edge.bit_length() + 7) // 8, "little")
+            tensors, flags = ((), stream.DEAD) if value is DEAD else ((value,), 0)
+            self._send(encode_with_meta(Kind.PUSH, step_id, 0, meta, tensors, flags))
+        elif value is DEAD:
             self._send(encode(Kind.PUSH, step_id, edge, flags=stream.DEAD))
         else:
             self._send(encode(Kind.PUSH, step_id, edge, b"", (value,)))
@@ -223,7 +228,8 @@ class Peer:
                     # What runs on this thread is short: what it sends may go out together.
                     with held():
                         value = DEAD if frame.flags & stream.DEAD else frame.tensors[0]
-                        self._service.deliver(frame.a, frame.b, value)
+                        edge = int.from_bytes(frame.meta, "little") if frame.meta else frame.b
+                        self._service.deliver(frame.a, edge, value)
                         del value
                 elif kind == Kind.RESULT:
                     found = self._steps.pop(frame.a, None)

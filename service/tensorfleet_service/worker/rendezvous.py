@@ -113,17 +113,39 @@ class Rendezvous:
             del self._steps[step_id]
 
 
-def key_of(node: Node) -> str:
-    """The key of the tensor that a _Send or _Recv node stands for, in TensorFlow's form."""
+# A tensor that is sent in a loop is named by its edge, and the iterations of the loops that it is in: the
+# edge's number in the lowest bits, then the number of the innermost iteration, and so on outwards.
+_EDGE_BITS = 32
+_ITERATION_BITS = 64
+
+
+def in_iteration(outer: int, number: int) -> int:
+    """What is to be added to an edge in an iteration of a loop, from what is in the one around the loop."""
+    return outer << _ITERATION_BITS | number << _EDGE_BITS
+
+
+def edge_number(edge: int) -> int:
+    """The edge's own number."""
+    return edge & ((1 << _EDGE_BITS) - 1)
+
+
+def key_of(node: Node, edge: int = 0) -> str:
+    """The key of the tensor that a _Send or _Recv node stands for, in TensorFlow's form.
+
+    Args:
+        edge: with the iterations that it is sent in.
+    """
     attrs = node.attrs
     incarnation = attrs["send_device_incarnation"] & 0xFFFFFFFFFFFFFFFF
     texts = (attrs[name].decode() for name in ("send_device", "recv_device", "tensor_name"))
     source, target, tensor = texts
-    return f"{source};{incarnation:016x};{target};{tensor};0:0"
+    iterations = edge >> _EDGE_BITS
+    frame, iteration = iterations >> _ITERATION_BITS, iterations & ((1 << _ITERATION_BITS) - 1)
+    return f"{source};{incarnation:016x};{target};{tensor};{frame}:{iteration}"
 
 
 def edge_of(key: str, incarnation: int) -> int:
-    """The edge that a key stands for, on the task of this incarnation.
+    """The edge that a key stands for, with its iterations, on the task of this incarnation.
 
     Raises:
         InvalidArgumentError: it is no key.
@@ -131,9 +153,10 @@ def edge_of(key: str, incarnation: int) -> int:
     """
     parts = key.split(";")
     try:
-        _, meant, _, tensor, _ = parts
+        _, meant, _, tensor, place = parts
         number = int(tensor.split("_", 2)[1])
         expected = int(meant, 16)
+        frame, iteration = (int(text) for text in place.split(":"))
     except (ValueError, IndexError):
         raise errors.InvalidArgumentError(None, None, f"Invalid rendezvous key: {key}") from None
     if expected != incarnation:
@@ -143,4 +166,4 @@ def edge_of(key: str, incarnation: int) -> int:
             f"RecvTensor expects a different device incarnation: {expected} vs. {incarnation}. "
             "The task was restarted: make a new session.",
         )
-    return number
+    return number | (frame << _ITERATION_BITS | iteration) << _EDGE_BITS

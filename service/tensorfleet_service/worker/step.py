@@ -63,12 +63,15 @@ class Step:
         "error",
         "id",
         "pool",
+        "pull",
     )
 
     def __init__(self, step_id: int, pool: Pool, push: Push) -> None:
         self.id = step_id
         self.pool = pool
         self.error: errors.OpError | None = None
+        # Asks for a tensor of a loop's iteration, where there are tasks that do not push.
+        self.pull: Callable[[int], None] | None = None
         self._push = push
         self._lock = threading.Lock()
         self._arrived: dict[int, Any] = {}

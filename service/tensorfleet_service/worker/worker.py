@@ -10,8 +10,9 @@ import itertools
 import secrets
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet import errors
@@ -24,7 +25,7 @@ from tensorfleet_service.worker.functions import Library
 from tensorfleet_service.worker.layout import Layout, by_device, layout, task_of
 from tensorfleet_service.worker.plan import Plan, StatefulKernels
 from tensorfleet_service.worker.pool import Pool
-from tensorfleet_service.worker.rendezvous import Rendezvous, key_of
+from tensorfleet_service.worker.rendezvous import Rendezvous, edge_number, key_of
 from tensorfleet_service.worker.resources import Resources
 from tensorfleet_service.worker.step import INLINE_SECONDS, AnyPlan, Done, Push, Recorder, Sender, Step
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 REMEMBERED_STEPS = 10_000  # ended steps whose late tensors are dropped
 MAX_EARLY_STEPS = 10_000  # steps of which tensors have arrived, but no request yet,
 EARLY_SECONDS = 600.0  # and how long their tensors are kept
+MAX_QUESTIONS = 10_000  # those that are withdrawn when a step fails: of a loop, there are more and more
 
 
 Pull = tuple[str, int, str]
@@ -54,11 +56,19 @@ class TaskGraph:
     `layout`.
     """
 
-    __slots__ = ("_arg_positions", "layout", "plans", "pulls", "session", "simple", "watches")
+    __slots__ = ("_arg_positions", "layout", "loop_pulls", "plans", "pulls", "session", "simple", "watches")
 
-    def __init__(self, plans: list[AnyPlan], session: str, layout: Layout, pulls: list[Pull]) -> None:
+    def __init__(
+        self,
+        plans: list[AnyPlan],
+        session: str,
+        layout: Layout,
+        pulls: list[Pull],
+        loop_pulls: dict[int, tuple[str, Node]],
+    ) -> None:
         self.plans = plans
         self.pulls = pulls
+        self.loop_pulls = loop_pulls
         self.session = session
         self.layout = layout
         self.watches: list[Watch] = []
@@ -179,7 +189,7 @@ class Worker:
             kind = DataflowPlan if needs_dataflow(own) else Plan
             stateful = self._stateful.get(session)
             plans.append(kind(name, own, resources, device.xp, sends, stateful, library))
-        graph = TaskGraph(plans, session, layout(nodes), self._pulls(nodes))
+        graph = TaskGraph(plans, session, layout(nodes), *self._pulls(nodes))
         graph.watches = self._watches(session, nodes)
         handle = next(self._handles)
         with self._lock:
@@ -192,15 +202,22 @@ class Worker:
         found = [kernels.get((node.assigned, node.name)) for node in nodes if node.opdef.is_stateful]
         return [k.watch for k in found if isinstance(k, AsyncKernel) and k.watch is not None]
 
-    def _pulls(self, nodes: Sequence[Node]) -> list[Pull]:
-        """The tensors that this task has to ask for: those of tasks that do not push."""
-        pulls = []
+    def _pulls(self, nodes: Sequence[Node]) -> tuple[list[Pull], dict[int, tuple[str, Node]]]:
+        """The tensors that this task has to ask for: those of tasks that do not push.
+
+        Those of loops, of which there is one in each iteration, are by edge, with their task.
+        """
+        pulls, loop_pulls = [], {}
         for node in nodes:
             if node.op == "_Recv" and self._puller is not None:
                 source = task_of(node.attrs["send_device"].decode())
                 if source != self.task and self._puller.pulls_from(source):
-                    pulls.append((source, int(node.attrs["_edge"]), key_of(node)))
-        return pulls
+                    edge = int(node.attrs["_edge"])
+                    if node.attrs.get("_in_loop"):
+                        loop_pulls[edge] = (source, node)
+                    else:
+                        pulls.append((source, edge, key_of(node)))
+        return pulls, loop_pulls
 
     def deregister_graph(self, handle: int) -> None:
         with self._lock:
@@ -261,7 +278,10 @@ class Worker:
             done(errors.AbortedError(None, None, f"Step {step_id} has ended already"), [])
             return
 
-        questions = self._ask(graph.pulls, step_id) if graph.pulls else ()
+        questions: Iterable[Callable[[], None]] = self._ask(graph.pulls, step_id) if graph.pulls else ()
+        if graph.loop_pulls:
+            questions = deque(questions, maxlen=MAX_QUESTIONS)
+            step.pull = partial(self._ask_in_loop, graph.loop_pulls, step_id, questions)
         watchers = [watch() for watch in graph.watches]
 
         def end(error: errors.OpError | None, results: Sequence[Any]) -> None:
@@ -290,6 +310,19 @@ class Worker:
         except errors.OpError as e:
             self.abort(step_id, e)
         return questions
+
+    def _ask_in_loop(
+        self,
+        pulls: dict[int, tuple[str, Node]],
+        step_id: int,
+        questions: deque[Callable[[], None]],
+        edge: int,
+    ) -> None:
+        """Asks for a tensor of one iteration, if it is one to ask for."""
+        found = pulls.get(edge_number(edge))
+        if found is not None:
+            task, node = found
+            questions.extend(self._ask([(task, edge, key_of(node, edge))], step_id))
 
     def _run_simple(self, plan: AnyPlan, step_id: int, values: Sequence[Any], done: Done) -> None:
         """Runs a plan to which nothing can be delivered: nobody needs to find its step."""
@@ -402,8 +435,8 @@ class Worker:
     def close(self) -> None:
         """Ends all steps and the threads of the pool."""
         self.abort_all(errors.CancelledError(None, None, f"{self.task} is shutting down"))
+        self.collectives.close()
         for library in list(self._libraries.values()):
             library.close()
         self.resources.close()
-        self.collectives.close()
         self.pool.close()

@@ -19,7 +19,6 @@ from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, urlsplit
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -63,7 +62,7 @@ class HttpServer:
 
     # Pages: status, content type, body
 
-    def answer(self, path: str, query: str, accept: str) -> tuple[HTTPStatus, str, bytes]:
+    def answer(self, path: str, accept: str) -> tuple[HTTPStatus, str, bytes]:
         """The page at a path."""
         page: Callable[[], tuple[HTTPStatus, str, bytes]] | None = {
             "/healthz": self._ready,
@@ -73,7 +72,7 @@ class HttpServer:
             "/": self._index,
         }.get(path)
         if path == "/metrics":
-            return self._metrics(accept, parse_qs(query).get("name[]", []))
+            return self._metrics(accept)
         if page is None:
             return HTTPStatus.NOT_FOUND, TEXT, b"no such page; see /\n"
         return page()
@@ -87,16 +86,13 @@ class HttpServer:
     def _index(self) -> tuple[HTTPStatus, str, bytes]:
         return HTTPStatus.OK, TEXT, b"/metrics\n/healthz/live\n/healthz/startup\n/healthz/ready\n"
 
-    def _metrics(self, accept: str, names: list[str]) -> tuple[HTTPStatus, str, bytes]:
+    def _metrics(self, accept: str) -> tuple[HTTPStatus, str, bytes]:
         from prometheus_client.exposition import choose_encoder
 
-        registry: Any = self.registry
-        if registry is None:
+        if self.registry is None:
             return _text(["starting: there are no metrics yet"])
         encode, content_type = choose_encoder(accept)
-        if names:
-            registry = registry.restricted_registry(names)
-        return HTTPStatus.OK, content_type, encode(registry)
+        return HTTPStatus.OK, content_type, encode(self.registry)
 
 
 def _text(reasons: list[str]) -> tuple[HTTPStatus, str, bytes]:
@@ -143,13 +139,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(body=False)
 
     def _answer(self, body: bool) -> None:
-        parts = urlsplit(self.path)
+        path = self.path.partition("?")[0]
         try:
-            status, kind, data = self.server.pages.answer(
-                parts.path, parts.query, self.headers.get("Accept", "")
-            )
+            status, kind, data = self.server.pages.answer(path, self.headers.get("Accept", ""))
         except Exception as e:
-            log.exception("%s failed", parts.path)
+            log.exception("%s failed", path)
             status, kind, data = HTTPStatus.INTERNAL_SERVER_ERROR, TEXT, f"{type(e).__name__}: {e}\n".encode()
         self.send_response(status)
         self.send_header("Content-Type", kind)

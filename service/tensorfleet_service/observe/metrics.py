@@ -27,6 +27,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tensorfleet_service.kernels.registry import is_blocking
+from tensorfleet_service.observe.memory import memory_limit
 from tensorfleet_service.observe.meter import BOUNDS, Histogram
 from tensorfleet_service.worker.peer import Peer
 from tensorfleet_service.worker.queues import Queue
@@ -106,6 +107,9 @@ def _task(task: Task) -> Iterator[Metric]:
         "tensorfleet_task", "The task that this process is.", {"job_name": job, "task_index": index}
     )
     yield _gauge("cluster_tasks", "Tasks in the ClusterSpec.", task.cluster_tasks)
+    yield _gauge(
+        "memory_limit_bytes", "What the container, or else the machine, has of memory.", memory_limit()
+    )
     yield _gauge("ready", "Whether work should be sent to the task.", task.health.ready)
     yield _gauge(
         "draining_seconds",

@@ -1,0 +1,22 @@
+"""How much memory this process may use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Where a container finds its limit: version 2 and version 1 of control groups."""
+
+
+def memory_limit() -> int:
+    """In bytes: the limit of the container, or the machine's memory where that is less."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for path in LIMITS:
+        try:
+            text = Path(path).read_text().strip()
+        except OSError:
+            continue
+        if text.isdecimal():
+            return min(int(text), machine)
+    return machine

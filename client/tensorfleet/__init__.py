@@ -166,6 +166,7 @@ from tensorfleet.ops.checks import *
 from tensorfleet.ops.clip import *
 from tensorfleet.ops.comparison import *
 from tensorfleet.ops.complex_numbers import *
+from tensorfleet.ops.confusion import *
 from tensorfleet.ops.constants import *
 from tensorfleet.ops.control import *
 from tensorfleet.ops.control_flow import *
@@ -316,9 +317,13 @@ _LAZY = {
 """Messages that few programs need, by the module that declares them: they are imported at their first use."""
 
 
+_LAZY_MODULES = ("flags", "metrics")
+"""Modules that few programs need; they are imported at their first use as well."""
+
+
 def __getattr__(name: str) -> _Any:
-    if name == "flags":
-        return _import_module("tensorfleet.flags")
+    if name in _LAZY_MODULES:
+        return _import_module(f"tensorfleet.{name}")
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     message = getattr(_import_module(f"tensorfleet.proto.{_LAZY[name]}"), name)
@@ -327,4 +332,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, "flags"})
+    return sorted({*globals(), *_LAZY, *_LAZY_MODULES})

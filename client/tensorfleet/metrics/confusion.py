@@ -1,0 +1,199 @@
+"""Metrics that count right and wrong predictions of classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.metrics.means import Metric
+from tensorfleet.metrics.streaming import add_to, aligned, collected, metric_variable, quotient, spread
+from tensorfleet.ops.casting import cast
+from tensorfleet.ops.confusion import confusion_matrix
+from tensorfleet.ops.math_common import apply_one
+from tensorfleet.ops.reduction import reduce_mean, reduce_sum
+from tensorfleet.ops.state import scatter_add
+from tensorfleet.ops.variable_scope import variable_scope
+
+
+def _counted(
+    kind: str,
+    labels: Any,
+    predictions: Any,
+    weights: Any,
+    metrics_collections: Any,
+    updates_collections: Any,
+    name: str | None,
+) -> Metric:
+    """The weighted number of one of the four outcomes of yes or no: `true_positives`, …"""
+    with variable_scope(name, kind, (predictions, labels, weights)):
+        predictions, labels, weights = aligned(
+            cast(predictions, dtypes.bool), cast(labels, dtypes.bool), weights
+        )
+        outcome, said = kind.split("_")
+        predicted = predictions if said == "positives" else apply_one("LogicalNot", predictions)
+        wanted = labels if (outcome == "true") == (said == "positives") else apply_one("LogicalNot", labels)
+        values = cast(apply_one("LogicalAnd", wanted, predicted), dtypes.float32)
+        if weights is not None:
+            values = values * spread(weights, values)
+        count = metric_variable([], dtypes.float32, "count")
+        update = add_to(count, reduce_sum(values))
+        return collected(apply_one("Identity", count), update, metrics_collections, updates_collections)
+
+
+def true_positives(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The weighted number of predictions that are true, rightly (`tf.metrics.true_positives`)."""
+    return _counted(
+        "true_positives", labels, predictions, weights, metrics_collections, updates_collections, name
+    )
+
+
+def true_negatives(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The weighted number of predictions that are false, rightly (`tf.metrics.true_negatives`)."""
+    return _counted(
+        "true_negatives", labels, predictions, weights, metrics_collections, updates_collections, name
+    )
+
+
+def false_positives(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The weighted number of predictions that are true, wrongly (`tf.metrics.false_positives`)."""
+    return _counted(
+        "false_positives", labels, predictions, weights, metrics_collections, updates_collections, name
+    )
+
+
+def false_negatives(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The weighted number of predictions that are false, wrongly (`tf.metrics.false_negatives`)."""
+    return _counted(
+        "false_negatives", labels, predictions, weights, metrics_collections, updates_collections, name
+    )
+
+
+def precision(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The share of the predictions of true that are right (`tf.metrics.precision`)."""
+    with variable_scope(name, "precision", (predictions, labels, weights)):
+        right, add_right = true_positives(labels, predictions, weights)
+        wrong, add_wrong = false_positives(labels, predictions, weights)
+        value, update = (
+            quotient(right, right + wrong, "value"),
+            quotient(add_right, add_right + add_wrong, "update_op"),
+        )
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def recall(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The share of the true labels that were found (`tf.metrics.recall`)."""
+    with variable_scope(name, "recall", (predictions, labels, weights)):
+        found, add_found = true_positives(labels, predictions, weights)
+        missed, add_missed = false_negatives(labels, predictions, weights)
+        value = quotient(found, found + missed, "value")
+        update = quotient(add_found, add_found + add_missed, "update_op")
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def mean_iou(
+    labels: Any,
+    predictions: Any,
+    num_classes: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean over classes of intersection over union, of what is labelled so and what is predicted so.
+
+    `tf.metrics.mean_iou`; `update_op` gives the confusion matrix, float64 [num_classes, num_classes].
+    """
+    with variable_scope(name, "mean_iou", (predictions, labels, weights)):
+        predictions, labels, weights = aligned(predictions, labels, weights)
+        if weights is not None:
+            weights = _flat(spread(weights, predictions))
+        total = metric_variable([num_classes, num_classes], dtypes.float64, "total_confusion_matrix")
+        batch = confusion_matrix(
+            _flat(cast(labels, dtypes.int64)),
+            _flat(cast(predictions, dtypes.int64)),
+            num_classes,
+            dtypes.float64,
+            weights=weights if weights is None else cast(weights, dtypes.float64),
+        )
+        update = add_to(total, batch)
+        columns, rows = (cast(reduce_sum(total, axis), dtypes.float32) for axis in (0, 1))
+        both = cast(apply_one("DiagPart", total), dtypes.float32)
+        union = columns + rows - both
+        seen = reduce_sum(cast(apply_one("NotEqual", union, 0.0), dtypes.float32))
+        value = quotient(reduce_sum(quotient(both, union)), seen, "mean_iou")
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def mean_per_class_accuracy(
+    labels: Any,
+    predictions: Any,
+    num_classes: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The mean over classes of the share of a class's labels that were predicted.
+
+    `tf.metrics.mean_per_class_accuracy`; `update_op` gives the accuracy of each class, float32 [num_classes].
+    """
+    with variable_scope(name, "mean_accuracy", (predictions, labels, weights)):
+        predictions, labels, weights = aligned(predictions, labels, weights)
+        labels = _flat(cast(labels, dtypes.int64))
+        right = cast(apply_one("Equal", _flat(cast(predictions, dtypes.int64)), labels), dtypes.float32)
+        number = apply_one("OnesLike", right)
+        if weights is not None:
+            weights = _flat(spread(weights, predictions))
+            right, number = right * weights, number * weights
+        total = metric_variable([num_classes], dtypes.float32, "total")
+        count = metric_variable([num_classes], dtypes.float32, "count")
+        new_total, new_count = scatter_add(total, labels, number), scatter_add(count, labels, right)
+        value = reduce_mean(quotient(count, total), name="mean_accuracy")
+        update = quotient(new_count, new_total, "update_op")
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def _flat(tensor: Any) -> Any:
+    return tensor if tensor.ndim == 1 else apply_one("Reshape", tensor, [-1])

@@ -1,0 +1,266 @@
+"""Metrics of probabilities, judged at many thresholds at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorfleet import dtypes, framework
+from tensorfleet.metrics.means import Metric
+from tensorfleet.metrics.streaming import add_to, aligned, collected, metric_variable, quotient, spread
+from tensorfleet.ops.casting import cast
+from tensorfleet.ops.checks import assert_greater_equal, assert_less_equal
+from tensorfleet.ops.convert import constant
+from tensorfleet.ops.math_common import apply_one
+from tensorfleet.ops.reduction import reduce_min, reduce_sum
+from tensorfleet.ops.variable_scope import variable_scope
+
+_EPSILON = 1e-7
+_KINDS = {"tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives", "fp": "false_positives"}
+
+
+class _Counts:
+    """The four outcomes at each threshold: variables, and what they are after this batch; float32 "
+    "[thresholds]."""
+
+    def __init__(
+        self, labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, kinds: Sequence[str]
+    ) -> None:
+        with framework.control_dependencies(
+            [
+                assert_greater_equal(predictions, 0.0, message="predictions must be in [0, 1]"),
+                assert_less_equal(predictions, 1.0, message="predictions must be in [0, 1]"),
+            ]
+        ):
+            predictions, labels, weights = aligned(
+                cast(predictions, dtypes.float32), cast(labels, dtypes.bool), weights
+            )
+            row = apply_one("Reshape", predictions, [1, -1])
+        wanted = apply_one("Reshape", labels, [1, -1])
+        said = apply_one("Greater", row, constant([[t] for t in thresholds], dtypes.float32))
+        if weights is not None:
+            weights = apply_one("Reshape", spread(weights, predictions), [1, -1])
+        sides = {
+            True: (wanted, said),
+            False: (apply_one("LogicalNot", wanted), apply_one("LogicalNot", said)),
+        }
+        self.now: dict[str, Any] = {}
+        self.after: dict[str, Any] = {}
+        for kind in kinds:
+            positive = kind[1] == "p"
+            outcome = apply_one("LogicalAnd", sides[(kind[0] == "t") == positive][0], sides[positive][1])
+            values = cast(outcome, dtypes.float32)
+            if weights is not None:
+                values = values * weights
+            variable = metric_variable([len(thresholds)], dtypes.float32, _KINDS[kind])
+            self.now[kind] = variable.value()
+            self.after[kind] = add_to(variable, reduce_sum(values, 1))
+
+
+def _grid(count: int) -> list[float]:
+    """Thresholds from just below 0 to just above 1."""
+    inner = [(i + 1) / (count - 1) for i in range(count - 2)]
+    return [0.0 - _EPSILON, *inner, 1.0 + _EPSILON]
+
+
+def auc(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    curve: str = "ROC",
+    name: str | None = None,
+    summation_method: str = "trapezoidal",
+    thresholds: Any = None,
+) -> Metric:
+    """The area under a curve, by sums over thresholds (`tf.metrics.auc`).
+
+    Args:
+        labels: bool, or what can be cast to it.
+        predictions: probabilities, 0 to 1.
+        weights: of a shape that broadcasts to the predictions'.
+        num_thresholds: how many, spread evenly; or `thresholds`, between 0 and 1, themselves.
+        curve: "ROC", or "PR" of precision over recall.
+        summation_method: "trapezoidal", "minoring", "majoring", or for PR "careful_interpolation" (Davis and
+            Goadrich, 2006: precision between two points is no straight line).
+
+    Raises:
+        ValueError: an unknown curve or method.
+        InvalidArgumentError: in a run, where a prediction is not in [0, 1].
+    """
+    with variable_scope(name, "auc", (labels, predictions, weights)):
+        if curve not in ("ROC", "PR"):
+            raise ValueError(f"Curve must be either ROC or PR. Curve {curve} is unknown.")
+        methods = ("trapezoidal", "minoring", "majoring", "careful_interpolation")
+        if summation_method not in methods or (summation_method == methods[-1] and curve == "ROC"):
+            raise ValueError(f"Invalid summation_method: {summation_method} for the curve {curve}")
+        points = (
+            _grid(num_thresholds)
+            if thresholds is None
+            else [0.0 - _EPSILON, *sorted(thresholds), 1.0 + _EPSILON]
+        )
+        counts = _Counts(labels, predictions, points, weights, ("tp", "fn", "tn", "fp"))
+        value = _area(counts.now, curve, summation_method, "value")
+        update = _area(counts.after, curve, summation_method, "update_op")
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def _area(counts: dict[str, Any], curve: str, method: str, name: str) -> Any:
+    tp, fn, tn, fp = (counts[kind] for kind in ("tp", "fn", "tn", "fp"))
+    if method == "careful_interpolation":
+        return _interpolated(tp, fp, fn, name)
+    rate = (tp + _EPSILON) / (tp + fn + _EPSILON)
+    x, y = (
+        (fp / (fp + tn + _EPSILON), rate)
+        if curve == "ROC"
+        else (rate, (tp + _EPSILON) / (tp + fp + _EPSILON))
+    )
+    left, right = y[:-1], y[1:]
+    if method == "trapezoidal":
+        height = (left + right) / 2.0
+    else:
+        height = apply_one("Minimum" if method == "minoring" else "Maximum", left, right)
+    return reduce_sum((x[:-1] - x[1:]) * height, name=name)
+
+
+def _interpolated(tp: Any, fp: Any, fn: Any, name: str) -> Any:
+    """The area under precision over recall where both counts change linearly between two thresholds."""
+    said = tp + fp
+    change = tp[:-1] - tp[1:]
+    slope = quotient(change, apply_one("Maximum", said[:-1] - said[1:], 0.0))
+    intercept = tp[1:] - slope * said[1:]
+    both = apply_one("LogicalAnd", apply_one("Greater", said[:-1], 0.0), apply_one("Greater", said[1:], 0.0))
+    ratio = apply_one(
+        "SelectV2",
+        both,
+        quotient(said[:-1], apply_one("Maximum", said[1:], 0.0)),
+        apply_one("OnesLike", said[1:]),
+    )
+    parts = slope * (change + intercept * apply_one("Log", ratio))
+    return reduce_sum(quotient(parts, apply_one("Maximum", tp[1:] + fn[1:], 0.0)), name=name)
+
+
+def _at_thresholds(kind: str) -> Any:
+    def metric(
+        labels: Any,
+        predictions: Any,
+        thresholds: Any,
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Metric:
+        with variable_scope(name, _KINDS[kind], (predictions, labels, weights)):
+            counts = _Counts(labels, predictions, thresholds, weights, (kind,))
+            return collected(counts.now[kind], counts.after[kind], metrics_collections, updates_collections)
+
+    metric.__name__ = f"{_KINDS[kind]}_at_thresholds"
+    metric.__doc__ = (
+        f"The weighted number of {_KINDS[kind].replace('_', ' ')} at each threshold, float32 [thresholds]."
+    )
+    return metric
+
+
+true_positives_at_thresholds = _at_thresholds("tp")
+true_negatives_at_thresholds = _at_thresholds("tn")
+false_positives_at_thresholds = _at_thresholds("fp")
+false_negatives_at_thresholds = _at_thresholds("fn")
+
+
+def precision_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The precision at each threshold, float32 [thresholds] (`tf.metrics.precision_at_thresholds`)."""
+    with variable_scope(name, "precision_at_thresholds", (predictions, labels, weights)):
+        counts = _Counts(labels, predictions, thresholds, weights, ("tp", "fp"))
+        value, update = (c["tp"] / (_EPSILON + c["tp"] + c["fp"]) for c in (counts.now, counts.after))
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def recall_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The recall at each threshold, float32 [thresholds] (`tf.metrics.recall_at_thresholds`)."""
+    with variable_scope(name, "recall_at_thresholds", (predictions, labels, weights)):
+        counts = _Counts(labels, predictions, thresholds, weights, ("tp", "fn"))
+        value, update = (c["tp"] / (_EPSILON + c["tp"] + c["fn"]) for c in (counts.now, counts.after))
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def sensitivity_at_specificity(
+    labels: Any,
+    predictions: Any,
+    specificity: float,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The share of true labels found, where the share of false ones left out is nearest to `specificity`.
+
+    `tf.metrics.sensitivity_at_specificity`.
+
+    Raises:
+        ValueError: `specificity` is not between 0 and 1.
+    """
+    if not 0 <= specificity <= 1:
+        raise ValueError("`specificity` must be in the range [0, 1].")
+
+    def found(c: dict[str, Any]) -> Any:
+        specificities = c["tn"] / (c["tn"] + c["fp"] + _EPSILON)
+        best = apply_one("ArgMin", apply_one("Abs", specificities - specificity), 0)
+        tp, fn = (apply_one("GatherV2", c[kind], best, 0) for kind in ("tp", "fn"))
+        return tp / (tp + fn + _EPSILON)
+
+    with variable_scope(name, "sensitivity_at_specificity", (predictions, labels, weights)):
+        counts = _Counts(labels, predictions, _grid(num_thresholds), weights, ("tp", "fn", "tn", "fp"))
+        return collected(found(counts.now), found(counts.after), metrics_collections, updates_collections)
+
+
+def specificity_at_sensitivity(
+    labels: Any,
+    predictions: Any,
+    sensitivity: float,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """The share of false labels left out, where the share of true ones found is nearest to `sensitivity`.
+
+    `tf.metrics.specificity_at_sensitivity`; of several such thresholds the last counts.
+
+    Raises:
+        ValueError: `sensitivity` is not between 0 and 1.
+    """
+    if not 0 <= sensitivity <= 1:
+        raise ValueError("`sensitivity` must be in the range [0, 1].")
+
+    def left_out(c: dict[str, Any]) -> Any:
+        off = apply_one("Abs", c["tp"] / (c["tp"] + c["fn"] + _EPSILON) - sensitivity)
+        nearest = cast(apply_one("Equal", off, reduce_min(off)), dtypes.int64)
+        last = apply_one("ArgMax", apply_one("Cumsum", nearest, 0), 0)
+        tn, fp = (apply_one("GatherV2", c[kind], last, 0) for kind in ("tn", "fp"))
+        return tn / (tn + fp + _EPSILON)
+
+    with variable_scope(name, "specificity_at_sensitivity", (predictions, labels, weights)):
+        counts = _Counts(labels, predictions, _grid(num_thresholds), weights, ("tp", "fn", "tn", "fp"))
+        return collected(
+            left_out(counts.now), left_out(counts.after), metrics_collections, updates_collections
+        )

@@ -1,6 +1,6 @@
 """`tf.metrics`: figures about a model, over all batches since their variables were initialized.
 
-Each function gives `(value, update_op)`. Running `update_op` counts a batch in and gives the value after that;
+Each function gives `(value, update_op)`. Running `update_op` counts a batch in and gives the value after it;
 the value alone counts nothing. The state is in local variables (`tf.local_variables_initializer` resets it),
 which are in the collection METRIC_VARIABLES as well.
 

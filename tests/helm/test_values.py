@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -157,6 +158,25 @@ def test_a_unit_test_sets_every_value() -> None:
         path for path, _ in LEAVES if path not in paths and not any(p.startswith(path + ".") for p in paths)
     ]
     assert not missing
+
+
+PAGES = [HELM / "tensorfleet" / "README.md", HELM.parent / "docs" / "kubernetes.md"]
+EXAMPLES = [b for p in PAGES for b in re.findall(r"^```yaml\n(.*?)^```$", p.read_text("utf-8"), re.M | re.S)]
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_values_in_the_pages_are_right(
+    template: Callable[..., subprocess.CompletedProcess[str]], text: str
+) -> None:
+    done = template(yaml.safe_load(text))
+    assert done.returncode == 0, done.stderr
+
+
+def test_values_in_commands_of_the_pages_exist() -> None:
+    paths = {path for path, _ in LEAVES}
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        assert set(re.findall(r"--set(?:-file|-string)? ([\w.]+)=", text)) <= paths
 
 
 def test_units(helm_unittest: str, chart: Path) -> None:

@@ -26,6 +26,8 @@ selector:
   relabelings:
     - sourceLabels: [__meta_kubernetes_pod_label_app_kubernetes_io_instance]
       targetLabel: release
+    - sourceLabels: [__meta_kubernetes_pod_label_tensorfleet_io_job]
+      targetLabel: job
     {{- with $monitor.relabelings }}
     {{- toYaml . | nindent 4 }}
     {{- end }}

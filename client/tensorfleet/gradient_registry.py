@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,6 +33,8 @@ _rules: dict[str, Rule | None] = {}
 _dense: set[Rule] = set()
 _without_rule: set[str] = set()
 _loaded = False
+_begun = False
+_loading = threading.RLock()  # modules that are loaded may ask for rules themselves
 
 
 def gradient(*op_types: str, slices: bool = False) -> Callable[[R], R]:
@@ -158,12 +161,16 @@ def registered() -> dict[str, Rule | None]:
 
 def load() -> None:
     """Imports the rules of all op families, once."""
-    global _loaded
+    global _loaded, _begun
     if _loaded:
         return
-    _loaded = True
-    from tensorfleet import ops
+    with _loading:  # other threads wait until all rules are there
+        if _begun:
+            return
+        _begun = True
+        from tensorfleet import ops
 
-    for module in pkgutil.iter_modules(ops.__path__, f"{ops.__name__}."):
-        if module.name.endswith("_grad"):
-            importlib.import_module(module.name)
+        for module in pkgutil.iter_modules(ops.__path__, f"{ops.__name__}."):
+            if module.name.endswith("_grad"):
+                importlib.import_module(module.name)
+        _loaded = True

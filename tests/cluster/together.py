@@ -70,7 +70,7 @@ def together(functions: Sequence[Callable[[], Any]]) -> list[Any]:
     end = time.monotonic() + SECONDS
     for thread in threads:
         thread.join(max(end - time.monotonic(), 0))
-        assert not thread.is_alive(), "a function did not end"
+        assert not thread.is_alive(), f"a function did not end; the others: {results}"
     return results
 
 

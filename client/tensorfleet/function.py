@@ -226,4 +226,9 @@ def _check_copy(op: Operation) -> None:
         raise ValueError(f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value.")
     makes_dataset = bool(op.outputs) and all(tensor.dtype is dtypes.variant for tensor in op.outputs)
     if op.opdef.is_stateful and not makes_dataset:
-        raise ValueError(f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value.")
+        raise ValueError(
+            f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value.: A likely cause of "
+            "this error is that the dataset for which you are calling `make_one_shot_iterator()` captures a "
+            "stateful object, such as a `tf.Variable` or `tf.lookup.StaticHashTable`, which is not "
+            "supported. Use `make_initializable_iterator()` instead."
+        )

@@ -62,6 +62,8 @@ WITHOUT_GENERATOR = {
             "Collective": "wait for other members: tests of their own compare them",
             "Queue": "of use only over several steps: tests of their own compare them",
             "Accumulator": "of use only over several steps: tests of their own compare them",
+            "Dataset": "of use only with an iterator, over several steps: random pipelines compare them",
+            "Iterator": "of use only over several steps: random pipelines compare them",
             "Stack": "of use only in the order of pushes and pops: gradients of loops compare them",
             "TensorArray": "of use only in the order of their flow: tests of their own compare them",
             "Summary": "their output is a message, which tests of their own compare by its meaning",
@@ -91,6 +93,13 @@ WITHOUT_GENERATOR = {
     ),
     **dict.fromkeys(
         ("SaveV2", "RestoreV2", "MergeV2Checkpoints"), "write and read files: tests of their own compare them"
+    ),
+    **dict.fromkeys(
+        (
+            *("PartitionedCall", "StatefulPartitionedCall", "StatelessIf", "If", "StatelessCase", "Case"),
+            *("StatelessWhile", "While"),
+        ),
+        "call functions: the tests of a TensorFlow client run them",
     ),
     "_Arg": "made by the runtime only",
     "_Retval": "made by the runtime only",

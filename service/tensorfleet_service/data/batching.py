@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.dims import Dims
-from tensorfleet_service.data.dataset import Dataset, Element, Rows, Run
+from tensorfleet_service.data.dataset import Dataset, Element, Rows, Run, many
 
 
 class Batch(Dataset):
@@ -45,7 +45,8 @@ class _Batching:
         return self
 
     def __next__(self) -> Element:
-        found = list(islice(self._items, self._size))
+        items, size = self._items, self._size
+        found = list(islice(items, size)) if self._rows is None else many(items, size)
         if not found or (self._drop and len(found) < self._size):
             raise StopIteration
         return stack(found) if self._rows is None else self._rows.gather(found)

@@ -13,6 +13,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -126,6 +127,18 @@ class Call:
         if captured:
             return lambda *arguments: function(*arguments, *captured)  # type: ignore[return-value]
         return function  # type: ignore[return-value]
+
+
+class Bulk(Protocol):
+    """An iterator that can give several items at once, faster than one by one."""
+
+    def many(self, count: int) -> list[Any]: ...
+
+
+def many(items: Iterator[Any], count: int) -> list[Any]:
+    """The next items; fewer at the end. Only for the numbers of rows, which are there without errors."""
+    bulk = getattr(items, "many", None)
+    return list(islice(items, count)) if bulk is None else bulk(count)
 
 
 class Closing(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tensorfleet import errors
-from tensorfleet_service.data.dataset import Dataset, Element, Run
+from tensorfleet_service.data.dataset import Dataset, Element, Run, many
 
 
 class Sequence(Dataset):
@@ -60,6 +60,18 @@ class _Repeating:
                 continue
             self._first = False
             return item
+
+    def many(self, count: int) -> list[Any]:
+        """The next items, those of one repetition at a time."""
+        found: list[Any] = []
+        while len(found) < count:
+            try:
+                found.append(next(self))
+            except StopIteration:
+                break
+            if self._current is not None:
+                found += many(self._current, count - len(found))
+        return found
 
 
 class Take(Sequence):

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from tensorfleet import errors
-from tensorfleet_service.data.dataset import Dataset, Run
+from tensorfleet_service.data.dataset import Dataset, Run, many
 from tensorfleet_service.data.sequence import Sequence
 from tensorfleet_service.kernels import philox
 
-_COUNTERS = 256  # counter values of a random stream that are computed at a time
+_COUNTERS = 1024  # counter values of a random stream that are computed at a time
 
 
 def numbers(seed: int, seed2: int) -> Iterator[int]:
@@ -54,11 +54,12 @@ class Shuffle(Sequence):
 class _Shuffling:
     """A ring of items: the place of the one that is drawn is taken by the oldest, which is free then."""
 
-    __slots__ = ("_buffer", "_draw", "_ended", "_items", "_left", "_size", "_start")
+    __slots__ = ("_buffer", "_draw", "_draws", "_ended", "_items", "_left", "_size", "_start")
 
     def __init__(self, items: Iterator[Any], size: int, draws: Iterator[int]) -> None:
         self._items = items
         self._size = size
+        self._draws = draws
         self._draw = draws.__next__
         self._buffer: list[Any] = []
         self._start = 0
@@ -91,3 +92,31 @@ class _Shuffling:
         self._start = (start + 1) % room
         self._left = left - 1
         return item
+
+    def many(self, count: int) -> list[Any]:
+        """The next items, by the same draws: the numbers of rows, which take little time in between."""
+        found: list[Any] = []
+        while len(found) < count:
+            if not self._ended and self._left == self._size - 1:
+                found += self._exchange(many(self._items, count - len(found)))
+                if len(found) == count:
+                    break
+            try:
+                found.append(next(self))
+            except StopIteration:
+                break
+        return found
+
+    def _exchange(self, fresh: list[Any]) -> list[Any]:
+        """Draws an item for each fresh one, while the buffer is full."""
+        buffer, size, start = self._buffer, self._size, self._start
+        found: list[Any] = []
+        for item, number in zip(fresh, self._draws, strict=False):
+            buffer[start - 1] = item
+            index = (start + number % size) % size
+            found.append(buffer[index])
+            buffer[index] = buffer[start]
+            start = (start + 1) % size
+        buffer[start - 1] = None
+        self._start = start
+        return found

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tensorfleet as tf
-from tensorfleet import errors
+from tensorfleet import distribute, errors
 from tensorfleet.ops import collective_ops
 from tests.cluster import ops
 from tests.cluster.conftest import MakeCluster
@@ -140,3 +140,44 @@ def test_a_member_that_is_lost_amid_the_data(cluster: MakeCluster, victim: int) 
         if rank != victim:
             assert f"/job:worker/replica:0/task:{victim}" in failure.message
     forgotten(tasks, *(i for i in range(3) if i != victim))
+
+
+def test_monitored_sessions_go_on_when_a_lost_worker_is_back(cluster: MakeCluster) -> None:
+    tasks = cluster("grpc+stream", worker=2)
+    last = 400
+    seen = [0, 0]
+    sessions = [0, 0]
+
+    class Count(tf.train.SessionRunHook):
+        def __init__(self, rank: int) -> None:
+            self._rank = rank
+
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            sessions[self._rank] += 1
+
+    def worker(rank: int) -> Any:
+        with tf.Graph().as_default(), device(rank):
+            variable = tf.Variable(float(rank))
+            step = tf.train.get_or_create_global_step()
+            opt = distribute.CollectiveOptimizer(tf.train.GradientDescentOptimizer(1.0), 2, rank == 0)
+            train = opt.apply_gradients([(tf.constant(1.0 + rank), variable)], step)
+            with tf.control_dependencies([train]):
+                now = tf.identity(step.read_value())
+                value = tf.identity(variable.read_value())
+            config = tf.ConfigProto(device_filters=[f"/job:worker/task:{rank}"])
+            creator = tf.train.ChiefSessionCreator(master=tasks.target(index=rank), config=config)
+            hooks = [opt.make_session_run_hook(), Count(rank)]
+            with tf.train.MonitoredSession(creator, hooks) as session:
+                while seen[rank] < last:
+                    seen[rank], result = session.run([now, value])
+                return result
+
+    def kill() -> None:
+        soon(lambda: min(seen) >= 5, "some steps were made")
+        tasks["worker", 1].kill()
+        tasks["worker", 1].restart()
+
+    *results, _ = together([*(lambda i=i: worker(i) for i in range(2)), kill])  # type: ignore[misc]
+    assert results == [-1.5 * last] * 2
+    assert seen == [last] * 2
+    assert min(sessions) >= 2

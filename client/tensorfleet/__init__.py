@@ -17,6 +17,9 @@ from tensorfleet import (
     compat as compat,
 )
 from tensorfleet import (
+    contrib as _contrib,
+)
+from tensorfleet import (
     distribute as _distribute,
 )
 from tensorfleet import (
@@ -275,7 +278,10 @@ VERSION = __version__
 
 # The namespaces, from what the modules above declare.
 bitwise = _namespaces.make("bitwise")
-contrib = _namespaces.make("contrib", training=_namespaces.make("contrib.training"))
+contrib = _namespaces.make(
+    "contrib",
+    **{name: _namespaces.make(f"contrib.{name}") for name in ("layers", "opt", "rnn", "training")},
+)
 data = _namespaces.make("data", experimental=_namespaces.make("data.experimental"))
 debugging = _namespaces.make("debugging")
 distribute = _namespaces.make(

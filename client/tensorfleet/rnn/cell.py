@@ -14,7 +14,8 @@ from tensorfleet.static_value import static_value
 from tensorfleet.tensor import Tensor
 
 __all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": ["RNNCell"]}
+_NAMES = ["RNNCell"]
+NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": _NAMES, "contrib.rnn": _NAMES}
 
 
 class RNNCell(Layer):

@@ -14,7 +14,8 @@ from tensorfleet.rnn.cell import LayerRNNCell, check_dtype, check_inputs_and_sta
 from tensorfleet.rnn.state import LSTMStateTuple
 
 __all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": ["BasicLSTMCell", "BasicRNNCell", "GRUCell"]}
+_NAMES = ["BasicLSTMCell", "BasicRNNCell", "GRUCell"]
+NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": _NAMES, "contrib.rnn": _NAMES}
 
 
 class UnitsCell(LayerRNNCell):

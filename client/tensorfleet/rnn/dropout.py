@@ -19,7 +19,8 @@ from tensorfleet.static_value import static_value
 from tensorfleet.tensor import Tensor
 
 __all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": ["DropoutWrapper"]}
+_NAMES = ["DropoutWrapper"]
+NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": _NAMES, "contrib.rnn": _NAMES}
 
 
 def _all_but_memory(state: Any) -> Any:

@@ -14,7 +14,8 @@ from tensorfleet.rnn.cells import UnitsCell
 from tensorfleet.rnn.state import LSTMStateTuple
 
 __all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": ["LSTMCell"]}
+_NAMES = ["LSTMCell"]
+NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": _NAMES, "contrib.rnn": _NAMES}
 
 
 class LSTMCell(UnitsCell):

@@ -22,9 +22,8 @@ from tensorfleet.rnn.lengths import (
 from tensorfleet.shapes import TensorShape
 
 __all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {
-    "nn": ["static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn"]
-}
+_NAMES = ["static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn"]
+NAMESPACES: dict[str, list[str]] = {"nn": _NAMES, "contrib.rnn": _NAMES}
 
 
 def _check_inputs(inputs: Any) -> None:

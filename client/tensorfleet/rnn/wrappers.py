@@ -14,7 +14,8 @@ from tensorfleet.ops.variable_scope import variable_scope
 from tensorfleet.rnn.cell import RNNCell, check_cell
 
 __all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": ["DeviceWrapper", "MultiRNNCell", "ResidualWrapper"]}
+_NAMES = ["DeviceWrapper", "MultiRNNCell", "ResidualWrapper"]
+NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": _NAMES, "contrib.rnn": _NAMES}
 
 
 class MultiRNNCell(RNNCell):

@@ -1,0 +1,26 @@
+"""`tf.contrib.layers.flatten`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet import framework
+from tensorfleet.layers import core
+from tensorfleet.ops.convert import convert_to_tensor
+from tensorfleet.tensor import Tensor
+
+__all__: list[str] = []
+NAMESPACES: dict[str, list[str]] = {"contrib.layers": ["flatten"]}
+
+
+def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Tensor:
+    """All dimensions but the first in one (`tf.contrib.layers.flatten`).
+
+    Args:
+        outputs_collections: a collection, or several, to add the result to.
+    """
+    with framework.name_scope(scope, "Flatten", [inputs]):
+        outputs = core.flatten(convert_to_tensor(inputs))
+        if outputs_collections:
+            framework.get_default_graph().add_to_collections(outputs_collections, outputs)
+        return outputs

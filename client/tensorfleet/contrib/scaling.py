@@ -1,0 +1,74 @@
+"""Initializers whose variance follows from the shape, as `tf.contrib.layers` has them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet import dtypes
+from tensorfleet.ops.random import random_uniform, truncated_normal
+from tensorfleet.tensor import Tensor
+
+__all__: list[str] = []
+NAMESPACES: dict[str, list[str] | dict[str, str]] = {
+    "contrib.layers": {
+        "variance_scaling_initializer": "variance_scaling_initializer",
+        "xavier_initializer": "xavier_initializer",
+        "xavier_initializer_conv2d": "xavier_initializer",
+    }
+}
+
+
+def variance_scaling_initializer(
+    factor: float = 2.0,
+    mode: str = "FAN_IN",
+    uniform: bool = False,
+    seed: int | None = None,
+    dtype: Any = dtypes.float32,
+) -> Callable[..., Tensor]:
+    """Random numbers of variance factor / n (`tf.contrib.layers.variance_scaling_initializer`).
+
+    Args:
+        mode: what n is: "FAN_IN", the inputs of a unit; "FAN_OUT", its outputs; or "FAN_AVG", their mean.
+        uniform: whether they are uniform, and not normal within two standard deviations.
+
+    Returns:
+        A function (shape, dtype=…, partition_info=None).
+
+    Raises:
+        TypeError: an unknown mode, or a dtype that is not floating point.
+    """
+    default = dtypes.as_dtype(dtype)
+    if not default.is_floating:
+        raise TypeError("Cannot create initializer for non-floating point type.")
+    if mode not in ("FAN_IN", "FAN_OUT", "FAN_AVG"):
+        raise TypeError(f"Unknown mode {mode} [FAN_IN, FAN_OUT, FAN_AVG]")
+
+    def initialize(shape: Any, dtype: Any = default, partition_info: Any = None) -> Tensor:
+        wanted = dtypes.as_dtype(dtype)
+        if not wanted.is_floating:
+            raise TypeError("Cannot create initializer for non-floating point type.")
+        full = [float(size) for size in (shape if partition_info is None else partition_info.full_shape)]
+        field = math.prod(full[:-2])
+        fan_in = field * (full[-2] if len(full) > 1 else full[-1] if full else 1.0)
+        fan_out = field * (full[-1] if full else 1.0)
+        n = {"FAN_IN": fan_in, "FAN_OUT": fan_out, "FAN_AVG": (fan_in + fan_out) / 2.0}[mode]
+        if uniform:
+            limit = math.sqrt(3.0 * factor / n)
+            return random_uniform(shape, -limit, limit, wanted, seed=seed)
+        # About this factor makes up for what is cut off beyond two standard deviations.
+        return truncated_normal(shape, 0.0, math.sqrt(1.3 * factor / n), wanted, seed=seed)
+
+    return initialize
+
+
+def xavier_initializer(
+    uniform: bool = True, seed: int | None = None, dtype: Any = dtypes.float32
+) -> Callable[..., Tensor]:
+    """Glorot and Bengio's initializer (`tf.contrib.layers.xavier_initializer`).
+
+    Raises:
+        TypeError: a dtype that is not floating point.
+    """
+    return variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)

@@ -40,6 +40,33 @@ class ClusterSpec:
                 "or a `ClusterDef` protocol buffer"
             )
 
+    @classmethod
+    def from_kubernetes(
+        cls, release: str, namespace: str | None = None, context: str | None = None
+    ) -> ClusterSpec:
+        """The cluster of a release of TensorFleet's chart; TensorFlow has no such thing.
+
+        The addresses are names that are known in the Kubernetes cluster only; from outside, `tensorfleet
+        connect` forwards a port.
+
+        Args:
+            release: the release's name.
+            namespace: its namespace; None: that of the kubeconfig's context, or of this pod.
+            context: a context of the kubeconfig; None: the current one.
+
+        Raises:
+            ImportError: the package `kubernetes` is missing: pip install "tensorfleet[kubernetes]".
+            NotFoundError: there is no such release in the namespace.
+            PermissionDeniedError: the user may not list its ConfigMaps.
+            FailedPreconditionError: there is no kubeconfig, or no such context in it.
+            UnavailableError: the API server cannot be reached.
+        """
+        from tensorfleet.kube import api
+        from tensorfleet.kube import release as releases
+
+        kubernetes = api.Cluster("ClusterSpec.from_kubernetes", context)
+        return cls(releases.find(kubernetes, release, namespace or kubernetes.namespace).spec)
+
     def __bool__(self) -> bool:
         return bool(self._jobs)
 

@@ -11,6 +11,8 @@ _COMMANDS = {
     "serve": ("tensorfleet_service.main", "serve one task of a cluster"),
     "up": ("tensorfleet.cli.up", "start a cluster on this machine"),
     "status": ("tensorfleet.cli.status", "show the tasks of a cluster and what they hold"),
+    "submit": ("tensorfleet.cli.submit", "run a script as a Kubernetes Job beside a release of the chart"),
+    "connect": ("tensorfleet.cli.connect", "forward ports of this machine to a release of the chart"),
     "demo": ("tensorfleet.cli.demo", "run a map/reduce over handwritten digits on a cluster"),
     "version": ("tensorfleet.cli.version", "print the versions of the installed packages"),
 }

@@ -1,0 +1,1 @@
+"""Clusters on Kubernetes as a client finds them. Everything here takes the package `kubernetes`."""

@@ -1,0 +1,111 @@
+"""A release of the chart, found by the labels that its objects have: its ClusterSpec, master and image."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.cluster import ClusterSpec
+from tensorfleet.kube.api import CALL_SECONDS, Cluster
+
+INSTANCE, COMPONENT = "app.kubernetes.io/instance", "app.kubernetes.io/component"
+SPEC_KEY = "cluster.json"
+GRPC_PORT, STREAM_PORT = 2222, 2223
+_SUFFIX = "-cluster-spec"
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release of the chart.
+
+    Attributes:
+        name, namespace: as Helm knows it.
+        fullname: what the names of its objects begin with.
+        spec: the ClusterSpec that its tasks read.
+    """
+
+    name: str
+    namespace: str
+    fullname: str
+    spec: ClusterSpec
+
+    @property
+    def address(self) -> str:
+        """The target of sessions in the Kubernetes cluster."""
+        return f"grpc://{self.fullname}.{self.namespace}:{GRPC_PORT}"
+
+    @property
+    def client_label(self) -> tuple[str, str]:
+        """The label of pods that the NetworkPolicy lets talk to the tasks."""
+        return f"{self.name}-client", "true"
+
+    @property
+    def master_job(self) -> str:
+        """The job whose task 0 is the master of clients' sessions."""
+        return "chief" if "chief" in self.spec.jobs else "worker"
+
+
+def find(cluster: Cluster, name: str, namespace: str) -> Release:
+    """The release called `name`.
+
+    Raises:
+        NotFoundError: there is none in the namespace; with the names of those that are there.
+        InvalidArgumentError: its ConfigMap is not the chart's.
+        OpError: the API server refuses, or is not reached.
+    """
+    with cluster.errors_of(f"list ConfigMaps in the namespace {namespace}"):
+        found = (
+            cluster.core()
+            .list_namespaced_config_map(
+                namespace, label_selector=f"{COMPONENT}=cluster-spec", _request_timeout=CALL_SECONDS
+            )
+            .items
+        )
+    by_release = {item.metadata.labels.get(INSTANCE, ""): item for item in found}
+    if name not in by_release:
+        others = ", ".join(sorted(by_release)) or "no release of TensorFleet at all"
+        raise errors.NotFoundError(
+            None,
+            None,
+            f"no release {name} in the namespace {namespace}; there is: {others}. Name another one, or "
+            f"another namespace, or install it: helm install {name} helm/tensorfleet -n {namespace}",
+        )
+    item = by_release[name]
+    config_map = item.metadata.name
+    try:
+        spec = ClusterSpec(json.loads(item.data[SPEC_KEY]))
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"the ConfigMap {config_map} in the namespace {namespace} has no ClusterSpec under {SPEC_KEY}: "
+            f"{error!r}. helm upgrade {name} writes it anew",
+        ) from None
+    return Release(name, namespace, config_map.removesuffix(_SUFFIX), spec)
+
+
+def master_pod(cluster: Cluster, release: Release) -> Any:
+    """The pod (V1Pod) of the task that is the master of clients' sessions.
+
+    Raises:
+        NotFoundError: it is not there, as during a restart.
+        OpError: the API server refuses, or is not reached.
+    """
+    selector = f"{INSTANCE}={release.name},{COMPONENT}={release.master_job},apps.kubernetes.io/pod-index=0"
+    with cluster.errors_of(f"list pods in the namespace {release.namespace}"):
+        pods = (
+            cluster.core()
+            .list_namespaced_pod(release.namespace, label_selector=selector, _request_timeout=CALL_SECONDS)
+            .items
+        )
+    if not pods:
+        raise errors.NotFoundError(
+            None,
+            None,
+            f"the release {release.name} has no pod of /job:{release.master_job}/task:0 in the namespace "
+            f"{release.namespace}; see: kubectl get statefulsets,pods -n {release.namespace} "
+            f"-l {INSTANCE}={release.name}",
+        )
+    return pods[0]

@@ -1,0 +1,153 @@
+"""`tensorfleet connect`: ports that lead to whichever pod is the master."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tensorfleet import errors
+from tensorfleet.cli import connect
+from tensorfleet.kube import forward
+from tensorfleet.kube.forward import Forwarder
+from tests.kube.fake_api import FakeApi
+
+TIMEOUT = 20.0
+
+
+class Echo:
+    """A server that answers with what it gets, after its name."""
+
+    def __init__(self, name: bytes) -> None:
+        self._name = name
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self.port = self._server.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._server.accept()
+                threading.Thread(target=self._echo, args=(client,), daemon=True).start()
+
+    def _echo(self, client: socket.socket) -> None:
+        with client, contextlib.suppress(OSError):
+            while data := client.recv(1 << 16):
+                client.sendall(self._name + data)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+
+
+class Kubernetes:
+    """Pods, each of which is a server; streams to them are sockets."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.echo: Echo | None = None
+        self.phase = "Running"
+        monkeypatch.setattr(forward, "Tunnel", self.tunnel)
+        monkeypatch.setattr(forward, "RETRY_SECONDS", 0.05)
+
+    def find_pod(self) -> Any:
+        metadata = SimpleNamespace(name="fleet-worker-0", namespace="lab", deletion_timestamp=None)
+        return SimpleNamespace(metadata=metadata, status=SimpleNamespace(phase=self.phase))
+
+    def tunnel(self, cluster: Any, name: str, namespace: str, port: int) -> socket.socket:
+        if self.echo is None:
+            raise errors.UnavailableError(None, None, f"cannot forward a port to the pod {name}: gone")
+        return socket.create_connection(("127.0.0.1", self.echo.port), TIMEOUT)
+
+
+@pytest.fixture
+def kubernetes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kubernetes]:
+    found = Kubernetes(monkeypatch)
+    yield found
+    if found.echo is not None:
+        found.echo.close()
+
+
+def ask(port: int, data: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), TIMEOUT) as sock:
+        sock.sendall(data)
+        return sock.recv(1 << 16)
+
+
+def test_connections_go_to_the_pod_that_is_there(kubernetes: Kubernetes) -> None:
+    said: list[str] = []
+    kubernetes.echo = Echo(b"a:")
+    forwarder = Forwarder(None, kubernetes.find_pod, "127.0.0.1", {0: 2222}, said.append)  # type: ignore[arg-type]
+    try:
+        forwarder.check()
+        port = forwarder.local_ports[2222]
+        assert ask(port, b"x") == b"a:x"
+        kubernetes.echo.close()
+        kubernetes.echo = None
+        answer: list[bytes] = []
+        client = threading.Thread(target=lambda: answer.append(ask(port, b"y")))
+        client.start()
+        wait_for(lambda: bool(said))
+        assert said == ["cannot forward a port to the pod fleet-worker-0: gone; trying again"]
+        kubernetes.echo = Echo(b"b:")
+        client.join(TIMEOUT)
+        assert answer == [b"b:y"], "the connection waited for the pod"
+        assert said[1:] == ["connected again"]
+    finally:
+        forwarder.close()
+    with pytest.raises(OSError):  # noqa: PT011  refused or reset, as the system likes
+        ask(port, b"z")
+
+
+def test_a_pod_that_is_not_running(kubernetes: Kubernetes) -> None:
+    kubernetes.phase = "Pending"
+    forwarder = Forwarder(None, kubernetes.find_pod, "127.0.0.1", {0: 2222}, lambda _: None)  # type: ignore[arg-type]
+    try:
+        with pytest.raises(errors.UnavailableError, match="fleet-worker-0 is not there: Pending"):
+            forwarder.check(0.2)
+    finally:
+        forwarder.close()
+
+
+def test_the_command_prints_the_address_until_a_signal(
+    api: FakeApi, kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kubernetes.echo = Echo(b"a:")
+    answers: list[bytes] = []
+
+    def interrupt() -> None:
+        out = ""
+        while not (found := re.search(r"export TENSORFLEET_ADDRESS=grpc://127\.0\.0\.1:(\d+)\n", out)):
+            out += capsys.readouterr().out
+        answers.append(ask(int(found[1]), b"x"))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    assert connect.main(["--release", "fleet", "--port", "0"]) == 0
+    thread.join(TIMEOUT)
+    assert answers == [b"a:x"]
+
+
+def test_a_port_that_is_taken(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert connect.main(["--release", "fleet", "--port", str(port)]) == 1
+    assert f"cannot listen at 127.0.0.1:{port}" in capsys.readouterr().err
+
+
+def wait_for(condition: Any) -> None:
+    pause = threading.Event()
+    for _ in range(int(TIMEOUT / 0.02)):
+        if condition():
+            return
+        pause.wait(0.02)
+    raise AssertionError("in vain")

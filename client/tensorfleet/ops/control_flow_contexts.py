@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet import structures
 from tensorfleet.graph import get_default_graph
 from tensorfleet.operation import Operation
+from tensorfleet.ops import context_protos
 from tensorfleet.ops.control_flow_nodes import is_exit, switch_by_kind
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.tensor import Tensor
 
 if TYPE_CHECKING:
     from tensorfleet.ops.while_context import WhileContext
+    from tensorfleet.proto.control_flow_pb2 import CondContextDef
 
 
 def output_context(op: Operation) -> ControlFlowContext | None:
@@ -51,7 +53,11 @@ class ControlFlowContext:
     def __init__(self, name: str) -> None:
         graph = get_default_graph()
         self._name = graph.unique_name(name)
-        self._outer_context: ControlFlowContext | None = graph._scopes.control_flow
+        self._start()
+
+    def _start(self) -> None:
+        """Puts the context into the one that is entered."""
+        self._outer_context: ControlFlowContext | None = get_default_graph()._scopes.control_flow
         self._nested_contexts: list[ControlFlowContext] = []
         if self._outer_context is not None:
             self._outer_context._nested_contexts.append(self)
@@ -67,6 +73,10 @@ class ControlFlowContext:
     @property
     def outer_context(self) -> ControlFlowContext | None:
         return self._outer_context
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """The context as a message; None outside of the name scope `export_scope`."""
+        raise NotImplementedError
 
     @property
     def grad_state(self) -> Any:
@@ -182,6 +192,17 @@ class CondContext(ControlFlowContext):
         self._values.update((pred.name, pivot.name))
         self._external_values[pred.name] = pred
         pivot.op._control_flow_context = self
+
+    def to_proto(self, export_scope: str | None = None) -> CondContextDef | None:
+        return context_protos.cond_to_proto(self, export_scope)
+
+    @staticmethod
+    def from_proto(context_def: CondContextDef, import_scope: str | None = None) -> CondContext:
+        """The branch that a message describes, of nodes that are in the default graph."""
+        context = CondContext.__new__(CondContext)
+        context._start()
+        context_protos.cond_from_proto(context, context_def, import_scope)
+        return context
 
     @property
     def pred(self) -> Tensor:

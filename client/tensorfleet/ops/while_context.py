@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet import structures
 from tensorfleet.graph import get_default_graph
 from tensorfleet.operation import Operation
+from tensorfleet.ops import context_protos
 from tensorfleet.ops.control_flow_contexts import ControlFlowContext, output_context
 from tensorfleet.ops.control_flow_nodes import (
     enter,
@@ -21,6 +22,9 @@ from tensorfleet.ops.control_flow_nodes import (
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.shapes import TensorShape
 from tensorfleet.tensor import Tensor
+
+if TYPE_CHECKING:
+    from tensorfleet.proto.control_flow_pb2 import WhileContextDef
 
 _MEASURES = frozenset(("Shape", "Size", "Rank"))
 
@@ -42,6 +46,8 @@ class WhileContext(ControlFlowContext):
         grad_state: Any = None,
     ) -> None:
         super().__init__(name)
+        self._loop_exits: list[Tensor] = []
+        self._loop_enters: list[Tensor] = []
         self._maximum_iterations = maximum_iterations
         self._parallel_iterations = parallel_iterations
         self._back_prop = back_prop
@@ -50,8 +56,18 @@ class WhileContext(ControlFlowContext):
         self._pivot_for_pred: Tensor | None = None
         self._pivot_for_body: Tensor | None = None
         self._pivot: Tensor | None = None
-        self._loop_exits: list[Tensor] = []
-        self._loop_enters: list[Tensor] = []
+
+    def to_proto(self, export_scope: str | None = None) -> WhileContextDef | None:
+        return context_protos.while_to_proto(self, export_scope)
+
+    @staticmethod
+    def from_proto(context_def: WhileContextDef, import_scope: str | None = None) -> WhileContext:
+        """The loop that a message describes, of nodes that are in the default graph."""
+        context = WhileContext.__new__(WhileContext)
+        context._start()
+        context._grad_state = None
+        context_protos.while_from_proto(context, context_def, import_scope)
+        return context
 
     @property
     def maximum_iterations(self) -> Any:

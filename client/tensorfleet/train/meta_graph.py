@@ -11,8 +11,11 @@ from tensorfleet.graph import Graph, get_default_graph
 from tensorfleet.graph_keys import GraphKeys
 from tensorfleet.import_graph import import_graph_def
 from tensorfleet.operation import Operation
+from tensorfleet.ops.control_flow_contexts import CondContext
 from tensorfleet.ops.save_slice import prepend_scope, strip_scope
 from tensorfleet.ops.variables import Variable
+from tensorfleet.ops.while_context import WhileContext
+from tensorfleet.proto.control_flow_pb2 import CondContextDef, WhileContextDef
 from tensorfleet.proto.graph_pb2 import GraphDef
 from tensorfleet.proto.meta_graph_pb2 import CollectionDef, MetaGraphDef
 from tensorfleet.proto.saver_pb2 import SaverDef
@@ -225,4 +228,8 @@ def _items(
             if value not in variables:
                 variables[value] = Variable.from_proto(VariableDef.FromString(value), scope)
         return [variables[value] for value in values]
+    if kind == "bytes_list" and key == GraphKeys.COND_CONTEXT:
+        return [CondContext.from_proto(CondContextDef.FromString(value), scope) for value in values]
+    if kind == "bytes_list" and key == GraphKeys.WHILE_CONTEXT:
+        return [WhileContext.from_proto(WhileContextDef.FromString(value), scope) for value in values]
     return values

@@ -120,6 +120,17 @@ def pack(node: KernelNode) -> Kernel:
             return run(*values)
         return np.array(values, dtype)
 
+    def handles(*values: Any) -> Any:
+        # The handle of a resource is the object itself.
+        row = np.empty(len(values), object)
+        for i, value in enumerate(values):
+            if isinstance(value, np.ndarray):
+                raise invalid("Only single handles can be packed, not tensors of them")
+            row[i] = value
+        return row
+
+    if node.output_types[0] is dtypes.resource:
+        return handles
     dtype = node.output_types[0].np
     plain = node.output_types[0] is not dtypes.string and not node.output_types[0].is_quantized
     return scalars if xp is np and plain else run

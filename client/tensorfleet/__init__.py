@@ -13,7 +13,6 @@ from tensorfleet import (
     app as app,
 )
 from tensorfleet import cluster_resolver as _cluster_resolver
-from tensorfleet import cluster_resolver as _cluster_resolver
 from tensorfleet import (
     compat as compat,
 )
@@ -151,7 +150,6 @@ from tensorfleet.graph import MIN_CONSUMER_VERSION as GRAPH_DEF_VERSION_MIN_CONS
 from tensorfleet.graph import PRODUCER_VERSION as GRAPH_DEF_VERSION
 from tensorfleet.import_graph import import_graph_def as import_graph_def
 from tensorfleet.kube import resolver as _kube_resolver
-from tensorfleet.kube import resolver as _kube_resolver
 from tensorfleet.logging import get_logger as get_logger
 from tensorfleet.operation import Operation as Operation
 from tensorfleet.ops import checkpoint as _checkpoint_ops
@@ -286,9 +284,6 @@ contrib = _namespaces.make(
 )
 data = _namespaces.make("data", experimental=_namespaces.make("data.experimental"))
 debugging = _namespaces.make("debugging")
-distribute = _namespaces.make(
-    "distribute", Server=_Server, cluster_resolver=_namespaces.make("distribute.cluster_resolver")
-)
 distribute = _namespaces.make(
     "distribute", Server=_Server, cluster_resolver=_namespaces.make("distribute.cluster_resolver")
 )

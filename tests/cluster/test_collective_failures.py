@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,10 +12,11 @@ import pytest
 import tensorfleet as tf
 from tensorfleet import distribute, errors
 from tensorfleet.ops import collective_ops
+from tensorfleet.train.session_run_hook import SessionRunHook
 from tests.cluster import ops
 from tests.cluster.conftest import MakeCluster
 from tests.cluster.processes import Cluster
-from tests.cluster.together import device, run_in_session, soon, together
+from tests.cluster.together import device, on_each, run_in_session, soon, together
 
 pytestmark = pytest.mark.cluster
 
@@ -83,7 +85,7 @@ def test_a_lost_member_fails_the_others_at_once_and_may_come_back(cluster: MakeC
     def once() -> list[Any]:
         return [run(tasks, victim, 3, 2)]
 
-    *results, _, _ = together([*(lambda i=i: worker(i) for i in others), once, kill])  # type: ignore[misc]
+    *results, _, _ = together([*(partial(worker, i) for i in others), once, kill])
     for seen in results:
         assert seen[:2] == [[3.0] * 3] * 2
         assert isinstance(seen[2], (errors.UnavailableError, errors.AbortedError)), seen[2]
@@ -91,7 +93,7 @@ def test_a_lost_member_fails_the_others_at_once_and_may_come_back(cluster: MakeC
     forgotten(tasks, *others)
 
     tasks["worker", victim].restart()
-    for result in together([lambda i=i: run(tasks, i, 3, 2) for i in range(3)]):  # type: ignore[misc]
+    for result in on_each(3, lambda i: run(tasks, i, 3, 2)):
         assert result.tolist() == [3.0] * 3
     forgotten(tasks, 0, 1, 2)
 
@@ -134,7 +136,7 @@ def test_a_member_that_is_lost_amid_the_data(cluster: MakeCluster, victim: int) 
         soon(lambda: min(steps) >= 3, "some steps were made")
         tasks["worker", victim].kill()
 
-    *failures, _ = together([*(lambda i=i: worker(i) for i in range(3)), kill])  # type: ignore[misc]
+    *failures, _ = together([*(partial(worker, i) for i in range(3)), kill])
     for rank, failure in enumerate(failures):
         assert isinstance(failure, errors.UnavailableError), failure
         if rank != victim:
@@ -148,7 +150,7 @@ def test_monitored_sessions_go_on_when_a_lost_worker_is_back(cluster: MakeCluste
     seen = [0, 0]
     sessions = [0, 0]
 
-    class Count(tf.train.SessionRunHook):
+    class Count(SessionRunHook):
         def __init__(self, rank: int) -> None:
             self._rank = rank
 
@@ -177,7 +179,7 @@ def test_monitored_sessions_go_on_when_a_lost_worker_is_back(cluster: MakeCluste
         tasks["worker", 1].kill()
         tasks["worker", 1].restart()
 
-    *results, _ = together([*(lambda i=i: worker(i) for i in range(2)), kill])  # type: ignore[misc]
+    *results, _ = together([*(partial(worker, i) for i in range(2)), kill])
     assert results == [-1.5 * last] * 2
     assert seen == [last] * 2
     assert min(sessions) >= 2

@@ -14,7 +14,7 @@ from tensorfleet import errors
 from tensorfleet.ops import collective_ops
 from tensorfleet_service.worker.collectives import ring
 from tests.cluster import ops
-from tests.cluster.together import Servers, device, run_in_session, soon, together
+from tests.cluster.together import Servers, device, on_each, run_in_session, soon, together
 
 pytestmark = pytest.mark.cluster
 
@@ -58,9 +58,7 @@ def test_workers_get_the_same_bits(
 ) -> None:
     monkeypatch.setattr(ring, "CHUNK_BYTES", 100_000)
     cluster = servers(count)
-    results = together(
-        [lambda i=i: run_in_session(cluster.target(i), reduce_on(i, count, size), 3) for i in range(count)]
-    )
+    results = on_each(count, lambda i: run_in_session(cluster.target(i), reduce_on(i, count, size), 3))
     expected = np.sum([value(i, size).astype(np.float64) for i in range(count)], 0)
     for result in results:
         np.testing.assert_allclose(result, expected, atol=1e-5)
@@ -80,9 +78,7 @@ def test_gathering_and_broadcast_between_graphs(servers: MakeServers) -> None:
             )
             return collective_ops.all_gather(x, 3, 1, 1), given
 
-    for gathered, given in together(
-        [lambda i=i: run_in_session(cluster.target(i), lambda: build(i)) for i in range(3)]
-    ):
+    for gathered, given in on_each(3, lambda i: run_in_session(cluster.target(i), lambda: build(i))):
         assert gathered.tolist() == [[0, 0], [1, 10], [2, 20]]
         assert given.tolist() == [True, False]
 
@@ -129,9 +125,7 @@ def test_keys_and_shapes_that_are_tensors(servers: MakeServers) -> None:
                 given,
             )
 
-    for mean, gathered, given in together(
-        [lambda i=i: run_in_session(cluster.target(i), lambda: build(i), 2) for i in range(2)]
-    ):
+    for mean, gathered, given in on_each(2, lambda i: run_in_session(cluster.target(i), lambda: build(i), 2)):
         assert mean.tolist() == given.tolist() == [1.0, 2.0]
         assert gathered.tolist() == [1.0, 2.0, 1.0, 2.0]
 
@@ -209,9 +203,7 @@ def test_a_broadcast_has_one_sender(servers: MakeServers, senders: int) -> None:
                 return collective_ops.broadcast_send(tf.constant(1.0), [], tf.float32, 2, 1, 7)
             return collective_ops.broadcast_recv([], tf.float32, 2, 1, 7)
 
-    for failure in together(
-        [lambda i=i: run_in_session(cluster.target(i), lambda: build(i)) for i in range(2)]
-    ):
+    for failure in on_each(2, lambda i: run_in_session(cluster.target(i), lambda: build(i))):
         assert isinstance(failure, errors.InvalidArgumentError), failure
         assert f"needs one sender, but has {senders}" in failure.message
 
@@ -233,7 +225,7 @@ def test_a_device_takes_part_once(servers: MakeServers) -> None:
 def test_a_member_that_does_not_come_is_named(servers: MakeServers) -> None:
     cluster = servers(3)
     builds = [reduce_on(i, 3, 5, timeout=0.5) for i in range(2)]
-    for failure in together([lambda i=i: run_in_session(cluster.target(i), builds[i]) for i in range(2)]):
+    for failure in on_each(2, lambda i: run_in_session(cluster.target(i), builds[i])):
         assert isinstance(failure, errors.DeadlineExceededError), failure
         assert "group_key 1 and instance_key 7" in failure.message
         assert "2 of 3 members have come" in failure.message
@@ -281,7 +273,7 @@ def test_a_step_that_fails_elsewhere_lets_the_others_go(servers: MakeServers) ->
     assert "/job:worker/replica:0/task:1/device:CPU:0" in waited.message
     assert "bad data" in waited.message
     # The same keys go on being of use.
-    results = together([lambda i=i: run_in_session(cluster.target(i), reduce_on(i, 2, 2)) for i in range(2)])
+    results = on_each(2, lambda i: run_in_session(cluster.target(i), reduce_on(i, 2, 2)))
     assert results[0].tolist() == results[1].tolist()
 
 
@@ -303,9 +295,7 @@ def test_in_one_graph_a_failed_step_ends_its_collectives(servers: MakeServers) -
 
 def test_without_the_stream_the_protocol_is_named(servers: MakeServers) -> None:
     cluster = servers(2, protocol="grpc")
-    for failure in together(
-        [lambda i=i: run_in_session(cluster.target(i), reduce_on(i, 2, 5, timeout=3.0)) for i in range(2)]
-    ):
+    for failure in on_each(2, lambda i: run_in_session(cluster.target(i), reduce_on(i, 2, 5, timeout=3.0))):
         assert isinstance(failure, errors.OpError), failure
         assert isinstance(failure, (errors.UnimplementedError, errors.DeadlineExceededError)), failure
     with pytest.raises(errors.UnimplementedError, match='protocol "grpc"'):

@@ -10,7 +10,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet import distribute
-from tests.cluster.together import Servers, device, together
+from tests.cluster.together import Servers, device, on_each
 
 pytestmark = pytest.mark.cluster
 
@@ -87,7 +87,7 @@ def test_workers_train_as_one_would(cluster: Servers, optimizer: str, use_resour
                     session.run(train, dict(zip(feeds, values, strict=True)))
                 return session.run(variables)
 
-    results = together([lambda i=i: worker(i) for i in range(WORKERS)])  # type: ignore[misc]
+    results = on_each(WORKERS, lambda i: worker(i))
     with tf.Graph().as_default():
         feeds, train, variables, _ = model(lambda opt: opt, 0, OPTIMIZERS[optimizer], use_resource)
         with tf.Session() as session:
@@ -111,7 +111,7 @@ def test_workers_with_different_numbers_of_rows(cluster: Servers) -> None:
             with tf.Session(cluster.target(rank)) as session:
                 return session.run([mean.indices, mean.values])
 
-    for indices, values in together([lambda i=i: worker(i) for i in range(WORKERS)]):  # type: ignore[misc]
+    for indices, values in on_each(WORKERS, lambda i: worker(i)):
         assert indices.tolist() == [0, 0, 1]
         np.testing.assert_allclose(values, np.array([[1, 1], [2, 2], [2, 2]]) / 3, rtol=1e-6)
 
@@ -127,4 +127,4 @@ def test_barrier(cluster: Servers) -> None:
                 session.run(barrier)
                 return sorted(came)
 
-    assert together([lambda i=i: worker(i) for i in range(WORKERS)]) == [[0, 1, 2]] * WORKERS  # type: ignore[misc]
+    assert on_each(WORKERS, lambda i: worker(i)) == [[0, 1, 2]] * WORKERS

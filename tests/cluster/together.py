@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import tensorfleet as tf
@@ -72,6 +73,11 @@ def together(functions: Sequence[Callable[[], Any]]) -> list[Any]:
         thread.join(max(end - time.monotonic(), 0))
         assert not thread.is_alive(), f"a function did not end; the others: {results}"
     return results
+
+
+def on_each(count: int, function: Callable[[int], Any]) -> list[Any]:
+    """As `together`, of `function(0)`, `function(1)`, …"""
+    return together([partial(function, i) for i in range(count)])
 
 
 def soon(condition: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:

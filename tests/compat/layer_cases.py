@@ -69,7 +69,7 @@ def _frozen(tf: Any) -> Any:
 
 
 def _own_layer(tf: Any) -> Any:
-    class Scaled(tf.layers.Layer):  # type: ignore[name-defined,misc]
+    class Scaled(tf.layers.Layer):  # type: ignore[misc]
         def build(self, shape: Any) -> None:
             self.factor = self.add_weight("factor", [int(shape[-1])], initializer=tf.ones_initializer())
             self.offset = self.add_variable("offset", [], trainable=False)

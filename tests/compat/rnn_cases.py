@@ -124,7 +124,7 @@ def _cell_alone(tf: Any) -> list[Any]:
 
 
 def _own_cell(tf: Any) -> list[Any]:
-    class Sum(tf.nn.rnn_cell.RNNCell):  # type: ignore[name-defined,misc]
+    class Sum(tf.nn.rnn_cell.RNNCell):  # type: ignore[misc]
         state_size = property(lambda self: DEPTH)
         output_size = property(lambda self: DEPTH)
 

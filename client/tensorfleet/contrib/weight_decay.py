@@ -34,7 +34,7 @@ else:
 class DecoupledWeightDecayExtension(_Base):
     """Makes an optimizer take `weight_decay` of each variable away before its update.
 
-    (`tf.contrib.opt.DecoupledWeightDecayExtension`) It stands before the optimizer among the bases of a class.
+    (`tf.contrib.opt.DecoupledWeightDecayExtension`) It comes before the optimizer in the bases of a class.
     The decay is not multiplied by the learning rate: who lowers that over time lowers the decay alike.
     A sparse gradient decays the rows that it has.
 
@@ -77,7 +77,7 @@ class DecoupledWeightDecayExtension(_Base):
             grad_loss=grad_loss,
         )
 
-    def apply_gradients(  # type: ignore[override]
+    def apply_gradients(
         self,
         grads_and_vars: Iterable[Any],
         global_step: Any = None,

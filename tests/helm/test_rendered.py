@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -343,3 +344,14 @@ def test_every_pod_is_hardened(render: Render) -> None:
 
 def runs(thing: Object) -> bool:
     return thing["kind"] in ("StatefulSet", "Deployment", "Job", "Pod")
+
+
+def test_an_older_kubernetes_is_refused(helm: str, chart: Path) -> None:
+    done = subprocess.run(
+        [helm, "template", "fleet", str(chart), "--kube-version", "1.28.9"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode != 0
+    assert ">=1.29" in done.stderr

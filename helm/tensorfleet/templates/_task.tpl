@@ -38,31 +38,7 @@ scheduling.k8s.io/group-name: {{ include "tensorfleet.fullname" . | quote }}
     - name: http
       containerPort: 8080
   env:
-    - name: TENSORFLEET_JOB_NAME
-      value: {{ $role.job | quote }}
-    - name: TENSORFLEET_TASK_INDEX
-      valueFrom:
-        fieldRef:
-          fieldPath: metadata.labels['apps.kubernetes.io/pod-index']
-    - name: TENSORFLEET_CLUSTER_SPEC
-      value: "@/etc/tensorfleet/cluster.json"
-    - name: TENSORFLEET_BIND_HOST
-      value: 0.0.0.0
-    - name: TENSORFLEET_STREAM_PORT
-      value: "2223"
-    - name: TENSORFLEET_METRICS_PORT
-      value: "8080"
-    - name: TENSORFLEET_GPUS
-      value: {{ ternary $values.gpu.count "none" $values.gpu.enabled | quote }}
-    - name: TENSORFLEET_LOG_FORMAT
-      value: {{ $root.Values.log.format | quote }}
-    - name: TENSORFLEET_LOG_LEVEL
-      value: {{ $root.Values.log.level | quote }}
-    - name: TENSORFLEET_DRAIN_SECONDS
-      value: {{ $values.drainSeconds | quote }}
-    {{- with $values.extraEnv }}
-    {{- include "tensorfleet.render" (list $root .) | nindent 4 }}
-    {{- end }}
+    {{- include "tensorfleet.taskEnv" . | nindent 4 }}
   {{- with include "tensorfleet.field" (list $root "resources" $resources) }}{{ . | trim | nindent 2 }}{{- end }}
   {{- range $probe, $path := dict "startupProbe" "startup" "readinessProbe" "ready" "livenessProbe" "live" }}
   {{- $settings := get $values $probe }}
@@ -85,4 +61,37 @@ scheduling.k8s.io/group-name: {{ include "tensorfleet.fullname" . | quote }}
     {{- with $values.extraVolumeMounts }}
     {{- include "tensorfleet.render" (list $root .) | nindent 4 }}
     {{- end }}
+{{- end -}}
+
+{{/* Its environment: (list $ role). What extraEnv has is not there twice, which Kubernetes may refuse. */}}
+{{- define "tensorfleet.taskEnv" -}}
+{{- $root := index . 0 -}}
+{{- $role := index . 1 -}}
+{{- $values := $role.values -}}
+{{- $index := dict "fieldRef" (dict "fieldPath" "metadata.labels['apps.kubernetes.io/pod-index']") -}}
+{{- $own := list
+    (dict "name" "TENSORFLEET_JOB_NAME" "value" $role.job)
+    (dict "name" "TENSORFLEET_TASK_INDEX" "valueFrom" $index)
+    (dict "name" "TENSORFLEET_CLUSTER_SPEC" "value" "@/etc/tensorfleet/cluster.json")
+    (dict "name" "TENSORFLEET_BIND_HOST" "value" "0.0.0.0")
+    (dict "name" "TENSORFLEET_STREAM_PORT" "value" "2223")
+    (dict "name" "TENSORFLEET_METRICS_PORT" "value" "8080")
+    (dict "name" "TENSORFLEET_GPUS" "value" (ternary $values.gpu.count "none" $values.gpu.enabled | toString))
+    (dict "name" "TENSORFLEET_LOG_FORMAT" "value" $root.Values.log.format)
+    (dict "name" "TENSORFLEET_LOG_LEVEL" "value" $root.Values.log.level)
+    (dict "name" "TENSORFLEET_DRAIN_SECONDS" "value" (toString $values.drainSeconds)) -}}
+{{- $extra := list -}}
+{{- range $values.extraEnv -}}
+{{- $extra = append $extra .name -}}
+{{- end -}}
+{{- $env := list -}}
+{{- range $own -}}
+{{- if not (has .name $extra) -}}
+{{- $env = append $env . -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $env }}
+{{- with $values.extraEnv }}
+{{ include "tensorfleet.render" (list $root .) }}
+{{- end -}}
 {{- end -}}

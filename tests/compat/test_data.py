@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -290,15 +291,15 @@ def test_iterators_of_all_kinds() -> None:
             nexts = [i.get_next() for i in (own, same_name, open_one, once)]
             next_fed, next_wrong = fed.get_next(), wrong.get_next()
             for tensors in nexts:
-                found.append(outcome(tf, lambda tensors=tensors: session.run(tensors)))
+                found.append(outcome(tf, partial(session.run, tensors)))
             session.run([own.initializer, begin[0]])
             for _ in range(3):
                 for tensors in nexts:
-                    found.append(outcome(tf, lambda tensors=tensors: session.run(tensors)))
+                    found.append(outcome(tf, partial(session.run, tensors)))
             session.run([own.initializer, begin[1]])
             handles = session.run([own.string_handle(), once.string_handle()])
             for text in (*handles, handles[0]):
-                found.append(outcome(tf, lambda text=text: session.run(next_fed, {handle: text})))
+                found.append(outcome(tf, partial(session.run, next_fed, {handle: text})))
             found.append(outcome(tf, lambda: session.run(next_wrong, {handle: handles[0]}))[0])
             found.append(outcome(tf, lambda: session.run(next_fed, {handle: "nonsense"}))[0])
             found.append(outcome(tf, lambda: session.run(nexts[2])))

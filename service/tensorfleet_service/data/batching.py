@@ -24,7 +24,6 @@ class Batch(Dataset):
         super().__init__(source)
         if size < 1:
             raise errors.InvalidArgumentError(None, None, "Batch size must be greater than zero.")
-        self.source = source
         self._size = size
         self._drop = drop_remainder
 
@@ -95,7 +94,6 @@ class PaddedBatch(Dataset):
         super().__init__(source)
         if size < 1:
             raise errors.InvalidArgumentError(None, None, "Batch size must be greater than zero.")
-        self.source = source
         self._size = size
         self._shapes = [tuple(shape) for shape in shapes]
         self._values = values

@@ -9,6 +9,7 @@ rows: `items` gives these, and a batch of them is gathered at once.
 
 from __future__ import annotations
 
+import copy
 import threading
 import weakref
 from abc import ABC, abstractmethod
@@ -69,6 +70,24 @@ class Dataset(ABC):
     def __init__(self, *inputs: Dataset) -> None:
         self.inputs = inputs
         self.blocks = any(dataset.blocks for dataset in inputs)
+
+    @property
+    def source(self) -> Dataset:
+        """The only input."""
+        return self.inputs[0]
+
+    def unshared(self) -> Dataset:
+        """The same dataset for one iterator alone.
+
+        What a pipeline uses twice is two datasets there, each with random numbers and a cache of its own.
+        """
+        own = copy.copy(self)
+        own.inputs = tuple(dataset.unshared() for dataset in self.inputs)
+        own.begin()
+        return own
+
+    def begin(self) -> None:  # noqa: B027 - most datasets keep nothing
+        """Makes the states that the dataset keeps for one iterator."""
 
     @abstractmethod
     def items(self, run: Run) -> Iterator[Any]:

@@ -13,7 +13,6 @@ class _Calling(Dataset):
     def __init__(self, source: Dataset, call: Call) -> None:
         super().__init__(source)
         self.blocks = self.blocks or call.waits
-        self.source = source
         self.call = call
 
 

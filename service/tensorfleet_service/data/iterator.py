@@ -109,7 +109,7 @@ class _Place:
     def __init__(self, dataset: Dataset, pool: Pool) -> None:
         self._pool = pool
         self._run = Run(pool)
-        self._elements: Iterator[Element] = dataset.elements(self._run)
+        self._elements: Iterator[Element] = dataset.unshared().elements(self._run)
         self._poll: Callable[[Callable[[], None] | None], Any] | None = None
         if isinstance(self._elements, Ahead):
             self._poll = self._elements.poll

@@ -16,7 +16,6 @@ class Sequence(Dataset):
     def __init__(self, source: Dataset) -> None:
         super().__init__(source)
         self.rows = source.rows
-        self.source = source
 
 
 class Repeat(Sequence):
@@ -221,6 +220,9 @@ class Cache(Sequence):
 
     def __init__(self, source: Dataset) -> None:
         super().__init__(source)
+        self.begin()
+
+    def begin(self) -> None:
         self._lock = threading.Lock()
         self._kept: list[Any] | None = None
 

@@ -40,7 +40,11 @@ class Shuffle(Sequence):
             seed, seed2 = secrets.randbits(63), secrets.randbits(63)
         self._size = size
         self._seeds = seed, seed2
-        self._draws = numbers(seed, seed2) if reshuffle else None
+        self._reshuffle = reshuffle
+        self.begin()
+
+    def begin(self) -> None:
+        self._draws = numbers(*self._seeds) if self._reshuffle else None
         self._lock = threading.Lock()
 
     def items(self, run: Run) -> Iterator[Any]:
@@ -97,7 +101,7 @@ class _Shuffling:
         """The next items, by the same draws: the numbers of rows, which take little time in between."""
         found: list[Any] = []
         while len(found) < count:
-            if not self._ended and self._left == self._size - 1:
+            if not self._ended and self._left == self._size - 1 and len(self._buffer) == self._size:
                 found += self._exchange(many(self._items, count - len(found)))
                 if len(found) == count:
                     break

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -9,6 +11,8 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet_service.data.dataset import Call, Dataset, Element, Rows, Run
+
+log = logging.getLogger(__name__)
 
 
 class Tensors(Dataset):
@@ -81,26 +85,46 @@ class _Generating:
         self._go_on = go_on.bind(run)
         self._end = end.bind(run)
         self._state: Element | None = None
+        self._lock = threading.Lock()
+        self._running = False
         self._ended = False
 
     def __iter__(self) -> Iterator[Element]:
         return self
 
     def __next__(self) -> Element:
-        if self._ended:
-            raise StopIteration
-        if self._state is None:
-            self._state = self._begin()
-            self._run.open(self, keep=True)
+        with self._lock:
+            if self._ended:
+                raise StopIteration
+            self._running = True
         try:
+            if self._state is None:
+                self._state = self._begin()
+                self._run.open(self, keep=True)
             return self._go_on(*self._state)
         except errors.OutOfRangeError:
             self._run.drop(self)
-            self.close()
+            self._ended = True
             raise StopIteration from None
+        finally:
+            with self._lock:
+                self._running = False
+                ended = self._ended
+            if ended:
+                self._finish()
 
     def close(self) -> None:
-        """Tells the generator that no more is wanted of it."""
-        if not self._ended and self._state is not None:
-            self._ended = True
-            self._end(*self._state)
+        """Tells the generator that no more is wanted of it, at once or when its function returns."""
+        with self._lock:
+            ended, self._ended = self._ended, True
+            running = self._running
+        if not ended and not running:
+            self._finish()
+
+    def _finish(self) -> None:
+        if self._state is not None:
+            try:
+                self._end(*self._state)
+            except errors.OpError as e:
+                # Nobody waits for the generator any longer who could get the error.
+                log.warning("a generator's end failed: %s", e.message)

@@ -38,8 +38,11 @@ def test_a_variable_is_one_object_in_all_steps() -> None:
     assert (made.name, made.dims, made.container) == ("w", (2,), "localhost")
     handle = run_op("VarHandleOp", resources=resources, dtype="float32", shape=[2], container="c")
     assert (handle.name, handle.container, handle.kind) == ("VarHandleOp", "c", RESOURCE)
-    with pytest.raises(errors.InvalidArgumentError, match="has dtype float32, but the graph asks for int32"):
-        run_op("VariableV2", resources=resources, dtype="int32", shape=[2], shared_name="w")
+    for dtype, shape in (("int32", [2]), ("float32", [3])):
+        wanted = rf"w of .* is float32 \[2\], but this graph asks for {dtype} \{shape}"
+        with pytest.raises(errors.InvalidArgumentError, match=wanted):
+            run_op("VariableV2", resources=resources, dtype=dtype, shape=shape, shared_name="w")
+    assert run_op("VariableV2", resources=resources, dtype="float32", shape=None, shared_name="w") is made
 
 
 def test_assignments_return_the_variable() -> None:

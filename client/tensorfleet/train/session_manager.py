@@ -197,7 +197,7 @@ class SessionManager:
             DeadlineExceededError: the model is not ready after that time; the message names what is missing.
         """
         limit = float("inf") if max_wait_secs is None else max_wait_secs
-        missing = ""
+        missing, warned = "", False
         for last in self._looks(limit):
             session = Session(master, graph=self._graph, config=config)
             try:
@@ -215,10 +215,13 @@ class SessionManager:
             if found != missing:
                 logging.info("Waiting for model to be ready: %s", found)
                 missing = found
+            elif not warned:
+                logging.warning("Still waiting: %s. %s", found, _CHIEF_HINT)
+                warned = True
             if last:
                 break
         raise errors.DeadlineExceededError(
-            None, None, f"Session was not ready after waiting {limit:g} secs. {missing}"
+            None, None, f"Session was not ready after waiting {limit:g} secs. {missing}. {_CHIEF_HINT}"
         )
 
     def _looks(self, limit: float) -> Iterator[bool]:
@@ -296,6 +299,11 @@ class SessionManager:
             )
             logging.info("Done running local_init_op.")
         return missing
+
+
+_CHIEF_HINT = (
+    "Is the chief running, and does it have the same graph and the same ClusterSpec as this process?"
+)
 
 
 def _missing(ready_op: Any, session: Session) -> str | None:

@@ -26,7 +26,7 @@ def variable(node: KernelNode) -> Kernel:
 
     def handle() -> Variable:
         found = lookup(key)
-        if found is None or found.dtype is not dtype:
+        if found is None or found.dtype is not dtype or found.dims != dims:
             found = create(container, name, dtype, dims, kind)
         return found  # type: ignore[no-any-return]
 

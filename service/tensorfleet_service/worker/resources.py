@@ -297,18 +297,23 @@ class Resources:
         """The variable of that name, made without a value if there is none yet.
 
         Raises:
-            InvalidArgumentError: it exists with another dtype.
+            InvalidArgumentError: it exists with another dtype or shape.
         """
         container = container or DEFAULT_CONTAINER
         found = self.get_or_create(
             container, kind, name, lambda: Variable(name, dtype, dims, container, kind)
         )
-        if found.dtype is not dtype:
+        if found.dtype is not dtype or not compatible(found.dims, dims):
+            has, wanted = (
+                f"{t.name} {format_dims(d)}" for t, d in ((found.dtype, found.dims), (dtype, dims))
+            )
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"Variable {name} of container {container} has dtype {found.dtype.name}, but the graph asks "
-                f"for {dtype.name}",
+                f"Variable {name} of container {container} is {has}, but this graph asks for {wanted}. "
+                "Another "
+                "process made it: build the same graph there, or forget what an earlier program left with "
+                "tf.Session.reset",
             )
         return found
 

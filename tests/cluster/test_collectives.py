@@ -313,3 +313,25 @@ def test_by_grpc_the_devices_of_the_leading_task_reduce(servers: MakeServers) ->
         return fetches
 
     assert [result.tolist() for result in run_in_session(cluster.target(0), build)] == [[3], [3]]
+
+
+def test_steps_of_one_session_may_overlap(servers: MakeServers) -> None:
+    cluster = servers(2)
+    leader = cluster.servers[0]._worker.collectives._leader
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [])
+        with device(0):
+            here = collective_ops.all_reduce(tf.identity(x), 2, 1, 7)
+        with device(1):
+            there = collective_ops.all_reduce(tf.identity(x), 2, 1, 7)
+        with tf.Session(cluster.target(0)) as session:
+
+            def twice() -> list[Any]:
+                soon(lambda: sum(map(len, leader._pending.values())) == 2, "both steps wait")
+                return [session.run(there, {x: 1.0}) for _ in range(2)]
+
+            first, second, others = together(
+                [lambda: session.run(here, {x: 2.0}), lambda: session.run(here, {x: 2.0}), twice]
+            )
+    assert first == second == 3.0
+    assert others == [3.0, 3.0]

@@ -20,8 +20,8 @@ from tensorfleet_service.worker.waiter import Waiter
 from tests.kernels.harness import make_node
 
 TASK = "/job:localhost/replica:0/task:0"
-KEYS = {"group_size": 2, "group_key": 1, "instance_key": 2}
-REDUCED = {"merge_op": "Add", "final_op": "Id", "subdiv_offsets": [0]}
+KEYS: dict[str, Any] = {"group_size": 2, "group_key": 1, "instance_key": 2}
+REDUCED: dict[str, Any] = {"merge_op": "Add", "final_op": "Id", "subdiv_offsets": [0]}
 
 
 class DeviceArray:
@@ -126,7 +126,7 @@ def test_a_member_that_leaves_lets_the_others_go(resources: Resources) -> None:
 def test_what_is_refused(
     resources: Resources, op: str, inputs: Any, attrs: dict[str, Any], message: str
 ) -> None:
-    lists = [[]] if op in ("CollectiveReduceV2", "CollectiveGatherV2") else []
+    lists: list[Any] = [[]] if op in ("CollectiveReduceV2", "CollectiveGatherV2") else []
     with pytest.raises(errors.InvalidArgumentError, match=message):
         member(0, resources, op, *inputs, *lists, **attrs)
 

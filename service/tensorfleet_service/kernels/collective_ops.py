@@ -10,7 +10,7 @@ from tensorfleet.dims import Dims, format_dims
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels.registry import AsyncKernel, KernelNode, kernel
 from tensorfleet_service.worker.collectives.call import Call, Key
-from tensorfleet_service.worker.collectives.service import Group
+from tensorfleet_service.worker.collectives.member import Group
 
 
 class _Member:

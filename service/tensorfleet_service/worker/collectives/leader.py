@@ -68,7 +68,7 @@ class _Join:
     known: list[Place]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Round:
     """A collective that has not ended; by device, who has come; by task, who is not done yet."""
 
@@ -107,7 +107,8 @@ class Leader:
         self._locked = locked
         self._alive = alive
         self._tasks = tasks
-        self._pending: dict[Key, _Round] = {}
+        # Several of one key where a device has come again before the others: steps may overlap.
+        self._pending: dict[Key, list[_Round]] = {}
         self._rounds: dict[int, _Round] = {}
         self._joins: dict[tuple[Place, int], _Round] = {}
 
@@ -131,9 +132,10 @@ class Leader:
                 if a in self._rounds:
                     self._fail(self._rounds[a], errors.from_code(fields["code"], fields["text"]))
             case Verb.STOPPED:
-                waiting = self._pending.get((fields["group_key"], fields["instance_key"]))
-                if waiting is not None and fields["device"] not in waiting.joins:
-                    self._fail(waiting, errors.AbortedError(None, None, fields["text"]))
+                key = fields["group_key"], fields["instance_key"]
+                for waiting in list(self._pending.get(key, ())):
+                    if fields["device"] not in waiting.joins:
+                        self._fail(waiting, errors.AbortedError(None, None, fields["text"]))
             case _:
                 raise ValueError(f"a collective's leader has got a message of kind {verb}")
 
@@ -145,13 +147,17 @@ class Leader:
                     join, errors.UnavailableError(None, None, f"{call.title} has lost its member {device}")
                 )
                 return
-        waiting = self._pending.get(call.key)
+        pending = self._pending.setdefault(call.key, [])
+        for other in pending:
+            found = other.joins.get(call.device)
+            if found is not None and found.call.name != call.name:
+                self._refuse(join, _twice(found.call, call))
+                return
+        waiting = next((other for other in pending if call.device not in other.joins), None)
         if waiting is None:
             waiting = _Round(secrets.randbits(63), call.key)
-            self._pending[call.key] = self._rounds[waiting.id] = waiting
-        elif call.device in waiting.joins:
-            self._refuse(join, _twice(waiting.joins[call.device].call, call))
-            return
+            self._rounds[waiting.id] = waiting
+            pending.append(waiting)
         first = next(iter(waiting.joins.values()), join)
         waiting.joins[call.device] = join
         self._joins[join.place, join.number] = waiting
@@ -172,7 +178,7 @@ class Leader:
         waiting.deadline = self._deadlines.after(seconds, lambda: self._locked(self._expire, waiting))
 
     def _start(self, complete: _Round) -> None:
-        del self._pending[complete.key]
+        self._settle(complete)
         ranks = [complete.joins[device] for device in sorted(complete.joins, key=order)]
         senders = [join.call.device for join in ranks if join.call.sends]
         if ranks[0].call.kind == "broadcast" and len(senders) != 1:
@@ -207,10 +213,17 @@ class Leader:
             if not running.active:
                 self._forget(running)
 
+    def _settle(self, settled: _Round) -> None:
+        """Takes a round off those that members may come to."""
+        pending = self._pending.get(settled.key, [])
+        if settled in pending:
+            pending.remove(settled)
+            if not pending:
+                del self._pending[settled.key]
+
     def _forget(self, ended: _Round) -> None:
         del self._rounds[ended.id]
-        if self._pending.get(ended.key) is ended:
-            del self._pending[ended.key]
+        self._settle(ended)
         for join in ended.joins.values():
             self._joins.pop((join.place, join.number), None)
         if ended.deadline is not None and ended.deadline.pending:

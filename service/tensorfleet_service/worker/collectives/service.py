@@ -14,7 +14,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -33,7 +33,9 @@ from tensorfleet_service.worker.collectives.call import (
     unpack,
 )
 from tensorfleet_service.worker.collectives.leader import Leader
+from tensorfleet_service.worker.collectives.member import Group, Member, Running
 from tensorfleet_service.worker.collectives.ring import Ring
+from tensorfleet_service.worker.collectives.sender import Sender, streaming
 from tensorfleet_service.worker.deadlines import Deadlines
 from tensorfleet_service.worker.peer import Peer
 from tensorfleet_service.worker.waiter import Waiter
@@ -47,51 +49,8 @@ log = logging.getLogger(__name__)
 
 DEFAULT_SECONDS = 1800.0  # how long a member waits that says no time of its own
 CONNECT_SECONDS = 5.0  # for one attempt to reach the leader
-NEXT_SECONDS = 30.0  # to reach the next task of a ring, which is known to be there
 ARRIVAL_SECONDS = 1.0  # for data that is under way when the leader is lost
 REMEMBERED_ROUNDS = 10_000  # ended rounds whose late chunks are dropped
-
-
-class Group:
-    """What a device knows of one of its groups; kept as long as a kernel of a session refers to it.
-
-    Attributes:
-        members: the members of the last collective that ended well, with the incarnations of their tasks.
-        failures: how many of its collectives have failed here.
-    """
-
-    __slots__ = ("__weakref__", "failures", "members")
-
-    def __init__(self) -> None:
-        self.members: list[Place] = []
-        self.failures = 0
-
-
-@dataclass(slots=True)
-class _Member:
-    """A device of this task in a collective that has not ended."""
-
-    call: Call
-    value: Any
-    waiter: Waiter
-    group: Group
-    round_id: int = 0
-
-
-@dataclass(slots=True)
-class _Running:
-    """A ring that this task is in.
-
-    Attributes:
-        joins: the task's members.
-        before: the task that it receives from.
-        members: all members.
-    """
-
-    ring: Ring
-    joins: list[int]
-    before: Place
-    members: list[Place]
 
 
 class Collectives:
@@ -106,8 +65,8 @@ class Collectives:
         self._lock = threading.RLock()
         self._numbers = itertools.count(1)
         self._groups: WeakValueDictionary[tuple[str, int], Group] = WeakValueDictionary()
-        self._members: dict[int, _Member] = {}
-        self._running: dict[int, _Running] = {}
+        self._members: dict[int, Member] = {}
+        self._running: dict[int, Running] = {}
         self._early: dict[int, list[tuple[int, Any]]] = {}
         self._ended: OrderedDict[int, None] = OrderedDict()
         self._outbox: list[tuple[int, Verb, bytes]] | None = None
@@ -157,7 +116,7 @@ class Collectives:
         with self._locked():
             number = next(self._numbers)
             waiter = Waiter(partial(self._leave, number))
-            self._members[number] = _Member(call, value, waiter, group)
+            self._members[number] = Member(call, value, waiter, group)
             try:
                 self._to_leader(Verb.JOIN, number, {"call": call.to_dict(), "known": group.members})
             except errors.OpError as e:
@@ -292,7 +251,7 @@ class Collectives:
             return
         peer = self._reach(self._leading) if self._outbox is None else None
         if peer is not None:
-            _streaming(peer).tell(Kind.COLLECTIVE, a, verb, pack(fields))
+            streaming(peer).tell(Kind.COLLECTIVE, a, verb, pack(fields))
             return
         if self._outbox is None:
             self._outbox = []
@@ -310,7 +269,7 @@ class Collectives:
                 first = min((member.call.seconds for member in self._members.values()), default=0.0)
             left = max(first - (time.monotonic() - started), 0.1)
             try:
-                peer = _streaming(self._peers.get(self._leading, min(left, CONNECT_SECONDS)))
+                peer = streaming(self._peers.get(self._leading, min(left, CONNECT_SECONDS)))
             except errors.OpError as e:
                 error = e
             waited = time.monotonic() - started
@@ -353,7 +312,7 @@ class Collectives:
         places = [(str(task), int(incarnation)) for task, incarnation in fields["tasks"]]
         before = places[fields["position"] - 1]
         following = places[(fields["position"] + 1) % len(places)][0]
-        sender = _Sender(self._peers, following)
+        sender = Sender(self._peers, following)
         ring = Ring(
             round_id,
             members[0].call,
@@ -367,11 +326,11 @@ class Collectives:
         for member in members:
             member.value = None
         known = [(str(device), int(incarnation)) for device, incarnation in fields["members"]]
-        self._running[round_id] = _Running(ring, joins, before, known)
+        self._running[round_id] = Running(ring, joins, before, known)
         early = self._early.pop(round_id, [])
         self._pool.submit(self._begin, ring, early, sender if len(places) > 1 else None)
 
-    def _begin(self, ring: Ring, early: list[tuple[int, Any]], sender: _Sender | None) -> None:
+    def _begin(self, ring: Ring, early: list[tuple[int, Any]], sender: Sender | None) -> None:
         def begin() -> None:
             if sender is not None:
                 sender.connect()
@@ -448,37 +407,6 @@ class Collectives:
         self._ended[round_id] = None
         if len(self._ended) > REMEMBERED_ROUNDS:
             self._ended.popitem(last=False)
-
-
-class _Sender:
-    """What a ring sends to the next task by."""
-
-    __slots__ = ("_peer", "_peers", "_task")
-
-    def __init__(self, peers: Peers | None, task: str) -> None:
-        self._peers = peers
-        self._task = task
-        self._peer: Peer | None = None
-
-    def connect(self) -> None:
-        """Raises UnavailableError or UnimplementedError."""
-        assert self._peers is not None
-        self._peer = _streaming(self._peers.get(self._task, NEXT_SECONDS))
-
-    def send(self, round_id: int, number: int, array: Any) -> None:
-        assert self._peer is not None
-        self._peer.tell(Kind.CHUNK, round_id, number, b"", (array,))
-
-
-def _streaming(peer: AnyPeer) -> Peer:
-    if isinstance(peer, Peer):
-        return peer
-    raise errors.UnimplementedError(
-        None,
-        None,
-        f'Collectives between tasks need the stream transport, but {peer.task} is reached by protocol "grpc" '
-        'alone. Start both servers with protocol "grpc+stream", the default.',
-    )
 
 
 def _unreached(call: Call, seconds: float, error: errors.OpError) -> errors.OpError:

@@ -1,0 +1,52 @@
+"""What a task keeps about its devices in collectives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tensorfleet_service.worker.collectives.call import Call, Place
+from tensorfleet_service.worker.collectives.ring import Ring
+from tensorfleet_service.worker.waiter import Waiter
+
+
+class Group:
+    """What a device knows of one of its groups; kept as long as a kernel of a session refers to it.
+
+    Attributes:
+        members: the members of the last collective that ended well, with the incarnations of their tasks.
+        failures: how many of its collectives have failed here.
+    """
+
+    __slots__ = ("__weakref__", "failures", "members")
+
+    def __init__(self) -> None:
+        self.members: list[Place] = []
+        self.failures = 0
+
+
+@dataclass(slots=True)
+class Member:
+    """A device of this task in a collective that has not ended."""
+
+    call: Call
+    value: Any
+    waiter: Waiter
+    group: Group
+    round_id: int = 0
+
+
+@dataclass(slots=True)
+class Running:
+    """A ring that this task is in.
+
+    Attributes:
+        joins: the task's members.
+        before: the task that it receives from.
+        members: all members.
+    """
+
+    ring: Ring
+    joins: list[int]
+    before: Place
+    members: list[Place]

@@ -1,0 +1,46 @@
+"""Sender: the way of a ring's chunks to the next task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet import errors
+from tensorfleet.stream import Kind
+from tensorfleet_service.worker.peer import Peer
+
+if TYPE_CHECKING:
+    from tensorfleet_service.worker.peers import AnyPeer, Peers
+
+NEXT_SECONDS = 30.0  # to reach the next task of a ring, which is known to be there
+
+
+class Sender:
+    """What a ring sends to the next task by."""
+
+    __slots__ = ("_peer", "_peers", "_task")
+
+    def __init__(self, peers: Peers | None, task: str) -> None:
+        self._peers = peers
+        self._task = task
+        self._peer: Peer | None = None
+
+    def connect(self) -> None:
+        """Raises UnavailableError or UnimplementedError."""
+        assert self._peers is not None
+        self._peer = streaming(self._peers.get(self._task, NEXT_SECONDS))
+
+    def send(self, round_id: int, number: int, array: Any) -> None:
+        assert self._peer is not None
+        self._peer.tell(Kind.CHUNK, round_id, number, b"", (array,))
+
+
+def streaming(peer: AnyPeer) -> Peer:
+    """The connection, if collectives can go over it; else raises UnimplementedError."""
+    if isinstance(peer, Peer):
+        return peer
+    raise errors.UnimplementedError(
+        None,
+        None,
+        f'Collectives between tasks need the stream transport, but {peer.task} is reached by protocol "grpc" '
+        'alone. Start both servers with protocol "grpc+stream", the default.',
+    )

@@ -72,17 +72,21 @@ def check(environ: Mapping[str, str]) -> list[str]:
         if not name.startswith(PREFIX) or is_service_link(name, value):
             continue
         if name not in KNOWN:
-            alike = difflib.get_close_matches(name.removeprefix(PREFIX), _suffixes(), 1, _ALIKE)
-            if alike:
-                raise SettingsError(f"{name} is no setting: did you mean {PREFIX}{alike[0]}?")
+            meant = _meant(name)
+            if meant:
+                raise SettingsError(f"{name} is no setting: did you mean {' or '.join(meant)}?")
             warnings.append(f"{name} is set, but no setting has that name")
         elif name in NUMBERS and value:
             _check_number(name, value)
     return warnings
 
 
-def _suffixes() -> list[str]:
-    return [name.removeprefix(PREFIX) for name in sorted(KNOWN)]
+def _meant(name: str) -> list[str]:
+    """The settings that begin with an unknown name, or else the one that it is most like."""
+    longer = [known for known in sorted(KNOWN) if known.startswith(f"{name}_")]
+    own = name.removeprefix(PREFIX)
+    suffixes = [known.removeprefix(PREFIX) for known in sorted(KNOWN)]
+    return longer or [PREFIX + suffix for suffix in difflib.get_close_matches(own, suffixes, 1, _ALIKE)]
 
 
 def _check_number(name: str, value: str) -> None:

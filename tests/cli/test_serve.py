@@ -8,7 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -58,6 +62,72 @@ def test_serves_sessions_until_a_signal_drains_it(signum: int) -> None:
 
 
 @pytest.mark.cluster
+def test_metrics_and_health_until_the_last_step_has_ended() -> None:
+    """A step that runs when SIGTERM comes ends well; meanwhile the task is alive, but not ready."""
+    port, http = free_ports("127.0.0.1", 2)
+    with serving(port, TENSORFLEET_METRICS_PORT=str(http), TENSORFLEET_GPUS="none") as process:
+        lines = [first_line(process), first_line(process)]
+        assert f"metrics and health at port {http}" in lines[0]
+        assert "serves at" in lines[1]
+        assert page(http, "healthz/ready") == (200, "ok\n")
+        result: list[int] = []
+        with tf.Graph().as_default(), tf.Session(f"grpc://127.0.0.1:{port}") as session:
+            n = tf.placeholder(tf.int32, [])
+            end = tf.while_loop(lambda i: i < n, lambda i: i + 1, [tf.constant(0)])
+            assert session.run(end, {n: 3}) == 3
+            step = threading.Thread(target=lambda: result.append(session.run(end, {n: 100_000})))
+            step.start()
+            wait_for(lambda: 'tensorfleet_steps_running{role="master"} 1.0' in page(http, "metrics")[1])
+            process.send_signal(signal.SIGTERM)
+            wait_for(lambda: page(http, "healthz/ready")[0] == 503)
+            assert page(http, "healthz/live") == (200, "ok\n")
+            assert page(http, "healthz/ready")[1].startswith("draining: ")
+            with pytest.raises(tf.errors.UnavailableError, match="shutting down"):
+                session.run(end, {n: 1})
+            step.join(60)
+        process.communicate(timeout=30)
+    assert result == [100_000]
+    assert process.returncode == 0
+
+
+def page(port: int, path: str) -> tuple[int, str]:
+    """A page's status and text."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as e:
+        with e:
+            return e.code, e.read().decode()
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_metrics_port_in_use_ends_with_code_1() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with serving(free_ports("127.0.0.1", 1)[0], TENSORFLEET_METRICS_PORT=str(port)) as process:
+            _, said = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert f"/job:worker/task:0 cannot listen at port {port} for metrics" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.cluster
+def test_a_variable_that_nobody_knows_is_a_warning() -> None:
+    with serving(free_ports("127.0.0.1", 1)[0], TENSORFLEET_MOOD="good") as process:
+        assert "WARNING /job:worker/task:0 main: TENSORFLEET_MOOD is set" in first_line(process)
+        assert "serves at" in first_line(process)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    assert process.returncode == 0
+
+
+@pytest.mark.cluster
 def test_the_end_of_standard_input_drains_if_asked_for() -> None:
     with serving(free_ports("127.0.0.1", 1)[0], "--stop-with-stdin") as process:
         assert "serves at" in first_line(process)
@@ -80,6 +150,14 @@ def test_a_port_in_use_ends_with_code_1() -> None:
     [
         ({"TENSORFLEET_JOB_NAME": "ps"}, "TENSORFLEET_JOB_NAME is 'ps', and the ClusterSpec has no such job"),
         ({"TENSORFLEET_CLUSTER_SPEC": "{"}, "TENSORFLEET_CLUSTER_SPEC is not JSON"),
+        # What modules read when they are imported is looked at before that.
+        (
+            {"TENSORFLEET_RECEIVE_BUFFERS_MB": "x"},
+            "TENSORFLEET_RECEIVE_BUFFERS_MB is 'x': set it to a number",
+        ),
+        ({"TENSORFLEET_MAX_MESSAGE_MB": "x"}, "TENSORFLEET_MAX_MESSAGE_MB is 'x': set it to a number"),
+        ({"TENSORFLEET_SESSION_IDLE_SECONDS": "x"}, "TENSORFLEET_SESSION_IDLE_SECONDS is 'x'"),
+        ({"TENSORFLEET_JOB": "ps"}, "TENSORFLEET_JOB is no setting: did you mean TENSORFLEET_JOB_NAME?"),
     ],
 )
 def test_wrong_settings_end_with_code_2(variables: dict[str, str], words: str) -> None:

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -190,3 +191,20 @@ def test_kill_ends_tasks_without_a_drain() -> None:
 def test_a_cluster_without_tasks(jobs: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="at least one task"):
         LocalCluster(jobs)
+
+
+@pytest.mark.cluster
+def test_metrics_at_addresses_that_are_printed() -> None:
+    with up("--ps", "1", "--workers", "1", "--metrics") as cluster:
+        found = re.findall(
+            r"^  (/job:\S+)  grpc://\S+  (http://127.0.0.1:\d+/metrics)$", cluster.output, re.M
+        )
+        assert [task for task, _ in found] == ["/job:ps/task:0", "/job:worker/task:0"]
+        for task, url in found:
+            with urllib.request.urlopen(url, timeout=SECONDS) as answer:
+                job = task.removeprefix("/job:").partition("/")[0]
+                assert (
+                    f'tensorfleet_task_info{{job_name="{job}",task_index="0"}} 1.0' in answer.read().decode()
+                )
+        cluster.process.send_signal(signal.SIGINT)
+        assert cluster.end()[0] == 0

@@ -55,6 +55,20 @@ def test_json_is_one_object_a_record() -> None:
     assert second["exception"].endswith("ValueError: the reason")
 
 
+def about_a_step(log_format: str, message: str) -> str:
+    stream = io.StringIO()
+    log.configure(TASK, log_format, "info", stream)
+    logging.getLogger("a").info(message, extra={"session": "4f0c", "step": 17})
+    return stream.getvalue()
+
+
+def test_ids_of_session_and_step_are_fields() -> None:
+    record = json.loads(about_a_step("json", "failed"))
+    assert (record["session"], record["step"], record["message"]) == ("4f0c", 17, "failed")
+    assert about_a_step("text", "failed\ntwice").splitlines()[0].endswith(" failed [session=4f0c step=17]")
+    assert about_a_step("text", "step 17 failed").endswith(" step 17 failed [session=4f0c]\n")
+
+
 def test_level() -> None:
     assert "quiet" in written("text", "debug")
     assert written("json", "error").count("\n") == 1

@@ -30,10 +30,25 @@ def test_environment() -> None:
         TENSORFLEET_LOG_FORMAT="json",
         TENSORFLEET_LOG_LEVEL="debug",
         TENSORFLEET_DRAIN_SECONDS="1.5",
+        TENSORFLEET_METRICS_PORT="8080",
+        TENSORFLEET_GPUS="2",
+        TENSORFLEET_MOOD="good",
     )
     assert settings.cluster.as_dict() == JOBS
     assert settings == Settings(
-        settings.cluster, "worker", 1, "grpc", "0.0.0.0", 2223, "json", "debug", 1.5, stop_with_stdin=False
+        settings.cluster,
+        "worker",
+        1,
+        "grpc",
+        "0.0.0.0",
+        2223,
+        "json",
+        "debug",
+        1.5,
+        stop_with_stdin=False,
+        metrics_port=8080,
+        gpus=2,
+        warnings=("TENSORFLEET_MOOD is set, but no setting has that name",),
     )
     assert settings.task == "/job:worker/task:1"
 
@@ -54,6 +69,33 @@ def test_a_flag_wins_over_its_variable() -> None:
 @pytest.mark.parametrize("host_name", ["fleet-worker-1", "fleet-worker-1.fleet-worker.default.svc"])
 def test_the_task_index_is_the_ordinal_of_the_host_name(host_name: str) -> None:
     assert from_environment(host_name, TENSORFLEET_TASK_INDEX="").task_index == 1
+
+
+@pytest.mark.parametrize(("text", "gpus"), [("none", 0), ("0", 0), ("auto", None), ("3", 3), ("", None)])
+def test_gpus(text: str, gpus: int | None) -> None:
+    assert from_environment(TENSORFLEET_GPUS=text).gpus == gpus
+
+
+def test_a_ps_opens_no_gpu_unless_it_is_told_to() -> None:
+    ps = {"TENSORFLEET_JOB_NAME": "ps", "TENSORFLEET_TASK_INDEX": "0"}
+    assert from_environment(**ps).gpus == 0
+    assert from_environment(**ps, TENSORFLEET_GPUS="auto").gpus is None
+
+
+@pytest.mark.parametrize(("text", "port"), [("", None), ("0", 0), ("8080", 8080)])
+def test_metrics_port(text: str, port: int | None) -> None:
+    assert from_environment(TENSORFLEET_METRICS_PORT=text).metrics_port == port
+
+
+def test_a_service_of_kubernetes_does_not_set_the_ports() -> None:
+    links = {"TENSORFLEET_METRICS_PORT": "tcp://10.0.0.1:8080", "TENSORFLEET_STREAM_PORT": "tcp://10.0.0.1:1"}
+    settings = from_environment(**links)
+    assert (settings.metrics_port, settings.stream_port, settings.warnings) == (None, 0, ())
+
+
+def test_a_task_at_another_host() -> None:
+    with pytest.raises(SettingsError, match="this host is 'b', which is /job:worker/task:0"):
+        from_environment("b")
 
 
 def test_sparse_cluster() -> None:
@@ -107,6 +149,11 @@ def test_variables_win_over_tf_config() -> None:
         ({"TENSORFLEET_TASK_INDEX": "2"}, ["TENSORFLEET_TASK_INDEX is 2", "'worker'", "0, 1"]),
         ({"TENSORFLEET_PROTOCOL": "http"}, ["TENSORFLEET_PROTOCOL is 'http'", "grpc+stream or grpc"]),
         ({"TENSORFLEET_STREAM_PORT": "65536"}, ["TENSORFLEET_STREAM_PORT is '65536'"]),
+        ({"TENSORFLEET_METRICS_PORT": "x"}, ["TENSORFLEET_METRICS_PORT is 'x'", "port"]),
+        ({"TENSORFLEET_GPUS": "one"}, ["TENSORFLEET_GPUS is 'one'", "none", "auto", "number"]),
+        ({"TENSORFLEET_GPUS": "-1"}, ["TENSORFLEET_GPUS is '-1'"]),
+        ({"TENSORFLEET_BLAS_THREADS": "x"}, ["TENSORFLEET_BLAS_THREADS is 'x'", "number of threads"]),
+        ({"TENSORFLEET_TASK_IDX": "1"}, ["TENSORFLEET_TASK_IDX", "did you mean TENSORFLEET_TASK_INDEX?"]),
         ({"TENSORFLEET_LOG_FORMAT": "xml"}, ["TENSORFLEET_LOG_FORMAT is 'xml'", "text or json"]),
         ({"TENSORFLEET_LOG_LEVEL": "loud"}, ["TENSORFLEET_LOG_LEVEL is 'loud'", "debug"]),
         ({"TENSORFLEET_DRAIN_SECONDS": "soon"}, ["TENSORFLEET_DRAIN_SECONDS is 'soon'", "seconds"]),

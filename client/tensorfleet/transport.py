@@ -1,13 +1,14 @@
 """Transport: what a session needs of its master, whichever way it is reached.
 
-`connect` chooses: a master in this process (no target), a stream to one of TensorFleet's tasks, or plain gRPC
-as TensorFlow's own servers speak it. Values are NumPy arrays; of rank 0, NumPy scalars. Strings are object
+`connect` chooses: a master in this process (no target, or that of a server of this process), a stream to one of
+TensorFleet's tasks, or plain gRPC as TensorFlow's own servers speak it. Values are NumPy arrays; of rank 0, NumPy scalars. Strings are object
 arrays of bytes, of rank 0 for a single one.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -100,6 +101,11 @@ def connect(target: str, config: ConfigProto) -> Transport:
     check_target(target)
     if not target:
         return _in_process(config)
+    service = sys.modules.get("tensorfleet_service.inprocess")
+    if service is not None and FORCE_VARIABLE not in os.environ:
+        own: Transport | None = service.own_server(address_of(target), config)
+        if own is not None:
+            return own
     from tensorfleet import transport_grpc
 
     channel = transport_grpc.Channel(address_of(target), config)

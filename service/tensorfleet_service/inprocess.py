@@ -1,10 +1,13 @@
-"""The session without a server: the same master, worker and kernels in the client's process."""
+"""Sessions on a master of the client's own process: without a server, or that of a server."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import secrets
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,21 +30,14 @@ from tensorfleet_service.worker.worker import Worker
 TASK = "/job:localhost/replica:0/task:0"
 
 
-class InProcessTransport(Transport):
-    """A master with one task in this process. Its variables live and die with it, as in TensorFlow."""
+class MasterTransport(Transport):
+    """A session on a master of this process."""
 
-    def __init__(self, config: ConfigProto) -> None:
-        incarnation = secrets.randbits(63)
-        cpus = config.device_count.get("CPU", 1)
-        gpus = dict(config.device_count).get("GPU")
-        self._worker = Worker(TASK, task_devices(TASK, incarnation, cpus, gpus), incarnation)
-        self._master = Master(self._join, self._worker.resources.reset, _to_stderr)
+    def __init__(self, master: Master, config: ConfigProto) -> None:
+        self._master = master
         self._session: MasterSession | None = None
         self._partial: PartialRuns | None = None
         self._timeout: float | None = config.operation_timeout_in_ms / 1000 or None
-
-    def _join(self, session: str, config: ConfigProto) -> list[Member]:
-        return [LocalMember(self._worker, session, isolate=False)]
 
     def create(self, graph_def: GraphDef, config: ConfigProto) -> None:
         self._session = self._master.create_session(graph_def, config)
@@ -70,18 +66,57 @@ class InProcessTransport(Transport):
         return waiter.wait(self._timeout)
 
     def list_devices(self) -> list[DeviceAttributes]:
-        return [device.attributes() for device in self._worker.devices.values()]
+        response = self._open().list_devices()
+        return [*response.local_device, *response.remote_device]
 
     def close(self) -> None:
         if self._session is not None:
-            self._master.close_session(self._session.handle)
+            # The master does not know the session any more if it was reset or shut down.
+            with contextlib.suppress(errors.AbortedError):
+                self._master.close_session(self._session.handle)
             self._session = None
-        self._worker.close()
 
     def _open(self) -> MasterSession:
         if self._session is None:
             raise errors.AbortedError(None, None, "The session is closed")
         return self._session
+
+
+class InProcessTransport(MasterTransport):
+    """A master with one task in this process. Its variables live and die with it, as in TensorFlow."""
+
+    def __init__(self, config: ConfigProto) -> None:
+        incarnation = secrets.randbits(63)
+        cpus = config.device_count.get("CPU", 1)
+        gpus = dict(config.device_count).get("GPU")
+        self._worker = Worker(TASK, task_devices(TASK, incarnation, cpus, gpus), incarnation)
+        super().__init__(Master(self._join, self._worker.resources.reset, _to_stderr), config)
+
+    def _join(self, session: str, config: ConfigProto) -> list[Member]:
+        return [LocalMember(self._worker, session, isolate=False)]
+
+    def close(self) -> None:
+        super().close()
+        self._worker.close()
+
+
+_serving: dict[tuple[int, str], Master] = {}
+"""The masters of this process's servers, by the process (a fork has none of its own) and the address."""
+
+
+def serves(address: str, master: Master) -> None:
+    """Lets sessions of this process reach a server without a socket."""
+    _serving[os.getpid(), address] = master
+
+
+def serves_no_more(address: str) -> None:
+    _serving.pop((os.getpid(), address), None)
+
+
+def own_server(address: str, config: ConfigProto) -> MasterTransport | None:
+    """The transport to a server of this process; None if the address is not that of one."""
+    master = _serving.get((os.getpid(), address))
+    return None if master is None else MasterTransport(master, config)
 
 
 def _to_stderr(text: str) -> None:
@@ -105,7 +140,7 @@ class InProcessRunner:
         if self._prepared.direct is None or timeout is not None:
             return self._wait(feeds, None, None, timeout)
         with np.errstate(all="ignore"):
-            return own(self._session.run_direct(self._prepared, feeds))
+            return own(self._session.run_metered(self._prepared, feeds, time.perf_counter_ns()))
 
     def traced(
         self, feeds: Sequence[Any], options: RunOptions, metadata: RunMetadata, timeout: float | None = None

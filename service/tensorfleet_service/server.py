@@ -22,6 +22,7 @@ from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet.stream import (
     Method,
 )
+from tensorfleet_service import inprocess
 from tensorfleet_service.devices.device import Device, task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
@@ -166,6 +167,8 @@ class TaskServer:
         if self._listener is not None:
             self._listener.start()
         self._grpc.start()
+        if self._listener is not None:
+            inprocess.serves(self.address, self._master)
         self.health.serves()
         log.info("%s serves at %s", self.task, self.address)
 
@@ -177,6 +180,7 @@ class TaskServer:
         """Drains and stops: running steps may end within `grace` seconds (20), new ones are refused."""
         if self._stopped.is_set():
             return
+        inprocess.serves_no_more(self.address)
         grace = DRAIN_SECONDS if grace is None else grace
         end = time.monotonic() + grace
         self.health.drains()

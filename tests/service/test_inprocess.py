@@ -11,6 +11,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet import errors
+from tensorfleet_service import inprocess
 from tensorfleet_service.inprocess import InProcessTransport, own
 from tensorfleet_service.kernels import registry
 
@@ -346,3 +347,53 @@ def test_a_partial_run() -> None:
         handle = session.partial_run_setup([a, b], [x, y])
         assert session.partial_run(handle, a, {x: 2}) == 3
         assert session.partial_run(handle, b, {y: 4}) == 12
+
+
+# ---------------------------------------------------------------------------- a server of this process
+
+
+def test_a_server_of_this_process_is_reached_without_a_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = tf.train.Server.create_local_server()
+    try:
+        with tf.Graph().as_default():
+            x = tf.placeholder(tf.float32, [None])
+            v = tf.Variable([1.0, 2.0])
+            y = v * x
+            with tf.Session(server.target) as session:
+                session.run(v.initializer)
+                assert type(session._transport) is inprocess.MasterTransport
+                fed = np.array([3, 4], np.float32)
+                assert session.run(y, {x: fed}).tolist() == [3, 8]
+                assert [device.name for device in session.list_devices()] == [
+                    "/job:localhost/replica:0/task:0/device:CPU:0"
+                ]
+                value = session.run(v)
+                value[:] = 0  # the caller's own
+                assert session.run(v).tolist() == [1, 2]
+                with pytest.raises(tf.errors.InvalidArgumentError, match="node mul"):
+                    session.run(y, {x: [1, 2, 3]})
+            monkeypatch.setenv("TENSORFLEET_TRANSPORT", "stream")
+            with tf.Session(server.target) as session:  # another way to the same variables
+                assert session.run(v).tolist() == [1, 2]
+                assert type(session._transport) is not inprocess.MasterTransport
+    finally:
+        server.stop(1.0)
+
+
+def test_a_session_outlives_neither_reset_nor_the_server() -> None:
+    server = tf.train.Server.create_local_server()
+    with tf.Graph().as_default():
+        one = tf.constant(1) + 0
+        session = tf.Session(server.target)
+        assert session.run(one) == 1
+        tf.Session.reset(server.target)
+        with pytest.raises(tf.errors.AbortedError):
+            session.run(one)
+        session.close()
+        session = tf.Session(server.target)
+        assert session.run(one) == 1
+        server.stop(1.0)
+        with pytest.raises((tf.errors.UnavailableError, tf.errors.AbortedError)):
+            session.run(one)
+        session.close()
+        assert inprocess.own_server(server.target.removeprefix("grpc://"), tf.ConfigProto()) is None

@@ -28,8 +28,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tf.train.Server]:
 def test_a_feed_over_the_limit(
     server: tf.train.Server, monkeypatch: pytest.MonkeyPatch, transport: str
 ) -> None:
-    if transport == "grpc":
-        monkeypatch.setenv("TENSORFLEET_TRANSPORT", "grpc")
+    monkeypatch.setenv("TENSORFLEET_TRANSPORT", transport)
     variable = limits.MESSAGE_VARIABLE if transport == "grpc" else limits.TENSORS_VARIABLE
     with tf.Graph().as_default():
         x = tf.placeholder(tf.uint8, [None])
@@ -41,7 +40,8 @@ def test_a_feed_over_the_limit(
             assert session.run(size, {x: np.zeros(2000, np.uint8)}) == 2000
 
 
-def test_a_graph_over_the_limit(server: tf.train.Server) -> None:
+def test_a_graph_over_the_limit(server: tf.train.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENSORFLEET_TRANSPORT", "stream")
     with tf.Graph().as_default():
         y = tf.identity(tf.constant(np.arange(MB, dtype=np.int32)))
         with (

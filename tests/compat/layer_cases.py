@@ -64,6 +64,11 @@ def _dense_scope_defaults(tf: Any) -> Any:
         return tf.layers.dense(tf.constant(FLAT), 2)
 
 
+def _dense_partitioned(tf: Any) -> Any:
+    with tf.variable_scope("scope", partitioner=tf.fixed_size_partitioner(2)):
+        return tf.layers.dense(tf.constant(FLAT), 4, kernel_regularizer=lambda w: tf.reduce_sum(w * w))
+
+
 def _frozen(tf: Any) -> Any:
     return tf.layers.dense(tf.constant(FLAT), 2, trainable=False) + tf.layers.dense(tf.constant(FLAT), 2)
 
@@ -105,6 +110,7 @@ PROGRAMS: dict[str, Program] = {
     "dense_auto_reuse": _dense_auto_reuse,
     "dense_class": _dense_class,
     "dense_scope_defaults": _dense_scope_defaults,
+    "dense_partitioned": _dense_partitioned,
     "frozen": _frozen,
     "own_layer": _own_layer,
     "flatten": _conv("flatten", IMAGES),

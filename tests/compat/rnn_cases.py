@@ -24,6 +24,7 @@ CELLS: dict[str, Callable[[Any], Any]] = {
         4, use_peepholes=True, cell_clip=0.4, num_proj=3, proj_clip=0.3, forget_bias=0.2, name="mine"
     ),
     "lstm_joined": lambda c: c.LSTMCell(4, num_proj=3, state_is_tuple=False),
+    "lstm_shards": lambda c: c.LSTMCell(4, num_proj=4, num_unit_shards=2, num_proj_shards=2),
     "multi": lambda c: c.MultiRNNCell([c.GRUCell(3), c.BasicLSTMCell(4)]),
     "multi_joined": lambda c: c.MultiRNNCell([c.GRUCell(3), c.BasicRNNCell(2)], state_is_tuple=False),
     "residual": lambda c: c.ResidualWrapper(c.GRUCell(DEPTH)),

@@ -218,5 +218,3 @@ def test_messages() -> None:
         tf.nn.dynamic_rnn(object(), tf.constant(INPUTS), dtype=tf.float32)
     with pytest.raises(ValueError, match="dtype"):
         tf.nn.dynamic_rnn(cells.GRUCell(2), tf.constant(INPUTS))
-    with pytest.raises(NotImplementedError, match="partitioned"):
-        cells.LSTMCell(4, num_unit_shards=2)

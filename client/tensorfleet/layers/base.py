@@ -15,6 +15,7 @@ from tensorfleet.layers.input_spec import check_inputs
 from tensorfleet.ops.casting import cast
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.math_common import apply_one
+from tensorfleet.ops.partitioned_variables import PartitionedVariable
 from tensorfleet.ops.ref_variable import RefVariable
 from tensorfleet.ops.variable_scope import VariableScope, get_variable, variable_scope
 from tensorfleet.ops.variables import VariableAggregation, VariableSynchronization
@@ -218,7 +219,7 @@ class Layer:
         """A variable of the layer: made, or found where the scope says reuse.
 
         Args:
-            regularizer: its loss is added once, when the variable is made.
+            regularizer: its loss is added once, when the variable is made; per part of a partitioned one.
 
         Raises:
             ValueError: a trainable variable with `synchronization` ON_READ.
@@ -251,18 +252,23 @@ class Layer:
                     aggregation=aggregation,
                     partitioner=partitioner,
                 )
-                if regularizer is not None and id(variable) not in before:
-                    with framework.colocate_with(variable.op), framework.name_scope(f"{name}/Regularizer"):
-                        self.add_loss(regularizer(variable))
-        self._keep(variable, wanted and is_trainable(variable))
+                new = [part for part in parts_of(variable) if id(part) not in before]
+                for part in new if regularizer is not None else []:
+                    with framework.colocate_with(part.op), framework.name_scope(f"{name}/Regularizer"):
+                        self.add_loss(regularizer(part))
+        self._keep(variable, wanted)
         return variable
 
     add_variable = add_weight
 
-    def _keep(self, variable: Any, trainable: bool) -> None:
-        kept = self._trainable_weights if trainable else self._non_trainable_weights
-        if all(variable is not other for other in kept):
-            kept.append(variable)
+    def _keep(self, variable: Any, trainable: bool = True) -> None:
+        """Counts a variable as the layer's; whether it is trainable a custom getter may decide."""
+        for part in parts_of(variable):
+            kept = (
+                self._trainable_weights if trainable and _is_trainable(part) else self._non_trainable_weights
+            )
+            if all(part is not other for other in kept):
+                kept.append(part)
 
     def _set_scope(self, scope: Any) -> None:
         if self._scope is not None:
@@ -325,7 +331,12 @@ def run_layer(layer: type[Layer], arguments: dict[str, Any]) -> Any:
     return layer(**given, _scope=given["name"], _reuse=reuse)(inputs)
 
 
-def is_trainable(variable: Any) -> bool:
+def parts_of(variable: Any) -> list[Any]:
+    """The parts of a partitioned variable; another is its own only part."""
+    return list(variable) if isinstance(variable, PartitionedVariable) else [variable]
+
+
+def _is_trainable(variable: Any) -> bool:
     """Whether optimizers of the default graph change the variable by default."""
     return any(v is variable for v in framework.get_collection(GraphKeys.TRAINABLE_VARIABLES))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet import dtypes, framework, structures
-from tensorfleet.layers.base import Layer, is_trainable
+from tensorfleet.layers.base import Layer
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.math_common import apply_one
 from tensorfleet.ops.variable_scope import get_variable_scope, variable_scope
@@ -47,7 +47,7 @@ class RNNCell(Layer):
 
     def _own(self, getter: Any, *args: Any, **kwargs: Any) -> Any:
         variable = getter(*args, **kwargs)
-        self._keep(variable, is_trainable(variable))
+        self._keep(variable)
         return variable
 
     @property

@@ -9,6 +9,7 @@ from tensorfleet.ops.clip import clip_by_value
 from tensorfleet.ops.initializers import zeros_initializer
 from tensorfleet.ops.joining import concat, split
 from tensorfleet.ops.math_common import apply_one
+from tensorfleet.ops.partitioned_variables import fixed_size_partitioner
 from tensorfleet.rnn.cell import check_inputs_and_state
 from tensorfleet.rnn.cells import UnitsCell
 from tensorfleet.rnn.state import LSTMStateTuple
@@ -16,6 +17,10 @@ from tensorfleet.rnn.state import LSTMStateTuple
 __all__: list[str] = []
 _NAMES = ["LSTMCell"]
 NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": _NAMES, "contrib.rnn": _NAMES}
+
+
+def _partitioner(parts: int | None) -> Any:
+    return None if parts is None else fixed_size_partitioner(parts)
 
 
 class LSTMCell(UnitsCell):
@@ -27,12 +32,9 @@ class LSTMCell(UnitsCell):
         initializer: of the kernel, the peepholes and the projection.
         num_proj: the output is projected to so many numbers.
         proj_clip: the projection is kept within [-proj_clip, proj_clip].
-        num_unit_shards, num_proj_shards: must be None: variables are not partitioned.
+        num_unit_shards, num_proj_shards: into how many parts the kernel and the projection are divided.
         forget_bias: is added to the forget gate.
         state_is_tuple: whether the state is an LSTMStateTuple, and not c and h in one tensor.
-
-    Raises:
-        NotImplementedError: shards are asked for.
     """
 
     def __init__(
@@ -54,11 +56,8 @@ class LSTMCell(UnitsCell):
         **kwargs: Any,
     ) -> None:
         super().__init__(num_units, activation, reuse, name, dtype, **kwargs)
-        if num_unit_shards not in (None, 1) or num_proj_shards not in (None, 1):
-            raise NotImplementedError(
-                "LSTMCell: num_unit_shards and num_proj_shards ask for partitioned variables, which are not "
-                "part of TensorFleet. Leave them out."
-            )
+        self._unit_partitioner = _partitioner(num_unit_shards)
+        self._proj_partitioner = _partitioner(num_proj_shards)
         self._use_peepholes, self._cell_clip = use_peepholes, cell_clip
         self._initializer = initializer_of(initializer)
         self._num_proj, self._proj_clip = num_proj, proj_clip
@@ -76,7 +75,12 @@ class LSTMCell(UnitsCell):
     def build(self, input_shape: Any) -> None:
         depth, units = self._check_build(input_shape), self._num_units
         made = self._initializer
-        self._kernel = self.add_weight("kernel", [depth + self.output_size, 4 * units], initializer=made)
+        self._kernel = self.add_weight(
+            "kernel",
+            [depth + self.output_size, 4 * units],
+            initializer=made,
+            partitioner=self._unit_partitioner,
+        )
         self._bias = self.add_weight(
             "bias", [4 * units], initializer=zeros_initializer(self.dtype or "float32")
         )
@@ -86,7 +90,10 @@ class LSTMCell(UnitsCell):
             self._w_o_diag = self.add_weight("w_o_diag", [units], initializer=made)
         if self._num_proj:
             self._proj_kernel = self.add_weight(
-                "projection/kernel", [units, self._num_proj], initializer=made
+                "projection/kernel",
+                [units, self._num_proj],
+                initializer=made,
+                partitioner=self._proj_partitioner,
             )
         self.built = True
 

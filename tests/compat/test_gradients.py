@@ -128,9 +128,7 @@ def test_ops_with_and_without_gradients_are_tensorflows() -> None:
 
 
 # TensorFlow has rules for these, and we shall.
-_NOT_YET = {
-    *("MaxPoolGrad", "MaxPool3DGrad", "FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"),
-}
+_NOT_YET = {"MaxPool3DGrad"}
 
 
 def test_list_of_missing_rules_is_exact() -> None:

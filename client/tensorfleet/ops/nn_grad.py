@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet.gradient_registry import gradient, no_rule
+from tensorfleet.gradient_registry import gradient
 from tensorfleet.operation import Operation
 from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.gradient_common import ints, shape_of
@@ -118,7 +118,3 @@ def _sparse_softmax_cross_entropy(op: Operation, grad: Any, backprop_grad: Any) 
         mean = apply_one("Sum", backprop_grad * softmax, ints([-1]), keep_dims=True)
         to_logits = to_logits + (backprop_grad - mean) * softmax
     return [to_logits, None]
-
-
-# Second derivatives that are not there yet.
-no_rule("MaxPoolGrad", "FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")

@@ -44,6 +44,11 @@ def _max_pool_grad(op: Operation) -> list[Dims]:
     return [known_shape(op.inputs[0].dims)]
 
 
+def _max_pool_grad_grad(op: Operation) -> list[Dims]:
+    dims_module.merge(op.inputs[0].dims, op.inputs[2].dims)
+    return [dims_module.merge(_pool(op)[0], op.inputs[1].dims)]
+
+
 def _avg_pool_grad(op: Operation) -> list[Dims]:
     return [dims_module.merge(static_dims(op.inputs[0]), (None,) * 4)]
 
@@ -65,6 +70,14 @@ op(
     DATA_FORMAT,
     f"T: {{{ORDERED}}} = float32",
     shape=_max_pool_grad,
+)
+op(
+    "MaxPoolGradGrad(orig_input: T, orig_output: T, grad: T) -> (output: T)",
+    *_SIZES,
+    _PLAIN_PADDING,
+    DATA_FORMAT,
+    f"T: {{{ORDERED}}}",
+    shape=_max_pool_grad_grad,
 )
 op("AvgPool(value: T) -> (output: T)", *_SIZES, _PLAIN_PADDING, DATA_FORMAT, _FLOATS, shape=_pool)
 op(

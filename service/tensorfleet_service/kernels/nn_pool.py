@@ -94,6 +94,37 @@ def max_pool_grad(node: KernelNode) -> Kernel:
     return run
 
 
+@kernel("MaxPoolGradGrad")
+def max_pool_grad_grad(node: KernelNode) -> Kernel:
+    xp, windows, window = node.xp, node_windows(node.attrs), _window(node)
+
+    def run(images: Any, pooled: Any, gradient: Any) -> Any:
+        check_rank_4(images, "orig_input")
+        if gradient.shape != images.shape:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Expected grad shape to be {format_dims(images.shape)}, but got "
+                f"{format_dims(gradient.shape)}",
+            )
+        images, pooled, gradient = (channels_last(xp, a, windows) for a in (images, pooled, gradient))
+        geometry = Geometry(windows, images.shape[1:3], window)
+        padded = geometry.padded(xp, images, _lowest(images.dtype))
+        given = geometry.padded(xp, gradient)
+        result = xp.zeros(pooled.shape, gradient.dtype)
+        # What the first maximum of a window, by rows, gets.
+        left = xp.ones(pooled.shape, bool)
+        for row, column in geometry.positions():
+            at = geometry.at(row, column)
+            chosen = padded[at] == pooled
+            chosen &= left
+            left ^= chosen
+            result += given[at] * chosen
+        return xp.ascontiguousarray(as_formatted(xp, result, windows))
+
+    return run
+
+
 def _counts(xp: Any, geometry: Geometry, dtype: Any) -> Any:
     """How many elements of the images, padding aside, each window sees: [1, out height, out width, 1]."""
     (top, bottom), (left, right) = geometry.pad

@@ -1,4 +1,4 @@
-"""Calls of `tf.nn` functions over volumes and sequences, and of those that look at neighbours and places."""
+"""Calls of `tf.nn` functions over volumes and sequences, of neighbours and places, and of statistics."""
 
 from __future__ import annotations
 
@@ -60,6 +60,30 @@ CASES: dict[str, tuple[Call, tuple[np.ndarray, ...]]] = {
     "pool_avg": (lambda nn, x: nn.pool(x, [2, 2, 2], "AVG", "VALID"), (V,)),
     "lrn": (lambda nn, x: nn.lrn(x, depth_radius=1, bias=1.5, alpha=0.7, beta=0.6), (X,)),
     "lrn_default": (lambda nn, x: nn.local_response_normalization(x), (floats(1, 2, 3, 9),)),
+    "swish": (lambda nn, x: nn.swish(x), (S,)),
+    "silu_beta": (lambda nn, x: nn.silu(x, 0.5), (S,)),
+    "weighted_mean": (lambda nn, x, w: nn.weighted_moments(x, [0, 1], w)[0], (S, abs(floats(2, 1, 1)))),
+    "weighted_variance": (
+        lambda nn, x, w: nn.weighted_moments(x, 1, w, keep_dims=True)[1],
+        (S, abs(floats(9, 1))),
+    ),
+    "normalized_mean": (
+        lambda nn, x: nn.normalize_moments(*nn.sufficient_statistics(x, [0, 1], shift=0.5))[0],
+        (S,),
+    ),
+    "normalized_variance": (
+        lambda nn, x: nn.normalize_moments(*nn.sufficient_statistics(x, [1], keep_dims=True))[1],
+        (S,),
+    ),
+    "poisson": (lambda nn, x, t: nn.log_poisson_loss(t * t, x), (S, floats(2, 9, 3))),
+    "poisson_full": (
+        lambda nn, x, t: nn.log_poisson_loss(t * t + 0.5, x, compute_full_loss=True),
+        (S, floats(2, 9, 3)),
+    ),
+    "global_norm": (
+        lambda nn, x, m, v, b, g: nn.batch_norm_with_global_normalization(x, m, v, b, g, 0.01, True),
+        (X, floats(4), abs(floats(4)), floats(4), floats(4)),
+    ),
     "argmax": (lambda nn, x: nn.max_pool_with_argmax(x, [1, 3, 2, 1], [1, 2, 2, 1], "SAME")[0], (X,)),
 }
 """By name: a function of `nn` and tensors, and the tensors' values."""

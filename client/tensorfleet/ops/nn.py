@@ -13,6 +13,7 @@ from tensorfleet.ops import (  # noqa: F401 - imported for the ops and namespace
     nn_norm,
     nn_pool,
     nn_pool3d,
+    nn_statistics,
 )
 
 __all__: list[str] = []

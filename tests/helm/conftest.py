@@ -16,10 +16,11 @@ import pytest
 yaml = pytest.importorskip("yaml", reason="needs PyYAML: `./run test` installs it")
 
 CHART = Path(__file__).parents[2] / "helm" / "tensorfleet"
-WITHOUT_HELM = "needs Helm 4 or 3 on PATH; with Go: go install helm.sh/helm/v4/cmd/helm@latest"
+OR_LAB = "; or set TENSORFLEET_K8S_LAB (k8s-dev/cluster.sh), once its setup.sh has run"
+WITHOUT_HELM = f"needs Helm 4 or 3 on PATH; with Go: go install helm.sh/helm/v4/cmd/helm@latest{OR_LAB}"
 WITHOUT_UNITTEST = (
-    "needs helm-unittest on PATH; with Go: "
-    "go install github.com/helm-unittest/helm-unittest/cmd/helm-unittest@latest"
+    "needs helm-unittest on PATH; with Go: go install "
+    f"github.com/helm-unittest/helm-unittest/cmd/helm-unittest@latest{OR_LAB}"
 )
 KUBERNETES = "1.34.0"  # what a Helm without a cluster takes itself for, where it does not know better
 
@@ -34,27 +35,38 @@ def chart() -> Path:
 
 
 @pytest.fixture(scope="session")
-def helm() -> str:
+def tools() -> dict[str, str]:
+    """The environment in which the programs are, PATH and KUBE_SCHEMAS: this one, or that of the lab."""
+    lab = os.environ.get("TENSORFLEET_K8S_LAB")
+    if not lab:
+        return dict(os.environ)
+    script = 'eval "$("$0/lab.sh" env)"; env -0'
+    done = subprocess.run(["bash", "-c", script, lab], capture_output=True, check=True, text=True, timeout=30)
+    return dict(item.split("=", 1) for item in done.stdout.split("\0") if item)
+
+
+@pytest.fixture(scope="session")
+def helm(tools: dict[str, str]) -> str:
     """The path of Helm."""
-    path = shutil.which("helm")
+    path = shutil.which("helm", path=tools.get("PATH"))
     if path is None:
         pytest.skip(WITHOUT_HELM)
     return path
 
 
 @pytest.fixture(scope="session")
-def helm3(helm: str) -> str:
+def helm3(tools: dict[str, str], helm: str) -> str:
     """The path of a second Helm."""
-    path = shutil.which("helm3")
+    path = shutil.which("helm3", path=tools.get("PATH"))
     if path is None:
         pytest.skip("needs Helm 3 on PATH as `helm3`, beside `helm`")
     return path
 
 
 @pytest.fixture(scope="session")
-def helm_unittest() -> str:
+def helm_unittest(tools: dict[str, str]) -> str:
     """The path of helm-unittest, as a program of its own."""
-    path = shutil.which("helm-unittest")
+    path = shutil.which("helm-unittest", path=tools.get("PATH"))
     if path is None:
         pytest.skip(WITHOUT_UNITTEST)
     return path

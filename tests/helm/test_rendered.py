@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 import json
-import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -161,6 +160,14 @@ def _schemas_are_read_once() -> Any:
         yield
 
 
+@functools.cache
+def validate(text: str) -> None:
+    """Fails if an object, as JSON, is not right for a Kubernetes. The same one is looked at once."""
+    thing = json.loads(text)
+    for version in versions():
+        assert kubernetes_validate.validate(thing, version, strict=True) == version, name(thing)
+
+
 def name(thing: Object) -> str:
     return f"{thing['kind']}/{thing['metadata']['name']}"
 
@@ -174,9 +181,8 @@ def merged(*parts: Object) -> Object:
     result: Object = {}
     for part in parts:
         for key, value in part.items():
-            old = result.get(key)
-            both = isinstance(value, dict) and isinstance(old, dict)
-            result[key] = merged(old, value) if both else copy.deepcopy(value)
+            both = isinstance(value, dict) and isinstance(result.get(key), dict)
+            result[key] = merged(result[key], value) if both else copy.deepcopy(value)
     return result
 
 
@@ -192,8 +198,7 @@ def test_schemas_of_kubernetes(render: Render, case: str) -> None:
     for thing in things:
         if thing["kind"] in OPERATORS:
             continue
-        for version in versions():
-            assert kubernetes_validate.validate(thing, version, strict=True) == version, name(thing)
+        validate(json.dumps(thing, sort_keys=True))
 
 
 @pytest.mark.parametrize("case", MATRIX)
@@ -214,8 +219,10 @@ def test_names_are_unique_and_everything_is_labelled(render: Render, case: str) 
 
 
 @pytest.mark.parametrize("case", MATRIX)
-def test_kubeconform(template: Callable[..., subprocess.CompletedProcess[str]], case: str) -> None:
-    program, schemas = shutil.which("kubeconform"), os.environ.get("KUBE_SCHEMAS")
+def test_kubeconform(
+    tools: dict[str, str], template: Callable[..., subprocess.CompletedProcess[str]], case: str
+) -> None:
+    program, schemas = shutil.which("kubeconform", path=tools.get("PATH")), tools.get("KUBE_SCHEMAS")
     if program is None or not schemas:
         pytest.skip("needs kubeconform on PATH, and KUBE_SCHEMAS, its -schema-location")
     text = template(MATRIX[case]).stdout

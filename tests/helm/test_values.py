@@ -40,7 +40,8 @@ LEAVES = READMES.leaves(VALUES)
 def resolve(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema, or the definition that it refers to."""
     name = schema.get("$ref", "").removeprefix("#/definitions/")
-    return SCHEMA["definitions"][name] if name else schema
+    found: dict[str, Any] = SCHEMA["definitions"][name] if name else schema
+    return found
 
 
 def schema_at(path: str) -> dict[str, Any]:

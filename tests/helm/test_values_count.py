@@ -79,7 +79,7 @@ def another(path: str, value: Any, schema: dict[str, Any]) -> Any:
 
 
 def with_value(values: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    result = json.loads(json.dumps(values))
+    result: dict[str, Any] = json.loads(json.dumps(values))
     *above, key = path.split(".")
     place = result
     for name in above:

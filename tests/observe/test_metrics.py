@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 import re
 import subprocess
+import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as openmetr
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import tensorfleet as tf
+from tensorfleet_service.devices import gpu
 from tensorfleet_service.observe import meter, metrics
 from tensorfleet_service.observe.meter import BOUNDS, Histogram, OpSampler
 from tests.observe.conftest import MakeServer
@@ -307,3 +311,64 @@ def test_the_page_has_every_metric(monkeypatch: pytest.MonkeyPatch, server: Make
     assert {n: f for n, f in found.items() if n not in of_peers} == {
         n: p for n, p in page.items() if n not in GPU_ONLY | of_peers
     }
+
+
+class _Runtime:
+    """As much of CuPy as `gpu.memory` and `gpu.visible` use, with two GPUs."""
+
+    CUDARuntimeError = RuntimeError
+
+    @staticmethod
+    def getDeviceCount() -> int:
+        return 2
+
+    @staticmethod
+    def memGetInfo() -> tuple[int, int]:
+        return 300 - _Device.current, 1000
+
+
+class _Device:
+    current = 0
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __enter__(self) -> None:
+        _Device.current = self._number
+
+    def __exit__(self, *_: object) -> None:
+        _Device.current = 0
+
+
+def test_the_memory_of_gpus(server: MakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = SimpleNamespace(total_bytes=lambda: 200, used_bytes=lambda: 150)
+    cuda = SimpleNamespace(runtime=_Runtime, Device=_Device)
+    monkeypatch.setitem(
+        sys.modules, "cupy", SimpleNamespace(cuda=cuda, get_default_memory_pool=lambda: pool, __spec__=cuda)
+    )
+    assert gpu.visible() == (2, "")
+    task = server(gpus=0)
+    device = next(iter(task._worker.devices.values()))
+    for number in range(2):
+        name = f"/job:worker/replica:0/task:0/device:GPU:{number}"
+        task._worker.devices[name] = replace(device, name=name, type="GPU")
+    found = scrape(task)
+    assert found("tensorfleet_gpus") == 2
+    assert found("tensorfleet_gpu_memory_bytes", gpu="1") == 1000
+    assert found("tensorfleet_gpu_memory_used_bytes", gpu="0") == 700
+    assert found("tensorfleet_gpu_memory_used_bytes", gpu="1") == 701
+    assert found("tensorfleet_gpu_pool_bytes", gpu="1") == 200
+    assert found("tensorfleet_gpu_pool_used_bytes", gpu="1") == 150
+    assert {name for name in found.families if "_gpu_" in name} == GPU_ONLY
+
+
+def test_why_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> int:
+        raise RuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
+
+    runtime = SimpleNamespace(getDeviceCount=none, CUDARuntimeError=RuntimeError)
+    cupy = SimpleNamespace(cuda=SimpleNamespace(runtime=runtime), __spec__=runtime)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    assert gpu.visible() == (0, "CuPy sees no GPU: cudaErrorNoDevice: no CUDA-capable device is detected")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert gpu.visible() == (0, "CuPy is not installed")

@@ -22,16 +22,16 @@ from tensorfleet_service.local_cluster import LocalCluster, free_ports
 from tests.observe import dashboard
 from tests.observe.dashboard import Query
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]  # the first test waits for the first samples
 
 JOBS = {"ps": 1, "worker": 2}
 VICTIM = "/job:evaluator/task:0"
 START_SECONDS = 30.0
-DATA_SECONDS = 60.0
+DATA_SECONDS = 100.0
 NEEDS_GPU = {"GPU memory in use, by all processes", "GPU memory of the task"}
 
 CONFIG = """
-global: {{scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 1s}}
+global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}
 rule_files: [{rules}]
 scrape_configs:
 {jobs}
@@ -144,7 +144,7 @@ class Load:
             session.run(tf.global_variables_initializer())
             one = session.make_callable(local, [x])
             while not self._stop.is_set():
-                for _ in range(50):
+                for _ in range(10):
                     one([1.0])
                 session.run(put, {x: [1.0]})
                 session.run(take)
@@ -174,7 +174,7 @@ def watched(prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         program = Prometheus(prometheus, folder, {"fleet": cluster, "other": other})
         try:
             # A rate takes two scrapes, and ops are timed once a second.
-            ready = 'count(tensorfleet_op_sampled_seconds_count{job="ps"} > 0) > 0'
+            ready = "count(tensorfleet_op_sampled_seconds_count > 0) > 0"
             until(DATA_SECONDS, lambda: load.failure is not None or bool(program.query(ready)), "samples")
             until(DATA_SECONDS, lambda: bool(program.query("tensorfleet:op_seconds:rate5m > 0")), "records")
             yield program, other
@@ -185,19 +185,20 @@ def watched(prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 def test_all_tasks_are_scraped(watched: Watched) -> None:
     program, _ = watched
-    assert len(program.query("up == 1")) == len(program.query("tensorfleet_ready == 1")) == 4
+    until(DATA_SECONDS, lambda: len(program.query("up == 1")) == 4, "all targets are up")
+    assert len(program.query("tensorfleet_ready == 1")) == 4
     (sample,) = program.query('count(tensorfleet_task_info{release="fleet"})')
     assert sample["value"][1] == "3"
 
 
-@pytest.mark.parametrize("query", dashboard.queries("30s"), ids=lambda query: query.panel)
+@pytest.mark.parametrize("query", dashboard.queries("1m"), ids=lambda query: query.panel)
 def test_every_query_of_the_dashboard(watched: Watched, query: Query) -> None:
     program, _ = watched
-    found = program.query(query.text)
     if query.panel in NEEDS_GPU:
-        assert found == [] or program.query("tensorfleet_gpus > 0")
+        assert program.query(query.text) == [] or program.query("tensorfleet_gpus > 0")
     else:
-        assert found, query.text
+        # On a busy machine some scrapes come too late, and a rate takes two.
+        until(DATA_SECONDS, lambda: bool(program.query(query.text)), query.text)
 
 
 @pytest.mark.parametrize(
@@ -226,15 +227,15 @@ def test_every_rule(watched: Watched) -> None:
     for rule in found:
         program.query(rule["query"])
         if rule["type"] == "recording":
-            assert program.query(rule["name"]), rule["name"]
+            until(DATA_SECONDS, lambda name=rule["name"]: bool(program.query(name)), rule["name"])
 
 
 def test_steps_that_fail_raise_the_alert(watched: Watched) -> None:
     program, _ = watched
     (sample,) = program.query("tensorfleet:step_errors:ratio_rate5m > 0.001")
     assert sample["metric"]["job"] == "worker"
-    # One of 53 steps fails.
-    assert float(sample["value"][1]) == pytest.approx(1 / 53, rel=0.2)
+    # One of 13 steps fails.
+    assert float(sample["value"][1]) == pytest.approx(1 / 13, rel=0.2)
     until(DATA_SECONDS, lambda: "worker" in raised(program, "TensorFleetStepErrors"), "the alert is pending")
 
 
@@ -245,7 +246,7 @@ def raised(program: Prometheus, alert: str) -> set[str]:
 
 def test_a_task_that_is_killed_raises_the_alert(watched: Watched) -> None:
     program, other = watched
-    assert raised(program, "TensorFleetTaskDown") == set()
+    until(DATA_SECONDS, lambda: not raised(program, "TensorFleetTaskDown"), "all tasks are up")
     os.kill(other.pids[VICTIM], signal.SIGKILL)
     until(
         DATA_SECONDS, lambda: raised(program, "TensorFleetTaskDown") == {"evaluator"}, "the alert is pending"

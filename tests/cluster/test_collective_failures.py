@@ -51,7 +51,7 @@ def remembered(cluster: Cluster, task: int) -> int:
 
 
 def forgotten(cluster: Cluster, *tasks: int) -> None:
-    soon(lambda: not any(remembered(cluster, task) for task in tasks), "all collectives forgotten", 5.0)
+    soon(lambda: not any(remembered(cluster, task) for task in tasks), "all collectives forgotten", 10.0)
 
 
 @pytest.mark.parametrize("victim", [2, 0], ids=["member", "leader"])

@@ -33,7 +33,7 @@ def servers() -> Iterator[MakeServers]:
     yield make
     try:
         for each in made:
-            soon(lambda each=each: not each.remembered(), "all collectives forgotten", 5.0)  # type: ignore[misc]
+            soon(lambda each=each: not each.remembered(), "all collectives forgotten", 10.0)  # type: ignore[misc]
     finally:
         for each in made:
             each.stop()

@@ -10,7 +10,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet import distribute
-from tests.cluster.together import Servers, device, on_each
+from tests.cluster.together import Servers, device, on_each, soon
 
 pytestmark = pytest.mark.cluster
 
@@ -23,7 +23,7 @@ ROWS = 6  # of each worker's batch
 def cluster() -> Iterator[Servers]:
     made = Servers(WORKERS)
     yield made
-    assert not made.remembered()
+    soon(lambda: not made.remembered(), "all collectives forgotten", 10.0)
     made.stop()
 
 

@@ -13,7 +13,7 @@ from tensorfleet.cluster import ClusterSpec
 from tensorfleet_service.server import TaskServer
 from tests.cluster.processes import free_ports
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 class Servers:

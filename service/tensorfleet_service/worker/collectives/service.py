@@ -210,11 +210,14 @@ class Collectives:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        with self._lock:
-            yield
-            completed, self._completed = self._completed, []
-        for waiter, value, error in completed:
-            waiter.complete(value, error)
+        try:
+            with self._lock:
+                yield
+        finally:
+            with self._lock:
+                completed, self._completed = self._completed, []
+            for waiter, value, error in completed:
+                waiter.complete(value, error)
 
     def _call_locked(self, function: Callable[..., None], *arguments: Any) -> None:
         with self._locked():

@@ -49,7 +49,7 @@ class Model(NamedTuple):
     loss: Any
     accuracy: Any
     variables: list[Any]
-    optimizer: distribute.CollectiveOptimizer
+    optimizer: Any
 
 
 def build(num_workers: int, index: int) -> Model:

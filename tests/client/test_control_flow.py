@@ -166,3 +166,35 @@ def test_an_initialized_value_is_the_variable_or_its_initial_value() -> None:
         session.run(v.initializer)
         session.run(tf.assign(v, 4.0))
         assert session.run(value) == 4.0
+
+
+def test_assertions_hold_on_the_branch_that_is_taken_and_in_each_iteration() -> None:
+    x, p = tf.placeholder(tf.float32, []), tf.placeholder(tf.bool, [])
+
+    def checked(value: Any) -> Any:
+        with tf.control_dependencies([tf.Assert(value < 3.0, ["too large:", value])]):
+            return tf.identity(value)
+
+    y = tf.cond(p, lambda: checked(x), lambda: -x)
+    assert value_of(y, {x: 5.0, p: False}) == -5.0
+    assert value_of(y, {x: 2.0, p: True}) == 2.0
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"assertion failed: \[too large:\] \[5\]"):
+        value_of(y, {x: 5.0, p: True})
+    last = tf.while_loop(lambda i, _: i < 4, lambda i, a: (i + 1, checked(a + x)), [0, 0.0])[1]
+    assert value_of(last, {x: 0.5}) == 2.0
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"assertion failed: \[too large:\] \[4\]"):
+        value_of(last, {x: 2.0})
+
+
+def test_a_gradient_that_does_not_exist_names_op_and_line_in_loops_too() -> None:
+    x = tf.constant([3.0, 1.0, 3.0])
+
+    def body(i: Any, a: Any) -> Any:
+        return i + 1, a + tf.bitcast(a, tf.float32, name="unknown")
+
+    y = tf.while_loop(lambda i, _: i < 2, body, [0, x])[1]
+    with pytest.raises(
+        LookupError, match=r"'while/unknown' \(op type: Bitcast\), made at .*test_control_flow"
+    ) as e:
+        tf.gradients(y, x)
+    assert "tf.bitcast(a, tf.float32" in str(e.value)

@@ -163,3 +163,34 @@ def test_options_mean_what_they_mean_in_tensorflow(build: Any) -> None:
     own, their = _options(ours, build), _options(real, build)
     assert [v is None for v in own] == [v is None for v in their]
     np.testing.assert_allclose(*([v for v in vs if v is not None] for vs in (own, their)), rtol=1e-12)
+
+
+def _over_two_tasks(tf: Any, device: Any) -> Any:
+    x = tf.placeholder(tf.float64, [], name="x")
+
+    def inner(j: Any, b: Any) -> Any:
+        with device(1):
+            return j + 1, tf.sin(b * x)
+
+    def body(i: Any, a: Any) -> Any:
+        with device(1):
+            a = tf.cond(i % 2 > 0, lambda: a * x, lambda: a + 1.0)
+        return i + 1, tf.while_loop(lambda j, _: j < 2, inner, [0, a])[1]
+
+    with device(0):
+        y = tf.while_loop(lambda i, _: i < 4, body, [0, x])[1]
+    return x, [y, tf.gradients(y, x)[0]]
+
+
+def test_tensorflows_client_runs_a_loop_over_two_of_our_tasks(local: Cluster) -> None:
+    with real.Graph().as_default(), real.Session() as session:
+        x, fetches = _over_two_tasks(real, lambda task: real.device(None))
+        expected = session.run(fetches, {x: 0.7})
+    for library in (real, ours):
+        with library.Graph().as_default(), library.Session(local.target("local")) as session:
+
+            def device(task: int, library: Any = library) -> Any:
+                return library.device(f"/job:local/task:{task}")
+
+            x, fetches = _over_two_tasks(library, device)
+            np.testing.assert_allclose(session.run(fetches, {x: 0.7}), expected, rtol=1e-9)

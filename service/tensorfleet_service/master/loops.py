@@ -67,7 +67,7 @@ def find_frames(nodes: Sequence[Node]) -> Frames:
 def is_spread(nodes: Sequence[Node], frames: Frames) -> bool:
     """Whether a loop is on several devices."""
     of = frames.of
-    for node in nodes:
+    for node in nodes if of else ():
         for source in (*(source for source, _ in node.inputs), *node.controls):
             if source in of and source.assigned != node.assigned:
                 return True

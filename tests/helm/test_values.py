@@ -46,7 +46,7 @@ def resolve(schema: dict[str, Any]) -> dict[str, Any]:
 
 def schema_at(path: str) -> dict[str, Any]:
     """The schema of a value; KeyError if it has none."""
-    schema = SCHEMA
+    schema: dict[str, Any] = SCHEMA
     for key in path.split("."):
         schema = resolve(schema["properties"][key])
     return schema

@@ -3,7 +3,7 @@ The roles of the cluster: (list $ dict); sets `roles` of the dict to one map for
   name      of the role: component of its labels, end of its objects' names
   job       in the ClusterSpec
   fullname  of the StatefulSet and its headless Service
-  replicas  of the StatefulSet
+  replicas  of the StatefulSet; with an autoscaler, the least
   tasks     in the ClusterSpec
   values    the role's keys over those of `defaults`
 */}}
@@ -32,6 +32,9 @@ The roles of the cluster: (list $ dict); sets `roles` of the dict to one map for
 {{- $_ := set $values.gpu "enabled" false -}}
 {{- end -}}
 {{- $replicas := int (default $values.replicas .replicas) -}}
+{{- if dig "autoscaling" "enabled" false $values -}}
+{{- $replicas = int $values.autoscaling.minReplicas -}}
+{{- end -}}
 {{- $roles = append $roles (dict
     "name" .name
     "job" (default .name .job)

@@ -5,18 +5,6 @@
 {{- if lt (int $v.worker.replicas) 1 -}}
 {{- fail (printf "worker.replicas is %d, and a cluster needs a worker: set worker.replicas to 1 or more" (int $v.worker.replicas)) -}}
 {{- end -}}
-{{- include "tensorfleet.validatePools" . -}}
-{{- $found := dict -}}
-{{- include "tensorfleet.roles" (list . $found) -}}
-{{- $jobs := dict -}}
-{{- range $role := $found.roles -}}
-{{- $path := has $role.name (list "ps" "worker" "chief" "evaluator") | ternary $role.name (printf "workerPools (name %s)" $role.name) -}}
-{{- if hasKey $jobs $role.job -}}
-{{- fail (printf "%s and %s are both job %q of the ClusterSpec: set another jobName for one of them" (get $jobs $role.job) $path $role.job) -}}
-{{- end -}}
-{{- $_ := set $jobs $role.job $path -}}
-{{- include "tensorfleet.validateRole" (list $root $path $role) -}}
-{{- end -}}
 {{- with $v.worker.autoscaling -}}
 {{- if .enabled -}}
 {{- if lt (int $v.worker.slots) (int .maxReplicas) -}}
@@ -29,6 +17,18 @@
 {{- fail "worker.autoscaling has nothing to aim at: set worker.autoscaling.targetCPUUtilizationPercentage, targetMemoryUtilizationPercentage or metrics" -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+{{- include "tensorfleet.validatePools" . -}}
+{{- $found := dict -}}
+{{- include "tensorfleet.roles" (list . $found) -}}
+{{- $jobs := dict -}}
+{{- range $role := $found.roles -}}
+{{- $path := has $role.name (list "ps" "worker" "chief" "evaluator") | ternary $role.name (printf "workerPools (name %s)" $role.name) -}}
+{{- if hasKey $jobs $role.job -}}
+{{- fail (printf "%s and %s are both job %q of the ClusterSpec: set another jobName for one of them" (get $jobs $role.job) $path $role.job) -}}
+{{- end -}}
+{{- $_ := set $jobs $role.job $path -}}
+{{- include "tensorfleet.validateRole" (list $root $path $role) -}}
 {{- end -}}
 {{- if $v.tls.enabled -}}
 {{- if or $v.tls.existingSecret $v.tls.issuerRef.name -}}

@@ -3,6 +3,7 @@
 from tensorfleet.train import (
     adam,
     basic_loops,
+    batches,
     checkpoint_management,
     checkpoint_reader,
     coordinator,
@@ -10,6 +11,7 @@ from tensorfleet.train import (
     device_setter,
     graph_io,
     hooks,
+    input_producers,
     meta_graph,
     monitored_session,
     moving_averages,
@@ -31,6 +33,7 @@ from tensorfleet.train import (
 __all__ = [
     "adam",
     "basic_loops",
+    "batches",
     "checkpoint_management",
     "checkpoint_reader",
     "coordinator",
@@ -38,6 +41,7 @@ __all__ = [
     "device_setter",
     "graph_io",
     "hooks",
+    "input_producers",
     "meta_graph",
     "monitored_session",
     "moving_averages",

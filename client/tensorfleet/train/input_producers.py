@@ -1,0 +1,179 @@
+"""Queues of what there is to read, over and over: `tf.train.string_input_producer` and its kin.
+
+Each makes a queue, and the runner that fills it once `tf.train.start_queue_runners` has started it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorfleet import dtypes, framework
+from tensorfleet.graph_keys import GraphKeys
+from tensorfleet.ops import summary
+from tensorfleet.ops.casting import cast
+from tensorfleet.ops.comparison import greater
+from tensorfleet.ops.constants import range as range_of
+from tensorfleet.ops.convert import constant, convert_to_tensor
+from tensorfleet.ops.identity import identity
+from tensorfleet.ops.indexing import gather
+from tensorfleet.ops.logging import Assert
+from tensorfleet.ops.queues import FIFOQueue
+from tensorfleet.ops.random import random_shuffle
+from tensorfleet.ops.shaping import shape as shape_of
+from tensorfleet.ops.shaping import size as size_of
+from tensorfleet.ops.variables import Variable
+from tensorfleet.shapes import TensorShape
+from tensorfleet.tensor import Tensor
+from tensorfleet.train.queue_runner import QueueRunner, add_queue_runner
+
+__all__ = [
+    "input_producer",
+    "limit_epochs",
+    "range_input_producer",
+    "slice_input_producer",
+    "string_input_producer",
+]
+
+NAMESPACES = {"train": __all__}
+
+_NO_STRINGS = "string_input_producer requires a non-null input tensor"
+
+
+def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
+    """The tensor, `num_epochs` times; then OutOfRangeError (`tf.train.limit_epochs`).
+
+    What counts the epochs is a local variable, which `tf.local_variables_initializer` initializes.
+
+    Raises:
+        ValueError: `num_epochs` is not positive.
+    """
+    if num_epochs is None:
+        return tensor
+    if num_epochs <= 0:
+        raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
+    with framework.name_scope(name, "limit_epochs", [tensor]) as name:
+        epochs = Variable(
+            constant(0, dtypes.int64), name="epochs", trainable=False, collections=[GraphKeys.LOCAL_VARIABLES]
+        )
+        with framework.control_dependencies([epochs.count_up_to(num_epochs)]):
+            return identity(tensor, name=name)
+
+
+def input_producer(
+    input_tensor: Any,
+    element_shape: Any = None,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    summary_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Any = None,
+) -> FIFOQueue:
+    """A queue of the rows of a tensor, over and over (`tf.train.input_producer`).
+
+    Args:
+        element_shape: of a row, where the tensor's static shape does not say it.
+        num_epochs: how often each row comes; None: without end.
+        shuffle: whether rows come in random order, another one in each epoch; `seed` decides which.
+        summary_name: of a summary that tells how full the queue is.
+        cancel_op: run when the queue is to be closed early.
+
+    Raises:
+        ValueError: the shape of a row is not known.
+    """
+    with framework.name_scope(name, "input_producer", [input_tensor]):
+        tensor = convert_to_tensor(input_tensor, name="input_tensor")
+        element_shape = tensor.shape[1:].merge_with(TensorShape(element_shape))
+        if not element_shape.is_fully_defined():
+            raise ValueError(
+                "Either `input_tensor` must have a fully defined shape or `element_shape` must be specified"
+            )
+        if shuffle:
+            tensor = random_shuffle(tensor, seed=seed)
+        tensor = limit_epochs(tensor, num_epochs)
+        queue = FIFOQueue(capacity, [tensor.dtype.base], [element_shape], shared_name=shared_name, name=name)
+        add_queue_runner(QueueRunner(queue, [queue.enqueue_many([tensor])], cancel_op=cancel_op))
+        if summary_name is not None:
+            summarize_fullness(summary_name, queue.size(), capacity)
+        return queue
+
+
+def summarize_fullness(name: str, elements: Tensor, room: int) -> None:
+    """A summary of which part of a queue's room is taken."""
+    summary.scalar(name, cast(elements, dtypes.float32) * (1.0 / room))
+
+
+def string_input_producer(
+    string_tensor: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Any = None,
+) -> FIFOQueue:
+    """A queue of strings, such as the names of files (`tf.train.string_input_producer`).
+
+    Arguments are those of `input_producer`.
+
+    Raises:
+        ValueError: there are no strings; InvalidArgumentError where only a run can tell.
+    """
+    if not isinstance(string_tensor, Tensor) and not string_tensor:
+        raise ValueError(_NO_STRINGS)
+    with framework.name_scope(name, "input_producer", [string_tensor]) as name:
+        tensor = convert_to_tensor(string_tensor, dtypes.string)
+        with framework.control_dependencies([Assert(greater(size_of(tensor), 0), [_NO_STRINGS])]):
+            tensor = identity(tensor)
+        return input_producer(
+            tensor, [], num_epochs, shuffle, seed, capacity, shared_name, fullness(capacity), name, cancel_op
+        )
+
+
+def fullness(capacity: int) -> str:
+    """The name of the summary of a queue that may be full."""
+    return f"fraction_of_{capacity}_full"
+
+
+def range_input_producer(
+    limit: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> FIFOQueue:
+    """A queue of the integers below `limit` (`tf.train.range_input_producer`), as `input_producer`."""
+    with framework.name_scope(name, "input_producer", [limit]) as name:
+        return input_producer(
+            range_of(limit), [], num_epochs, shuffle, seed, capacity, shared_name, fullness(capacity), name
+        )
+
+
+def slice_input_producer(
+    tensor_list: Sequence[Any],
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> list[Tensor]:
+    """A row of each tensor, the same one of all (`tf.train.slice_input_producer`); arguments as
+    `input_producer`.
+
+    Raises:
+        ValueError: the list is empty.
+    """
+    with framework.name_scope(name, "input_producer", list(tensor_list)):
+        tensors = [convert_to_tensor(tensor) for tensor in tensor_list]
+        if not tensors:
+            raise ValueError("Expected at least one tensor in slice_input_producer().")
+        rows = shape_of(tensors[0])[0]
+        index = range_input_producer(rows, num_epochs, shuffle, seed, capacity, shared_name).dequeue()
+        return [gather(tensor, index) for tensor in tensors]

@@ -195,6 +195,16 @@ def test_raw_rnn_may_feed_back_its_output(session: tf.Session) -> None:
     np.testing.assert_allclose(last, h, rtol=1e-5)
 
 
+def test_arrays_of_a_loop_go_where_its_values_are() -> None:
+    with tf.device("/job:ps/task:0"):
+        cell = cells.DeviceWrapper(cells.GRUCell(2), "/job:worker/task:1")
+        tf.nn.dynamic_rnn(cell, tf.constant(INPUTS), dtype=tf.float32)
+    ops = tf.get_default_graph().get_operations()
+    assert [op.device for op in ops if op.type == "TensorArrayV3"] == ["", ""]
+    (write,) = (op for op in ops if op.type == "TensorArrayWriteV3")
+    assert write.device == "/job:worker/task:1"
+
+
 def test_dropout_follows_its_seed(session: tf.Session) -> None:
     def dropped(seed: int) -> Any:
         with tf.variable_scope("same", reuse=tf.AUTO_REUSE):

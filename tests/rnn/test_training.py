@@ -24,7 +24,7 @@ def first_bits(rng: np.random.Generator) -> tuple[Any, Any, Any]:
     return bits, lengths, bits[:, 0, 0].astype(np.int64)
 
 
-def dynamic(x: Any, lengths: Any) -> Any:
+def two_loops(x: Any, lengths: Any) -> Any:
     """Two recurrent layers, each a loop on a worker of its own, with variables on the ps."""
     place = tf.train.replica_device_setter
     hidden = x
@@ -38,19 +38,27 @@ def dynamic(x: Any, lengths: Any) -> Any:
     return state.h
 
 
-def static(x: Any, lengths: Any) -> Any:
-    """Two cells on two workers in one unrolled network."""
-    stack = tf.nn.rnn_cell.MultiRNNCell(
-        [
-            tf.nn.rnn_cell.DeviceWrapper(tf.nn.rnn_cell.GRUCell(10), f"/job:worker/task:{task}")
-            for task in (0, 1)
-        ]
+def stack() -> Any:
+    """Two cells on two workers."""
+    wrap = tf.nn.rnn_cell.DeviceWrapper
+    return tf.nn.rnn_cell.MultiRNNCell(
+        [wrap(tf.nn.rnn_cell.GRUCell(10), f"/job:worker/task:{task}") for task in (0, 1)]
     )
-    _, state = tf.nn.static_rnn(stack, tf.unstack(x, TIME, 1), dtype=tf.float32, sequence_length=lengths)
+
+
+def one_loop(x: Any, lengths: Any) -> Any:
+    """Two cells on two workers in one loop."""
+    _, state = tf.nn.dynamic_rnn(stack(), x, lengths, dtype=tf.float32)
     return state[-1]
 
 
-@pytest.mark.parametrize("network", [dynamic, static])
+def static(x: Any, lengths: Any) -> Any:
+    """Two cells on two workers in one unrolled network."""
+    _, state = tf.nn.static_rnn(stack(), tf.unstack(x, TIME, 1), dtype=tf.float32, sequence_length=lengths)
+    return state[-1]
+
+
+@pytest.mark.parametrize("network", [two_loops, one_loop, static])
 def test_a_network_learns_to_remember(cluster: MakeCluster, network: Callable[[Any, Any], Any]) -> None:
     fleet = cluster("grpc+stream", ps=1, worker=2)
     rng = np.random.default_rng(0)

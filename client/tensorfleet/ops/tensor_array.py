@@ -163,7 +163,13 @@ class TensorArray:
             assert flow is not None, "a handle comes with its flow"
             self._handle, self._flow = handle, flow
             return
-        with framework.name_scope(name, "TensorArray", [size]) as scope:
+        # Where it is its first value says, and not the scopes around.
+        placed = (
+            framework.colocate_with(None, ignore_existing=True)
+            if colocate_with_first_write_call
+            else nullcontext()
+        )
+        with framework.name_scope(name, "TensorArray", [size]) as scope, placed:
             made = apply_op(
                 "TensorArrayV3",
                 size,

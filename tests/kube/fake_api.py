@@ -85,6 +85,7 @@ class FakeApi:
         statuses: what the Job's pod says of itself, one at each look, the last one for ever; None: no pod.
         logs: what each request for its log brings; one that ends in ... breaks off.
         refused: status by "VERB resource", such as {"POST jobs": 403}.
+        conditions: of the Job.
     """
 
     def __init__(self) -> None:
@@ -95,6 +96,7 @@ class FakeApi:
         self.logs: list[list[str]] = [["hello"]]
         self.refused: dict[str, int] = {}
         self.events: list[str] = []
+        self.conditions: list[Object] = []
         self.calls: list[str] = []
         self.submitted: list[Object] = []
         self.sent_files: list[Object] = []
@@ -129,7 +131,10 @@ class FakeApi:
         return _list([{"metadata": {}, "involvedObject": involved, "message": e} for e in self.events])
 
     def get_jobs(self, name: str, query: dict[str, list[str]], body: Any) -> Any:
-        return self.jobs.get(name) or (404, f'jobs.batch "{name}" not found')
+        job = self.jobs.get(name)
+        if job is None:
+            return 404, f'jobs.batch "{name}" not found'
+        return {**job, "status": {"conditions": self.conditions}}
 
     def post_jobs(self, name: str, query: dict[str, list[str]], body: Any) -> Any:
         job = {**body, "status": {}}

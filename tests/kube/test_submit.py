@@ -147,10 +147,20 @@ def test_a_refusal_names_the_verb_and_leaves_nothing(
     assert len(api.config_maps) == 1
 
 
-def test_a_pod_that_is_taken_away(api: FakeApi, script: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pod_that_is_taken_away(
+    api: FakeApi, script: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_run, "END_SECONDS", 0.2)
     api.statuses = [fake_api.running(), fake_api.running(), None]
     assert run(script) == submit.NOT_RUN
     assert "was deleted" in capsys.readouterr().err
+    api.statuses = [fake_api.running(), fake_api.running(), None]
+    api.conditions = [
+        {"type": "FailureTarget", "status": "True", "reason": "DeadlineExceeded", "message": "!"}
+    ]
+    assert run(script) == submit.NOT_RUN
+    assert "failed: DeadlineExceeded: !" in capsys.readouterr().err
+    api.conditions = []
     evicted = {"phase": "Failed", "reason": "Evicted", "message": "the node was low on memory"}
     api.statuses = [fake_api.running(), fake_api.running(), evicted]
     assert run(script) == submit.NOT_RUN

@@ -136,7 +136,7 @@ class JobRun:
         except errors.NotFoundError:
             raise errors.AbortedError(None, None, f"the Job {self.name} was deleted") from None
         for condition in job.status.conditions or ():
-            if condition.type == "Failed" and condition.status == "True":
+            if condition.type in ("FailureTarget", "Failed") and condition.status == "True":
                 raise errors.AbortedError(
                     None, None, f"the Job {self.name} failed: {condition.reason}: {condition.message}"
                 )
@@ -202,24 +202,32 @@ class JobRun:
         while True:
             pod = self._pod()
             if pod is None or pod.metadata.deletion_timestamp is not None:
-                self._job_problem()
+                self._job_problem()  # the Job knows why, a moment later
+            else:
+                code = self._code_of(pod)
+                if code is not None:
+                    return code
+            if time.monotonic() > end:
                 if pod is None:
                     raise errors.AbortedError(None, None, f"the pod of Job {self.name} was deleted")
-            for status in pod.status.container_statuses or ():
-                ended = status.state.terminated
-                if ended is not None and pod.metadata.deletion_timestamp is None:
-                    if ended.reason == "OOMKilled":
-                        self._say("the script was killed: it took more memory than its limit (--memory)")
-                    return int(ended.exit_code)
-            if pod.status.phase == "Failed":
-                raise errors.AbortedError(
-                    None,
-                    None,
-                    f"the pod of Job {self.name} was stopped: {pod.status.reason}: {pod.status.message}",
-                )
-            if time.monotonic() > end:
                 return None
             self._pause.wait(POLL_SECONDS)
+
+    def _code_of(self, pod: Any) -> int | None:
+        """The exit code of a pod that is not being deleted, None while it runs."""
+        for status in pod.status.container_statuses or ():
+            ended = status.state.terminated
+            if ended is not None:
+                if ended.reason == "OOMKilled":
+                    self._say("the script was killed: it took more memory than its limit (--memory)")
+                return int(ended.exit_code)
+        if pod.status.phase == "Failed":
+            raise errors.AbortedError(
+                None,
+                None,
+                f"the pod of Job {self.name} was stopped: {pod.status.reason}: {pod.status.message}",
+            )
+        return None
 
 
 def _waiting(pod: Any | None) -> tuple[str, str] | None:

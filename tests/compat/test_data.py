@@ -251,6 +251,7 @@ STEPS: dict[str, Callable[..., Any]] = {
         max_size=5,
     ),
 )
+@pytest.mark.timeout(int(300 * max(1, EXAMPLES)))
 def test_random_pipelines(size: int, steps: list[Step]) -> None:
     def make(tf: Any) -> Any:
         dataset = tf.data.Dataset.from_tensor_slices(tf.constant(np.arange(size)))

@@ -35,16 +35,22 @@ class Dataset(FunctionalTransformations):
     iterator asks for elements.
     """
 
-    def __init__(self, variant: Tensor, structure: Structure, options: Options | None = None) -> None:
-        self._variant_tensor = variant
-        self._structure = structure
-        self._options = options
+    def __init__(self) -> None:
+        raise TypeError("Datasets are made by `tf.data.Dataset.from_tensor_slices` and its like.")
+
+    @staticmethod
+    def _of(variant: Tensor, structure: Structure, options: Options | None = None) -> Dataset:
+        made = Dataset.__new__(Dataset)
+        made._variant_tensor = variant
+        made._structure = structure
+        made._options = options
+        return made
 
     def _next(self, op_type: str, *inputs: Any, dims: Sequence[Dims] | None = None, **attrs: Any) -> Dataset:
         """A dataset made of this one, whose elements are alike but for their shapes."""
         structure = self._structure if dims is None else self._structure.with_dims(dims)
         variant = apply_op(op_type, self._variant_tensor, *inputs, **structure.attrs, **attrs)
-        return Dataset(variant, structure, self._options)
+        return Dataset._of(variant, structure, self._options)
 
     # Sources
 
@@ -55,7 +61,7 @@ class Dataset(FunctionalTransformations):
         structure = Structure.of(element)
         flat = nest.flatten(element)
         variant = apply_op("TensorDataset", flat, output_shapes=structure.dims, name=name)
-        return Dataset(variant, structure)
+        return Dataset._of(variant, structure)
 
     @staticmethod
     def from_tensor_slices(tensors: Any, name: str | None = None) -> Dataset:
@@ -81,7 +87,7 @@ class Dataset(FunctionalTransformations):
         dims = [None if tensor.dims is None else tensor.dims[1:] for tensor in flat]
         structure = Structure.of(element).with_dims(dims)
         variant = apply_op("TensorSliceDataset", flat, output_shapes=dims, name=name)
-        return Dataset(variant, structure)
+        return Dataset._of(variant, structure)
 
     @staticmethod
     def range(*args: Any, **kwargs: Any) -> Dataset:
@@ -107,7 +113,7 @@ class Dataset(FunctionalTransformations):
             **structure.attrs,
             name=name,
         )
-        return Dataset(variant, structure)
+        return Dataset._of(variant, structure)
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
@@ -140,7 +146,7 @@ class Dataset(FunctionalTransformations):
             [dims for part in parts for dims in part._structure.dims],
         )
         variants = [part._variant_tensor for part in parts]
-        return Dataset(apply_op("ZipDataset", variants, **structure.attrs, name=name), structure)
+        return Dataset._of(apply_op("ZipDataset", variants, **structure.attrs, name=name), structure)
 
     @staticmethod
     def from_generator(
@@ -175,7 +181,7 @@ class Dataset(FunctionalTransformations):
         flat_args = () if args is None else tuple(convert_to_tensor(arg, name="args") for arg in args)
         make = generate(generator, structure)
         return Dataset.from_tensors(flat_args or 0).flat_map(
-            lambda *values: Dataset(make(values if flat_args else ()), structure)
+            lambda *values: Dataset._of(make(values if flat_args else ()), structure)
         )
 
     # Transformations
@@ -324,7 +330,7 @@ class Dataset(FunctionalTransformations):
             output_shapes=dims,
             name=name,
         )
-        return Dataset(variant, structure, self._options)
+        return Dataset._of(variant, structure, self._options)
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
         """What `transformation_func` makes of the dataset.
@@ -341,7 +347,7 @@ class Dataset(FunctionalTransformations):
 
     def with_options(self, options: Options, name: str | None = None) -> Dataset:
         """The dataset with other options."""
-        return Dataset(self._variant_tensor, self._structure, options)
+        return Dataset._of(self._variant_tensor, self._structure, options)
 
     def options(self) -> Options:
         return self._options or Options()

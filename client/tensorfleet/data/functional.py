@@ -16,7 +16,7 @@ from tensorfleet.tensor import Tensor
 if TYPE_CHECKING:
     from tensorfleet.data.dataset import Dataset
     from tensorfleet.data.options import Options
-    from tensorfleet.function import Traced
+    from tensorfleet.func_graph import Traced
 
 
 class FunctionalTransformations:
@@ -122,7 +122,7 @@ class FunctionalTransformations:
         variant = apply_op(
             op_type, self._variant_tensor, traced.captured, *inputs, **structure.attrs, **attrs
         )
-        return Dataset(variant, structure, self._options)
+        return Dataset._of(variant, structure, self._options)
 
 
 def _trace_map(map_func: Callable[..., Any], structure: Structure) -> tuple[Traced, Structure]:

@@ -13,7 +13,7 @@ from tensorfleet import dtypes, tensor_util
 from tensorfleet.data import nest
 from tensorfleet.data.structure import Structure
 from tensorfleet.dims import compatible
-from tensorfleet.function import trace
+from tensorfleet.func_graph import trace
 from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.script import py_func
 from tensorfleet.shapes import TensorShape

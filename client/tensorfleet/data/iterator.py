@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet import dtypes
 from tensorfleet.data.structure import Structure
 from tensorfleet.dims import compatible
-from tensorfleet.function import Traced, trace_by_value
+from tensorfleet.func_graph import Traced, trace_by_value
 from tensorfleet.graph import get_default_graph
 from tensorfleet.operation import Operation
 from tensorfleet.ops.apply import apply_op

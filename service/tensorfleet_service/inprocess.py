@@ -7,7 +7,6 @@ import os
 import secrets
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -126,7 +125,7 @@ def _to_stderr(text: str) -> None:
 class InProcessRunner:
     """A run signature on the master in this process."""
 
-    __slots__ = ("_master", "_prepared", "_session", "_timeout")
+    __slots__ = ("_master", "_prepared", "_run", "_session", "_timeout")
 
     def __init__(
         self, master: Master, session: MasterSession, prepared: Prepared, timeout: float | None
@@ -135,12 +134,13 @@ class InProcessRunner:
         self._session = session
         self._prepared = prepared
         self._timeout = timeout
+        self._run = session.run_metered if session.is_metered else session.run_direct
 
     def __call__(self, feeds: Sequence[Any], timeout: float | None = None) -> Sequence[Any]:
         if self._prepared.direct is None or timeout is not None:
             return self._wait(feeds, None, None, timeout)
         with np.errstate(all="ignore"):
-            return own(self._session.run_metered(self._prepared, feeds, time.perf_counter_ns()))
+            return own(self._run(self._prepared, feeds))
 
     def traced(
         self, feeds: Sequence[Any], options: RunOptions, metadata: RunMetadata, timeout: float | None = None

@@ -32,6 +32,12 @@ def prometheus() -> str:
     return program("prometheus")
 
 
+@pytest.fixture(autouse=True)
+def _sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions reach the servers of this process by sockets, unless a test says otherwise."""
+    monkeypatch.setenv("TENSORFLEET_TRANSPORT", "stream")
+
+
 MakeServer = Callable[..., TaskServer]
 
 

@@ -19,6 +19,7 @@ from tensorfleet_service.rpc.health_service import PREFIX, SERVICES
 from tensorfleet_service.server import TaskServer
 from tests.observe.conftest import MakeServer
 from tests.observe.scrape import Page, get, scrape
+from tests.observe.test_metrics import by_transport
 
 OK, UNAVAILABLE = HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE
 SERVING, NOT_SERVING = HealthCheckResponse.SERVING, HealthCheckResponse.NOT_SERVING
@@ -186,12 +187,11 @@ def test_a_watcher_that_is_gone_is_forgotten(server: MakeServer) -> None:
 # ----------------------------------------------------------------------------------------------------- drain
 
 
-@pytest.mark.parametrize("transport", ["stream", "grpc"])
+@pytest.mark.parametrize("transport", ["stream", "grpc", "own process"])
 def test_a_drain_waits_for_the_step_that_runs_and_refuses_others(
     server: MakeServer, monkeypatch: pytest.MonkeyPatch, transport: str
 ) -> None:
-    if transport == "grpc":
-        monkeypatch.setenv("TENSORFLEET_TRANSPORT", "grpc")
+    by_transport(monkeypatch, transport)
     task = server()
     entered, leave, draining = threading.Event(), threading.Event(), threading.Event()
     task.health.watch(draining.set)

@@ -165,6 +165,14 @@ def test_variables_and_queues(server: MakeServer) -> None:
     assert found("tensorfleet_queue_length", queue="work") == 3
 
 
+def by_transport(monkeypatch: pytest.MonkeyPatch, transport: str) -> None:
+    """Has sessions reach servers by stream, by gRPC, or those of their own process without a socket."""
+    if transport == "own process":
+        monkeypatch.delenv("TENSORFLEET_TRANSPORT")
+    else:
+        monkeypatch.setenv("TENSORFLEET_TRANSPORT", transport)
+
+
 def test_many_queues_are_put_together(server: MakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "MAX_QUEUES", 2)
     task = server()
@@ -177,12 +185,11 @@ def test_many_queues_are_put_together(server: MakeServer, monkeypatch: pytest.Mo
     assert found("tensorfleet_queue_length", queue="_other") == 6
 
 
-@pytest.mark.parametrize("transport", ["stream", "grpc"])
+@pytest.mark.parametrize("transport", ["stream", "grpc", "own process"])
 def test_running_steps_and_their_age(
     server: MakeServer, monkeypatch: pytest.MonkeyPatch, transport: str
 ) -> None:
-    if transport == "grpc":
-        monkeypatch.setenv("TENSORFLEET_TRANSPORT", "grpc")
+    by_transport(monkeypatch, transport)
     task = server()
     registry = task.registry()
     entered, leave = threading.Event(), threading.Event()
@@ -213,7 +220,7 @@ def test_bytes_and_messages_of_clients(server: MakeServer, monkeypatch: pytest.M
     registry = task.registry()
     array = np.zeros(250_000, np.float32)
     for transport, peer in (("stream", "clients"), ("grpc", "grpc")):
-        monkeypatch.setenv("TENSORFLEET_TRANSPORT", "grpc" if transport == "grpc" else "")
+        by_transport(monkeypatch, transport)
         with tf.Graph().as_default(), tf.Session(task.target) as session:
             x = tf.placeholder(tf.float32, [None])
             before = scrape(registry)

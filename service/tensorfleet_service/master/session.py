@@ -109,6 +109,7 @@ class MasterSession:
         self._draining = False
         self._prepared: dict[Signature, Prepared] = {}
         self._running: dict[int, MasterStep] = {}
+        self._direct: dict[int, int] = {}  # steps of `run_metered`: when they began, by thread
         # Step numbers differ between sessions by where they start (a task knows a step by its number, whoever
         # its master is), and from requests on a connection by their highest bit.
         self._step_ids = itertools.count(_random.getrandbits(61) | 1 << 62)
@@ -270,11 +271,18 @@ class MasterSession:
             meter.step_errors.add(error.error_code)
             log.debug("step failed: %s", error.message, extra={"session": self.handle, "step": step.id})
 
-    def run_metered(self, prepared: Prepared, feeds: Sequence[Any], began: int) -> Sequence[Any]:
-        """`run_direct` on a task that counts; `began` is when, by the performance counter, in nanoseconds."""
+    @property
+    def is_metered(self) -> bool:
+        """Whether steps are counted."""
+        return self._meter is not None
+
+    def run_metered(self, prepared: Prepared, feeds: Sequence[Any]) -> Sequence[Any]:
+        """`run_direct` on a task that counts, and that waits for the step when it drains."""
         meter, plan = self._meter, prepared.direct
         if meter is None or plan is None:
             return self.run_direct(prepared, feeds)
+        thread = threading.get_ident()
+        began = self._direct[thread] = time.perf_counter_ns()
         try:
             # Now and then a step runs with a clock at each op, which shows where the time goes.
             sampled = not plan.runs & SAMPLE_MASK and meter.sampler.due((plan,))
@@ -285,6 +293,10 @@ class MasterSession:
             raise
         finally:
             meter.local.observe(time.perf_counter_ns() - began)
+            self._direct.pop(thread, None)
+            if self._draining:
+                with self._idle:
+                    self._idle.notify_all()
         plan.runs += 1
         return values
 
@@ -329,7 +341,7 @@ class MasterSession:
                 None, None, "The server is shutting down and starts no new steps"
             )
         with self._idle:
-            return self._idle.wait_for(lambda: not self._running, end - time.monotonic())
+            return self._idle.wait_for(lambda: not self.running, end - time.monotonic())
 
     def close(self, error: errors.OpError | None = None) -> None:
         """Ends the session's steps and gives back what it has on the tasks. Variables stay."""
@@ -351,12 +363,12 @@ class MasterSession:
     @property
     def running(self) -> int:
         """How many steps run at this moment."""
-        return len(self._running)
+        return len(self._running) + len(self._direct)
 
     @property
     def began(self) -> list[int]:
         """When the running steps began, by the performance counter, in nanoseconds."""
-        return [step.began for step in list(self._running.values())]
+        return [step.began for step in list(self._running.values())] + list(self._direct.values())
 
     def check_open(self) -> None:
         """Raises what the use of a session is answered with that is closed, or whose server is draining."""

@@ -155,7 +155,7 @@ def _steps(task: Task) -> Iterator[Metric]:
 
     sessions = task.master.sessions()
     now, monotonic = time.perf_counter_ns(), time.monotonic()
-    on_master = [*(began for session in sessions for began in session.began), *task.clients.computing]
+    on_master = [began for session in sessions for began in session.began]
     on_worker = worker.running
     running = GaugeMetricFamily(
         "tensorfleet_steps_running", "Steps that run at this moment.", labels=["role"]

@@ -78,12 +78,6 @@ class Clients:
         """How many connections of clients are open."""
         return len(self._connected)
 
-    @property
-    def computing(self) -> list[int]:
-        """When the steps began that run on the threads of connections, as `MasterSession.began`."""
-        began = [client.direct_since for client in self._connected.copy()]
-        return [since for since in began if since]
-
     def drain(self, end: float) -> bool:
         """Waits until every step is answered, or the monotonic time is `end`; whether all are.
 
@@ -155,7 +149,6 @@ class _Client:
         self._sessions: set[str] = set()
         self._step: MasterStep | None = None
         self.busy = False  # from a step's request until its answer is handed to the connection
-        self.direct_since = 0  # when the step began that this thread computes; 0 if there is none
         self._calls: dict[int, Callable[[bytes], Any]] = {
             Method.CREATE_SESSION: self._create_session,
             Method.EXTEND_SESSION: self._extend_session,
@@ -211,7 +204,6 @@ class _Client:
     # Steps
 
     def _run(self, frame: Frame) -> None:
-        began = time.perf_counter_ns()
         self.busy = True
         found = self._clients.callables.get(frame.b)
         if found is None:
@@ -233,11 +225,7 @@ class _Client:
             self._clients.attach(handle)
         try:
             if prepared.direct is not None and not frame.meta and not session.operation_timeout:
-                self.direct_since = began
-                try:
-                    values = session.run_metered(prepared, frame.tensors, began)
-                finally:
-                    self.direct_since = 0
+                values = session.run_metered(prepared, frame.tensors)
                 self._connection.send(encode(Kind.RESULT, frame.a, 0, b"", values))
                 self._ended()
             else:

@@ -98,16 +98,23 @@ def test_gradients_have_the_shapes_of_what_was_written() -> None:
 
 
 def test_what_is_written_late_is_refused() -> None:
-    forward = array(1, dynamic_size=True)
-    grad = gradient(forward)
+    grad = gradient(array(1, dynamic_size=True))
     with pytest.raises(errors.InvalidArgumentError, match="array is not resizeable and size is: 1"):
-        write(forward, 1, 1)
+        write(grad, 1, 1)
     write(grad, 0, [1])
     with pytest.raises(errors.InvalidArgumentError, match="Could not aggregate to TensorArray index 0"):
         write(grad, 0, [1, 2])
     read(grad, 0)
     with pytest.raises(errors.InvalidArgumentError, match="index 0 because it has already been read"):
         write(grad, 0, [1])
+
+
+def test_gradients_grow_with_their_array() -> None:
+    forward = array(1, dynamic_size=True)
+    grad = gradient(forward)
+    write(forward, 2, [1, 2])
+    assert run("TensorArraySizeV3", grad, FLOW) == 3
+    assert read(grad, 2).tolist() == [0, 0]
 
 
 def test_dtype_of_a_gradient_is_that_of_its_array() -> None:

@@ -27,6 +27,7 @@ class Array:
         "gradients",
         "grows",
         "name",
+        "prepended",
         "read_ones",
         "shapes",
     )
@@ -52,9 +53,12 @@ class Array:
         self.shapes: dict[int, tuple[int, ...]] = {}
         self.read_ones: set[int] = set()
         self.gradients: dict[bytes, Array] = {}
+        self.prepended: tuple[int, ...] = ()
 
     def gradient(self, source: bytes, prepended: tuple[int, ...]) -> Array:
-        """The array of the gradients of one source; from the first one on, this array grows no more.
+        """The array of the gradients of one source.
+
+        It grows with this one, as it may be made while a loop has still to write its last element.
 
         Args:
             prepended: further dimensions that a gradient has, before those of its element.
@@ -65,9 +69,19 @@ class Array:
             name = f"{self.name}@{source.decode(errors='replace')}"
             found = Array(name, len(self.elements), self.dtype, dims, False, True, True)
             found.shapes = {index: prepended + shape for index, shape in self.shapes.items()}
+            found.prepended = prepended
             self.gradients[source] = found
-            self.grows = False
         return found
+
+    def _grow(self, size: int) -> None:
+        self.elements += [_MISSING] * (size - len(self.elements))
+        for gradient in self.gradients.values():
+            gradient._grow(size)
+
+    def _note_shape(self, index: int, shape: tuple[int, ...]) -> None:
+        self.shapes[index] = shape
+        for gradient in self.gradients.values():
+            gradient._note_shape(index, gradient.prepended + shape)
 
     def write(self, index: int, value: Any) -> None:
         """Sets an element, which must not have been set before; in an array of gradients, adds to it.
@@ -88,7 +102,7 @@ class Array:
                 f"shape: {format_dims(self.dims)} (consider setting infer_shape=False)."
             )
         if index >= size:
-            self.elements += [_MISSING] * (index + 1 - size)
+            self._grow(index + 1)
         if index in self.read_ones:
             raise self._error(
                 f"Could not write to TensorArray index {index} because it has already been read."
@@ -105,7 +119,7 @@ class Array:
                     f"{format_dims(present.shape)} but the new input shape is {format_dims(value.shape)}."
                 )
             value = present + value
-        self.shapes[index] = value.shape
+        self._note_shape(index, value.shape)
         self.elements[index] = value
 
     def read(self, index: int, xp: Any) -> Any:

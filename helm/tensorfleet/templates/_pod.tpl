@@ -80,6 +80,12 @@ spec:
 {{- define "tensorfleet.clientContainers" -}}
 {{- $root := index . 0 -}}
 {{- $values := index . 1 -}}
+{{- $home := "/var/lib/tensorfleet" -}}
+{{- range $values.extraVolumeMounts -}}
+{{- if eq .mountPath $home -}}
+{{- $home = "" -}}
+{{- end -}}
+{{- end -}}
 containers:
   - name: {{ index . 3 }}
     {{- include "tensorfleet.containerFields" (list $root $values) | nindent 4 }}
@@ -94,6 +100,10 @@ containers:
     volumeMounts:
       - name: tmp
         mountPath: /tmp
+      {{- with $home }}
+      - name: home
+        mountPath: {{ . }}
+      {{- end }}
       {{- with index . 5 }}
       {{- include "tensorfleet.render" (list $root .mounts) | nindent 6 }}
       {{- end }}
@@ -106,6 +116,10 @@ containers:
 volumes:
   - name: tmp
     emptyDir: {}
+  {{- if $home }}
+  - name: home
+    emptyDir: {}
+  {{- end }}
   {{- with index . 5 }}
   {{- include "tensorfleet.render" (list $root .volumes) | nindent 2 }}
   {{- end }}

@@ -38,7 +38,8 @@ class MasterStep:
     @property
     def is_distributed(self) -> bool:
         """Whether other tasks take part."""
-        return len(self._parts) > 1 or any(not part.member.is_local for part in self._parts)
+        parts = self._parts
+        return len(parts) > 1 or (len(parts) == 1 and not parts[0].member.is_local)
 
     def start(self, feeds: Sequence[Any], trace: StepTrace | None = None, may_block: bool = True) -> None:
         """Asks every task to run its part; the master's own is the last, so that the others run beside it."""

@@ -183,3 +183,42 @@ def test_conditionals_are_traced() -> None:
     names = {node.node_name for device in metadata.step_stats.dev_stats for node in device.node_stats}
     assert {"a", "m", "y"} <= names
     assert "b" not in names
+
+
+@pytest.mark.parametrize("parallel", [1, 3])
+def test_no_more_iterations_run_at_once_than_may(parallel: int) -> None:
+    ahead: list[int] = []
+    done: list[int] = []
+    begun = threading.Event()
+
+    def begin(i: Any) -> Any:
+        ahead.append(int(i) - len(done))
+        if len(ahead) == parallel:
+            begun.set()
+        return i
+
+    def end(value: Any) -> Any:
+        done.append(int(value))
+        return value
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        queue = tf.FIFOQueue(20, tf.int32, shapes=[[]])
+        put = queue.enqueue_many([list(range(20))])
+
+        def body(i: Any, total: Any) -> Any:
+            following = tf.py_func(begin, [i], tf.int32) + 1
+            following.set_shape([])
+            value = tf.py_func(end, [queue.dequeue()], tf.int32)
+            value.set_shape([])
+            return following, total + value
+
+        total = tf.while_loop(lambda i, _: i < 20, body, [0, 0], parallel_iterations=parallel)[1]
+        results: list[Any] = []
+        thread = threading.Thread(target=lambda: results.append(session.run(total)))
+        thread.start()
+        assert begun.wait(TIMEOUT)
+        session.run(put)
+        thread.join(TIMEOUT)
+    assert results == [sum(range(20))]
+    assert len(ahead) == 20
+    assert max(ahead) < parallel

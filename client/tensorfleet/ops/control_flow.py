@@ -143,7 +143,7 @@ def while_loop(
         loop_vars: tensors and TensorArrays, in a list or tuple that may be nested.
         shape_invariants: in the same structure, the shapes that the variables keep in all iterations; by
             default, those that they have at first.
-        parallel_iterations: how many iterations may run at the same time; kept, not acted upon.
+        parallel_iterations: how many iterations may run at the same time.
         maximum_iterations: the loop ends after so many, at the latest.
         return_same_structure: whether one variable alone is returned in its list.
 

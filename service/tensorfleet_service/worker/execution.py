@@ -28,10 +28,26 @@ _CONTROL = -1  # the slot of a control input
 class _Frame:
     """One run of a loop, or all that is outside of loops."""
 
-    __slots__ = ("constants", "enters_left", "iterations", "live_exits", "name", "oldest", "parent", "path")
+    __slots__ = (
+        "constants",
+        "deferred",
+        "enters_left",
+        "iterations",
+        "live_exits",
+        "name",
+        "oldest",
+        "parallel",
+        "parent",
+        "path",
+    )
 
-    def __init__(self, name: str, path: str, parent: _Iteration | None, enters: int) -> None:
+    def __init__(
+        self, name: str, path: str, parent: _Iteration | None, enters: int, parallel: int = 1
+    ) -> None:
         self.name = name
+        # How many iterations may run at once, and what is given to those that may not begin yet.
+        self.parallel = parallel
+        self.deferred: dict[int, list[tuple[Op, Any]]] = {}
         self.path = path
         self.parent = parent
         self.enters_left = enters
@@ -162,8 +178,11 @@ class Execution:
             self._give_controls(op, iteration, DEAD if dead else None)
         elif kind == "NextIteration":
             if not dead:
-                frame = iteration.frame
-                self._give_all(op, self._iteration(frame, iteration.number + 1), values[0])
+                frame, number = iteration.frame, iteration.number + 1
+                if number - frame.oldest < frame.parallel:
+                    self._give_all(op, self._iteration(frame, number), values[0])
+                else:
+                    frame.deferred.setdefault(number, []).append((op, values[0]))
         elif kind == "Enter":
             self._enter(op, iteration, DEAD if dead else values[0])
         elif kind == "Exit":
@@ -333,7 +352,10 @@ class Execution:
         frame = iteration.children.get(op.name)
         if frame is None:
             path = f"{iteration.frame.path}/{op.name}"
-            frame = iteration.children[op.name] = _Frame(op.name, path, iteration, self._plan.enters[path])
+            parallel = max(int(op.node.attrs["parallel_iterations"]), 1)
+            frame = iteration.children[op.name] = _Frame(
+                op.name, path, iteration, self._plan.enters[path], parallel
+            )
             iteration.busy += 1
         first = self._iteration(frame, 0)
         frame.enters_left -= 1
@@ -358,6 +380,9 @@ class Execution:
                 return
             del frame.iterations[frame.oldest]
             frame.oldest += 1
+            number = frame.oldest + frame.parallel - 1
+            for op, value in frame.deferred.pop(number, ()):
+                self._give_all(op, self._iteration(frame, number), value)
             if not frame.iterations:
                 break
         else:

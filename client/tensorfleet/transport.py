@@ -1,8 +1,8 @@
 """Transport: what a session needs of its master, whichever way it is reached.
 
-`connect` chooses: a master in this process (no target, or that of a server of this process), a stream to one of
-TensorFleet's tasks, or plain gRPC as TensorFlow's own servers speak it. Values are NumPy arrays; of rank 0, NumPy scalars. Strings are object
-arrays of bytes, of rank 0 for a single one.
+`connect` chooses: a master in this process (no target, or that of a server of this process), a stream to one
+of TensorFleet's tasks, or plain gRPC as TensorFlow's own servers speak it. Values are NumPy arrays; of rank
+0, NumPy scalars. Strings are object arrays of bytes, of rank 0 for a single one.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from tensorfleet_service.kernels import nn_conv, nn_patches
 from tests.kernels.harness import run_op
 
 X = np.random.default_rng(0).normal(size=(2, 6, 7, 3))
@@ -41,8 +42,12 @@ def seen(x: np.ndarray, attrs: dict, window: tuple[int, int]) -> tuple[tuple[int
     return (high, wide), found
 
 
+@pytest.mark.parametrize("divided", [False, True])
 @pytest.mark.parametrize("attrs", SLIDING, ids=str)
-def test_convolution(attrs: dict) -> None:
+def test_convolution(attrs: dict, divided: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if divided:  # image by image, and a few rows of windows at a time
+        monkeypatch.setattr(nn_conv, "PARALLEL_PRODUCTS", 1)
+        monkeypatch.setattr(nn_patches, "BLOCK_BYTES", 2000)
     out_size, places = seen(X, attrs, W.shape[:2])
     y_grad = np.random.default_rng(2).normal(size=(2, *out_size, 4))
     out, x_grad, w_grad = np.zeros((2, *out_size, 4)), np.zeros_like(X), np.zeros_like(W)

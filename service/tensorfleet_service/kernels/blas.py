@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.buffers import empty
 from tensorfleet_service.kernels.blocks import in_parallel, split, thread_count
 
 log = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ def large_product(a: Any, b: Any) -> Any:
     rows, columns = a.shape[0], b.shape[1]
     if max(rows, columns) < 2 * thread_count():
         return a @ b
-    result = np.empty((rows, columns), np.result_type(a, b))
+    result = empty((rows, columns), np.result_type(a, b))
     if rows >= columns:
 
         def run(part: tuple[int, int]) -> None:
@@ -66,5 +67,5 @@ def large_product(a: Any, b: Any) -> Any:
         def run(part: tuple[int, int]) -> None:
             np.matmul(a, b[:, part[0] : part[1]], out=result[:, part[0] : part[1]])
 
-    in_parallel(run, split(max(rows, columns), thread_count()))
+    in_parallel(run, split(max(rows, columns), 2 * thread_count()))
     return result

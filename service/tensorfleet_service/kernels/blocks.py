@@ -19,6 +19,9 @@ import numpy as np
 BLOCK_BYTES = 1 << 18
 """The size of a block of one array."""
 
+SHARES = 4
+"""Into so many parts for each thread work is divided."""
+
 
 @functools.cache
 def thread_count() -> int:
@@ -37,18 +40,32 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def in_parallel(function: Callable[[Any], None], parts: Sequence[Any]) -> None:
-    """Calls `function` with each of the parts, each on a thread of its own, and waits for all.
+    """Calls `function` with each of the parts, on several threads, and waits for all.
 
-    `function` must not wait for other work, as the threads are shared by all kernels of the process.
+    The threads take the parts one by one, so that one that has to wait for a core keeps nobody waiting. More
+    parts than threads make that fair. `function` must not wait for other work, as the threads are shared by
+    all kernels of the process.
     """
-    futures = [_threads().submit(function, part) for part in parts[1:]]
+    left = iter(parts)  # whose steps the interpreter's lock keeps apart
+
+    def work() -> None:
+        for part in left:
+            function(part)
+
+    helpers = min(thread_count(), len(parts)) - 1
+    futures = [_threads().submit(work) for _ in range(helpers)]
     try:
-        function(parts[0])
+        work()
     finally:
-        errors = [future.exception() for future in futures]
+        errors = [future.exception() for future in futures if not future.cancel()]
     for error in errors:
         if error is not None:
             raise error
+
+
+def shares(size: int) -> list[tuple[int, int]]:
+    """`size` things in a few ranges (begin, end) for each thread."""
+    return split(size, SHARES * thread_count())
 
 
 def split(size: int, parts: int) -> list[tuple[int, int]]:
@@ -95,4 +112,4 @@ def each_block(function: Callable[..., None], arrays: Sequence[Any], count: int)
             stop = min(at + block, end)
             function([t[: stop - at] for t in temporaries], *[array[at:stop] for array in flat])
 
-    in_parallel(run, split(first.size, thread_count()))
+    in_parallel(run, shares(first.size))

@@ -19,7 +19,7 @@ import numpy as np
 
 from tensorfleet import dtypes
 from tensorfleet.buffers import empty
-from tensorfleet_service.kernels.blocks import BLOCK_BYTES, in_parallel, scratch, split, thread_count
+from tensorfleet_service.kernels.blocks import BLOCK_BYTES, in_parallel, scratch, shares
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
@@ -301,5 +301,5 @@ class _Program:
                     *[t[: end - begin] for t in temporaries],
                 )
 
-        in_parallel(run, split(total, thread_count()))
+        in_parallel(run, shares(total))
         return tuple(outputs)

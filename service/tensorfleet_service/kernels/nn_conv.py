@@ -2,7 +2,7 @@
 
 All three are matrix products with the patches of the images: a patch is what one window sees, one row of a
 matrix. The matrix of all patches would be many times as large as the images, so each thread copies the
-patches of one image at a time into a buffer of its own, and multiplies them there.
+patches of some rows of one image at a time into a buffer that stays in the cache, and multiplies them there.
 """
 
 from __future__ import annotations
@@ -13,16 +13,19 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
+from tensorfleet.buffers import empty
 from tensorfleet.dims import format_dims
 from tensorfleet.dtypes import DType
-from tensorfleet_service.kernels.blas import limit_threads
+from tensorfleet_service.kernels.blas import LARGE_PRODUCT, large_product, limit_threads
 from tensorfleet_service.kernels.blocks import in_parallel, split, thread_count
 from tensorfleet_service.kernels.nn_patches import (
     Geometry,
     as_formatted,
     channels_last,
     check_rank_4,
+    each_image,
     node_windows,
+    rows_of_patches,
 )
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
@@ -38,28 +41,33 @@ def compute_dtype(dtype: DType) -> Any:
 def forward(xp: Any, images: Any, weights: Any, geometry: Geometry) -> Any:
     """Convolves images [n, h, w, c] with weights [kh, kw, c, f]: [n, out h, out w, f]."""
     matrix = weights.reshape(-1, weights.shape[3])
-    out = xp.empty((len(images), *geometry.out, weights.shape[3]), images.dtype)
+    shape = (len(images), *geometry.out, weights.shape[3])
+    out = empty(shape, images.dtype) if xp is np else xp.empty(shape, images.dtype)
     if not out.size or not matrix.shape[0]:
         out[...] = 0
         return out
-    padded = geometry.padded(xp, images)
     if _is_pointwise(geometry):
-        xp.matmul(
-            padded[geometry.at(0, 0)].reshape(-1, matrix.shape[0]), matrix, out=out.reshape(-1, out.shape[3])
-        )
+        padded = geometry.padded(xp, images)
+        rows = padded[geometry.at(0, 0)].reshape(-1, matrix.shape[0])
+        if xp is np and rows.size * matrix.size >= LARGE_PRODUCT:
+            return large_product(rows, matrix).reshape(shape)
+        xp.matmul(rows, matrix, out=out.reshape(-1, shape[3]))
         return out
-    patches = geometry.patches(xp, padded)
 
     def run(part: tuple[int, int]) -> None:
-        buffer = np.empty(patches.shape[1:], images.dtype)
-        rows = buffer.reshape(-1, matrix.shape[0])
-        for i in range(*part):
-            buffer[...] = patches[i]
-            np.matmul(rows, matrix, out=out[i].reshape(rows.shape[0], -1))
+        high, wide = geometry.out
+        count = rows_of_patches(geometry, images)
+        buffer = np.empty((count, wide, *geometry.window, images.shape[3]), images.dtype)
+        for i, patches in each_image(images, geometry, part):
+            for top in range(0, high, count):
+                filled = buffer[: min(count, high - top)]
+                filled[...] = patches[top : top + count]
+                target = out[i, top : top + count].reshape(-1, shape[3])
+                np.matmul(filled.reshape(-1, matrix.shape[0]), matrix, out=target)
 
-    if not _each_image(xp, run, patches, out.shape[3]):
-        rows = patches.reshape(-1, matrix.shape[0])
-        xp.matmul(rows, matrix, out=out.reshape(-1, out.shape[3]))
+    if not _each_image(xp, run, images, matrix.size * geometry.out[0] * geometry.out[1]):
+        patches = geometry.patches(xp, geometry.padded(xp, images))
+        xp.matmul(patches.reshape(-1, matrix.shape[0]), matrix, out=out.reshape(-1, shape[3]))
     return out
 
 
@@ -69,30 +77,37 @@ def weights_gradient(xp: Any, images: Any, gradient: Any, geometry: Geometry) ->
     shape = (*geometry.window, channels, filters)
     if not images.size or not gradient.size:
         return xp.zeros(shape, images.dtype)
-    patches = geometry.patches(xp, geometry.padded(xp, images))
     size = geometry.window[0] * geometry.window[1] * channels
-    sums: list[Any] = []
+    sums: dict[int, Any] = {}
 
     def run(part: tuple[int, int]) -> None:
-        buffer = np.empty(patches.shape[1:], images.dtype)
+        buffer = np.empty((*geometry.out, *geometry.window, channels), images.dtype)
         rows = buffer.reshape(-1, size)
         total, product = np.zeros((size, filters), images.dtype), np.empty((size, filters), images.dtype)
-        for i in range(*part):
-            buffer[...] = patches[i]
+        for i, patches in each_image(images, geometry, part):
+            buffer[...] = patches
             np.matmul(rows.T, gradient[i].reshape(-1, filters), out=product)
             total += product
-        sums.append(total)
+        sums[part[0]] = total
 
-    if not _each_image(xp, run, patches, filters):
+    if not _each_image(xp, run, images, size * filters * geometry.out[0] * geometry.out[1]):
+        patches = geometry.patches(xp, geometry.padded(xp, images))
         return xp.matmul(patches.reshape(-1, size).T, gradient.reshape(-1, filters)).reshape(shape)
-    for other in sums[1:]:
-        sums[0] += other
-    return sums[0].reshape(shape)
+    first, *others = (sums[begin] for begin in sorted(sums))
+    for other in others:
+        first += other
+    return first.reshape(shape)
 
 
 def images_gradient(xp: Any, gradient: Any, weights: Any, geometry: Geometry) -> Any:
     """The gradient of the images, from that of the output: [n, h, w, c]."""
     high, wide, channels, filters = weights.shape
+    if geometry.strides == geometry.dilations == (1, 1) and gradient.size and weights.size:
+        # Each element of an image is seen by a window of outputs: this is a convolution, too.
+        flipped = xp.ascontiguousarray(weights[::-1, ::-1].transpose(0, 1, 3, 2))
+        back = geometry.backwards()
+        if back is not None:
+            return forward(xp, gradient, flipped, back)
     padded = xp.zeros((len(gradient), *geometry.size, channels), gradient.dtype)
     if gradient.size and weights.size:
         matrices = weights.reshape(high * wide, channels, filters).transpose(0, 2, 1)
@@ -111,8 +126,7 @@ def images_gradient(xp: Any, gradient: Any, weights: Any, geometry: Geometry) ->
             for i in range(*part):
                 run((i, i + 1))
 
-        products = gradient.size * channels * high * wide
-        if not _parallel(xp, run_each, len(gradient), products):
+        if not _each_image(xp, run_each, gradient, gradient[0].size * channels * high * wide):
             run((0, len(gradient)))
     return geometry.inner(padded)
 
@@ -121,17 +135,15 @@ def _is_pointwise(geometry: Geometry) -> bool:
     return geometry.window == (1, 1)
 
 
-def _each_image(xp: Any, run: Callable[[tuple[int, int]], None], patches: Any, filters: int) -> bool:
-    return _parallel(xp, run, len(patches), patches.size * filters)
+def _each_image(xp: Any, run: Callable[[tuple[int, int]], None], images: Any, products: int) -> bool:
+    """Runs over the images, of so many multiplications each, on several threads.
 
-
-def _parallel(xp: Any, run: Callable[[tuple[int, int]], None], count: int, products: int) -> bool:
-    """Runs over `count` images on several threads; False where that does not pay, and nothing was run."""
-    if xp is not np or count < 2 or products < PARALLEL_PRODUCTS or thread_count() < 2:
+    Returns False where that does not pay; then nothing was run.
+    """
+    count = len(images)
+    if xp is not np or count < 2 or count * products < PARALLEL_PRODUCTS or not limit_threads():
         return False
-    if not limit_threads():
-        return False
-    in_parallel(run, split(count, thread_count()))
+    in_parallel(run, split(count, 2 * thread_count()))
     return True
 
 

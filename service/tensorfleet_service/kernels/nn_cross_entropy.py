@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import errors
+from tensorfleet.buffers import empty
 from tensorfleet.dims import format_dims
-from tensorfleet_service.kernels.blocks import BLOCK_BYTES, in_parallel, split, thread_count
+from tensorfleet_service.kernels.blocks import BLOCK_BYTES, in_parallel, scratch, shares
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 
@@ -24,7 +25,7 @@ def _in_row_blocks(xp: Any, run: Callable[[int, int], None], rows: int, row_byte
         for begin in range(*bounds, step):
             run(begin, min(begin + step, bounds[1]))
 
-    in_parallel(part, split(rows, thread_count()))
+    in_parallel(part, shares(rows))
 
 
 @kernel("SoftmaxCrossEntropyWithLogits")
@@ -38,20 +39,31 @@ def softmax_cross_entropy(node: KernelNode) -> Kernel:
         if not shape[1]:
             return xp.zeros(shape[:1], dtype), xp.zeros(shape, dtype)
         logits, labels = (xp.broadcast_to(a, shape).astype(inner, copy=False) for a in (logits, labels))
-        loss, backprop = xp.empty(shape[0], inner), xp.empty(shape, inner)
+        loss = xp.empty(shape[0], inner)
+        backprop = empty(shape, inner) if xp is np else xp.empty(shape, inner)
+        ones = xp.ones(shape[1], inner)
 
         def block(begin: int, end: int) -> None:
             gradient, target = backprop[begin:end], labels[begin:end]
-            shifted = logits[begin:end] - logits[begin:end].max(axis=1, keepdims=True)
+            if xp is np:
+                (flat,) = scratch(1, gradient.size, inner)
+                shifted = flat.reshape(gradient.shape)
+            else:
+                shifted = xp.empty_like(gradient)
+            xp.subtract(logits[begin:end], logits[begin:end].max(axis=1, keepdims=True), out=shifted)
             xp.exp(shifted, out=gradient)
-            total = gradient.sum(axis=1, keepdims=True)
-            # -labels · log softmax; where a label is 0, a logit of minus infinity does not count.
-            xp.subtract(xp.log(total), shifted, out=shifted)
-            shifted *= target
-            if not xp.isfinite(shifted).all():
+            total = gradient @ ones
+            # -labels · log softmax, all of whose parts are positive
+            losses = xp.log(total) * (target @ ones)
+            losses -= xp.matmul(target[:, None, :], shifted[:, :, None])[:, 0, 0]
+            if not xp.isfinite(losses).all():
+                # Where a label is 0, a logit of minus infinity does not count.
+                xp.subtract(xp.log(total)[:, None], shifted, out=shifted)
+                shifted *= target
                 shifted[target == 0] = 0
-            shifted.sum(axis=1, out=loss[begin:end])
-            gradient /= total
+                losses = shifted.sum(axis=1)
+            loss[begin:end] = losses
+            gradient *= xp.reciprocal(total)[:, None]
             gradient -= target
 
         _in_row_blocks(xp, block, shape[0], shape[1] * loss.itemsize)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.dims import format_dims
 from tensorfleet.ops.nn_windows import Windows, windows_of
+from tensorfleet_service.kernels.blocks import BLOCK_BYTES
 
 
 def node_windows(attrs: dict[str, Any]) -> Windows:
@@ -81,6 +85,43 @@ class Geometry:
             (len(padded), *self.out, *self.window, padded.shape[3]),
             (batch, high * down, wide * right, high * row, wide * column, deep),
         )
+
+    def backwards(self) -> Geometry | None:
+        """The windows of outputs that see each element of an image, where neighbours see neighbours.
+
+        None where the padding is larger than a window, so that not all outputs would be seen.
+        """
+        (top, bottom), (left, right) = self.pad
+        high, wide = self.window
+        if max(top, bottom) >= high or max(left, right) >= wide:
+            return None
+        made = object.__new__(Geometry)
+        made.out = (self.size[0] - top - bottom, self.size[1] - left - right)
+        made.pad = ((high - 1 - top, high - 1 - bottom), (wide - 1 - left, wide - 1 - right))
+        made.size = (made.out[0] + high - 1, made.out[1] + wide - 1)
+        made.strides = made.dilations = (1, 1)
+        made.window = self.window
+        return made
+
+
+def rows_of_patches(geometry: Geometry, images: Any) -> int:
+    """Of how many rows of windows the patches fit the cache."""
+    row: int = geometry.out[1] * geometry.window[0] * geometry.window[1] * images.shape[3] * images.itemsize
+    return max(1, min(geometry.out[0], BLOCK_BYTES // row))
+
+
+def each_image(images: Any, geometry: Geometry, part: tuple[int, int]) -> Iterator[tuple[int, Any]]:
+    """The numbers of images, and the patches [out height, out width, *window, channels] of each in turn."""
+    if not geometry.is_padded:
+        patches = geometry.patches(np, images)
+        for i in range(*part):
+            yield i, patches[i]
+        return
+    padded = np.zeros((1, *geometry.size, images.shape[3]), images.dtype)
+    inner, patches = geometry.inner(padded)[0], geometry.patches(np, padded)[0]
+    for i in range(*part):
+        inner[...] = images[i]
+        yield i, patches
 
 
 def channels_last(xp: Any, images: Any, windows: Windows) -> Any:

@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import dtypes
+from tensorfleet_service.kernels.blocks import in_parallel, shares, thread_count
 from tensorfleet_service.kernels.math_common import SMALL_FLOATS, invalid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+
+LARGE = 1 << 20
+"""So many elements are reduced on several threads, 0.1 ms of work,"""
+
+PART = 1 << 18
+"""and in parts of so many elements where all of them become one."""
 
 
 def reduced_axes(indices: Any, rank: int) -> tuple[int, ...] | None:
@@ -53,10 +60,43 @@ def _reducer(xp: ModuleType, ufunc: str, method: str) -> Callable[..., Any]:
     """`reduce(array, axis, dtype, keepdims)`: NumPy's ufuncs do it at once, CuPy's cannot all reduce."""
     if xp is np:
         at_once = getattr(np, ufunc).reduce
-        return lambda x, axis, dtype, keep: at_once(x, axis, dtype, None, keep)
+
+        def reduce(x: Any, axis: Any, dtype: Any, keep: bool) -> Any:
+            if x.size < LARGE:
+                return at_once(x, axis, dtype, None, keep)
+            return _reduce_large(at_once, x, axis, dtype, keep)
+
+        return reduce
     if method in ("sum", "prod"):
         return lambda x, axis, dtype, keep: getattr(x, method)(axis=axis, dtype=dtype, keepdims=keep)
     return lambda x, axis, dtype, keep: getattr(x, method)(axis=axis, keepdims=keep)
+
+
+def _reduce_large(at_once: Callable[..., Any], x: Any, axis: Any, dtype: Any, keep: bool) -> Any:
+    """`at_once` on several threads, with a result that does not depend on how many there are."""
+    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    kept = [a for a in range(x.ndim) if a not in axes]
+    if kept and kept[0] == 0 and x.shape[0] >= thread_count():
+        # Each element of the result comes of its own elements alone, by whichever thread.
+        result = np.empty([1 if a in axes else size for a, size in enumerate(x.shape)], dtype)
+
+        def run(part: tuple[int, int]) -> None:
+            at_once(x[slice(*part)], tuple(axes), dtype, result[slice(*part)], True)
+
+        in_parallel(run, shares(x.shape[0]))
+        return result if keep else result.reshape([x.shape[a] for a in kept])
+    if kept or not x.flags.c_contiguous:
+        return at_once(x, axis, dtype, None, keep)
+    flat = x.reshape(-1)
+    starts = range(0, flat.size, PART)
+    parts = np.empty(len(starts), dtype)
+
+    def run_parts(part: tuple[int, int]) -> None:
+        for i in range(*part):
+            parts[i] = at_once(flat[starts[i] : starts[i] + PART], None, dtype)
+
+    in_parallel(run_parts, shares(len(starts)))
+    return at_once(parts, None, dtype).reshape((1,) * x.ndim if keep else ())[()]
 
 
 _UFUNCS = {

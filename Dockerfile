@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1
 # One image for every role: a task of any job, a client's program, a shell.
 #
 #   docker build -t tensorfleet:0.1.0 .
@@ -44,8 +43,9 @@ RUN cd /opt/tensorfleet/lib/python3.*/site-packages \
 FROM ${BASE_IMAGE} AS files
 RUN export PYTHONDONTWRITEBYTECODE=1 \
     && for directory in $(python -c 'import sysconfig; p = sysconfig.get_path; print(p("stdlib"), p("purelib"))'); do \
-         rm -rf "$directory"/ensurepip "$directory"/lib2to3 "$directory"/pip "$directory"/pip-* \
-           "$directory"/setuptools* "$directory"/wheel*; \
+         for unused in ensurepip idlelib lib2to3 pip pip-* pydoc_data setuptools* tkinter turtledemo wheel*; do \
+           rm -rf "$directory"/$unused; \
+         done; \
        done \
     && rm -f /usr/local/bin/pip* /usr/local/bin/wheel \
     && find / -xdev -type f -perm /6000 -exec chmod a-s {} + \

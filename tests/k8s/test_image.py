@@ -102,7 +102,7 @@ def test_a_shell_for_clients(kubernetes: Kubernetes) -> None:
         "touch /tmp/x /var/lib/tensorfleet/x && echo written; pwd;"
         "for p in gcc cc pip pip3; do command -v $p; done; python -m pip 2>&1;"
         "find / -xdev -type f -perm /6000 2>/dev/null; python -c 'import cupy' 2>&1 | tail -1;"
-        "env | grep TENSORFLEET | sort; tensorfleet version | head -1"
+        "env | grep TENSORFLEET | sort; tensorfleet version | sed -n 1p"
     )
     container = {"command": ["bash", "-c", script]}
     kubernetes.apply(pod_manifest("shell", kubernetes.image, {"shell": container}))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.k8s.kubernetes import CHART, RELEASE, Kubernetes, program
+from tests.k8s.kubernetes import CHART, RELEASE, Kubernetes, program, task_pods
 
 # What a cluster of this test does not have: GPUs, failed steps, queues.
 EMPTY = ("tensorfleet_gpu_", "errors_total", "tensorfleet_queue_length")
@@ -38,9 +38,11 @@ class Prometheus:
 
 
 def configuration(kubernetes: Kubernetes, directory: Path) -> str:
-    """Scrapes pods through the API server, with the labels that the chart's monitors give."""
+    """Scrapes the task pods through the API server, with the labels that the chart's monitors give.
+
+    Debian's Prometheus has no discovery by Kubernetes: the targets are in a file.
+    """
     raw = json.loads(kubernetes.kubectl("config", "view", "--raw", "--minify", "-o", "json"))
-    (directory / "kubeconfig").write_text(json.dumps(raw))
     cluster, user = raw["clusters"][0]["cluster"], raw["users"][0]["user"]
     tls = {}
     for key, text in (
@@ -50,44 +52,31 @@ def configuration(kubernetes: Kubernetes, directory: Path) -> str:
     ):
         (directory / key).write_bytes(base64.b64decode(text))
         tls[key] = str(directory / key)
-    label = "__meta_kubernetes_pod_label_"
-    proxy = f"/api/v1/namespaces/{kubernetes.namespace}/pods/$1:8080/proxy/metrics"
-    job = {
+    targets = []
+    for pod in task_pods(kubernetes):
+        name, labels = pod["metadata"]["name"], pod["metadata"]["labels"]
+        path = f"/api/v1/namespaces/{kubernetes.namespace}/pods/{name}:8080/proxy/metrics"
+        own = {
+            "__metrics_path__": path,
+            "namespace": kubernetes.namespace,
+            "pod": name,
+            "instance": name,
+            "release": labels["app.kubernetes.io/instance"],
+            "job": labels["tensorfleet.io/job"],
+        }
+        targets.append({"targets": [urllib.parse.urlparse(cluster["server"]).netloc], "labels": own})
+    (directory / "targets.json").write_text(json.dumps(targets))
+    scrape = {
         "job_name": "tensorfleet",
         "scheme": "https",
         "tls_config": tls,
-        "kubernetes_sd_configs": [
-            {
-                "role": "pod",
-                "kubeconfig_file": str(directory / "kubeconfig"),
-                "namespaces": {"names": [kubernetes.namespace]},
-            }
-        ],
-        "relabel_configs": [
-            {"source_labels": [f"{label}app_kubernetes_io_instance"], "regex": RELEASE, "action": "keep"},
-            {
-                "source_labels": ["__meta_kubernetes_pod_container_port_name"],
-                "regex": "http",
-                "action": "keep",
-            },
-            {
-                "source_labels": ["__meta_kubernetes_pod_name"],
-                "target_label": "__metrics_path__",
-                "replacement": proxy,
-            },
-            {"target_label": "__address__", "replacement": urllib.parse.urlparse(cluster["server"]).netloc},
-            {"source_labels": ["__meta_kubernetes_namespace"], "target_label": "namespace"},
-            {"source_labels": ["__meta_kubernetes_pod_name"], "target_label": "pod"},
-            {"source_labels": ["__meta_kubernetes_pod_name"], "target_label": "instance"},
-            {"source_labels": [f"{label}app_kubernetes_io_instance"], "target_label": "release"},
-            {"source_labels": [f"{label}tensorfleet_io_job"], "target_label": "job"},
-        ],
+        "file_sd_configs": [{"files": [str(directory / "targets.json")]}],
     }
     return json.dumps(
         {
             "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
             "rule_files": [str(CHART / "files" / "rules.yaml")],
-            "scrape_configs": [job],
+            "scrape_configs": [scrape],
         }
     )
 

@@ -17,7 +17,8 @@ import tensorfleet as tf
 with tf.device("/job:ps/task:0"):
     total = tf.Variable(0, name="total")
 with tf.device("/job:worker/task:1"):
-    one = tf.constant(3) - 2
+    three = tf.placeholder(tf.int32, [])
+    one = three - 2
 add = tf.assign_add(total, one)
 with tf.Session(os.environ["TENSORFLEET_ADDRESS"]) as session:
     session.run(total.initializer)
@@ -25,7 +26,7 @@ with tf.Session(os.environ["TENSORFLEET_ADDRESS"]) as session:
     end = time.monotonic() + 60
     try:
         while time.monotonic() < end:
-            session.run(add)
+            session.run(add, {three: 3})
             time.sleep(0.01)
         print("no error")
     except tf.errors.OpError as error:
@@ -124,24 +125,24 @@ def test_more_workers_and_back(fleet: Kubernetes) -> None:
     assert fleet.kubectl("exec", PS, "--", "cat", KEPT) == "here\n"
 
 
-def test_a_pod_that_its_cluster_spec_does_not_know_says_so(fleet: Kubernetes) -> None:
-    fleet.kubectl("scale", f"statefulset/{FULLNAME}-worker", "--replicas=3")
-    pod = f"{FULLNAME}-worker-2"
+def test_a_pod_that_its_cluster_spec_does_not_know_says_so(kubernetes: Kubernetes) -> None:
+    kubernetes.install("alone", "worker.replicas=1", "ps.replicas=0", wait=False)
+    kubernetes.kubectl("scale", "statefulset/alone-tensorfleet-worker", "--replicas=2")
+    pod = "alone-tensorfleet-worker-1"
 
-    def code() -> object:
-        statuses = (fleet.pod(pod) or {"status": {}})["status"].get("containerStatuses", ())
-        return [
-            s
-            for s in statuses
-            for state in (s["state"], s["lastState"])
-            if state.get("terminated", {}).get("exitCode") == 2
-        ]
+    def log() -> bool:
+        return "TENSORFLEET_TASK_INDEX is 1, and the ClusterSpec has no such task" in "".join(
+            kubernetes.try_kubectl("logs", pod, *flags).stdout for flags in ([], ["-p"])
+        )
 
-    fleet.wait_for("it ends with code 2", code)
-    log = fleet.kubectl("logs", pod)
-    assert "TENSORFLEET_TASK_INDEX is 2" in log
-    fleet.kubectl("scale", f"statefulset/{FULLNAME}-worker", "--replicas=2")
-    fleet.wait_for("it goes", lambda: fleet.pod(pod) is None)
+    kubernetes.wait_for("it says so", log)
+    states = [
+        state
+        for status in kubernetes.get("pod", pod)["status"]["containerStatuses"]
+        for state in (status["state"], status["lastState"])
+    ]
+    assert {s["terminated"]["exitCode"] for s in states if "terminated" in s} == {2}
+    kubernetes.helm("uninstall", "alone", "--wait")
 
 
 @pytest.mark.parametrize("policy", ["Retain", "Delete"])

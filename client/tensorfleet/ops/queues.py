@@ -267,7 +267,7 @@ def _common(a: TensorShape, b: TensorShape) -> TensorShape:
     return TensorShape([x if x == y else None for x, y in zip(a.as_list(), b.as_list(), strict=True)])
 
 
-def _make(op_type: str, name: str, shared_name: str | None, **attrs: Any) -> Tensor:
+def _make(op_type: str, name: str | None, shared_name: str | None, **attrs: Any) -> Tensor:
     return apply_op(op_type, name=name, shared_name=shared_name, **attrs)  # type: ignore[no-any-return]
 
 
@@ -289,7 +289,7 @@ class FIFOQueue(QueueBase):
         shapes: Any = None,
         names: Any = None,
         shared_name: str | None = None,
-        name: str = "fifo_queue",
+        name: str | None = "fifo_queue",
     ) -> None:
         dtypes, shapes = _type_list(dtypes), _shape_list(shapes)
         with get_default_graph().control_dependencies(None), framework.device("CPU"):

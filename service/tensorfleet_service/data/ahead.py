@@ -89,13 +89,32 @@ class Ahead:
         return self
 
     def __next__(self) -> Any:
-        with self._changed:
-            slot = self._take()
-            while slot is None:
-                # It ends with the tasks that are at work: they bring an element, or an error, or the end.
-                self._changed.wait()
+        while True:
+            with self._changed:
                 slot = self._take()
-        return self._open(slot)
+                if slot is None and self._slots:
+                    # It ends with the tasks that are at work: they bring an element, or an error, or the end.
+                    self._changed.wait()
+                    continue
+            if slot is not None:
+                return self._open(slot)
+            self._help()
+
+    def _help(self) -> None:
+        """Makes the next element on the thread that wants it: a wake-up would cost more."""
+        if not self._input.acquire(blocking=False):
+            with self._changed:
+                if not (self._slots or self._ended or self._closed):
+                    self._changed.wait()
+            return
+        try:
+            with self._changed:
+                is_empty = not (self._slots or self._ended or self._closed)
+            slot = self._pull() if is_empty else None
+        finally:
+            self._input.release()
+        if slot is not None:
+            self._fill(slot)
 
     def poll(self, listener: Callable[[], None] | None) -> Any:
         """The next element, or PENDING: `listener` is called once it may be there, by who made it.
@@ -140,32 +159,39 @@ class Ahead:
                     if self._closed or self._ended or len(self._slots) >= self._size:
                         self._tasks -= 1
                         return
-                slot = _Slot()
-                try:
-                    item = next(self._items)
-                except StopIteration:
-                    with self._changed:
-                        self._ended = True
-                        self._tasks -= 1
-                    self._tell()
-                    return
-                except Exception as e:
-                    slot.error = e
-                with self._changed:
-                    self._slots.append(slot)
-            if self._call is not None and slot.error is None:
-                try:
-                    item = self._call(item)
-                except StopIteration as e:
-                    slot.error = e
-                    with self._changed:
-                        self._ended = True
-                except Exception as e:
-                    slot.error = e
-            if slot.error is None:
-                slot.value = item
-            slot.ready = True
+                slot = self._pull()
+            if slot is not None:
+                self._fill(slot)
+
+    def _pull(self) -> _Slot | None:
+        """Takes the next item of the input into the buffer, or notes the end; by who is at the input."""
+        slot = _Slot()
+        try:
+            slot.value = next(self._items)
+        except StopIteration:
+            with self._changed:
+                self._ended = True
             self._tell()
+            return None
+        except Exception as e:
+            slot.error = e
+        with self._changed:
+            self._slots.append(slot)
+        return slot
+
+    def _fill(self, slot: _Slot) -> None:
+        """Makes an element of the item that was taken."""
+        if self._call is not None and slot.error is None:
+            try:
+                slot.value = self._call(slot.value)
+            except StopIteration as e:
+                slot.error = e
+                with self._changed:
+                    self._ended = True
+            except Exception as e:
+                slot.error = e
+        slot.ready = True
+        self._tell()
 
     def _tell(self) -> None:
         with self._changed:

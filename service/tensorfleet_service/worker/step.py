@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tensorfleet_service.worker.plan import Plan
     from tensorfleet_service.worker.pool import Pool
 
-INLINE_SECONDS = 0.0005  # a plan known to take less than this runs on the thread that made it runnable
+INLINE_SECONDS = 0.002  # a plan known to take less than this runs on the thread that made it runnable
 
 Done = Callable[["errors.OpError | None", "Sequence[Any]"], None]
 Push = Callable[[str, int, int, Any], None]

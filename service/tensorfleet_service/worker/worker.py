@@ -141,13 +141,15 @@ class Worker:
     def delete_session(self, handle: str) -> None:
         """Drops a session's graphs, and its resources if it was isolated."""
         with self._lock:
-            self._isolated.pop(handle, None)
+            isolated = self._isolated.pop(handle, None)
             self._stateful.pop(handle, None)
             library = self._libraries.pop(handle, None)
             for graph_handle in [h for h, g in self._graphs.items() if g.session == handle]:
                 self._dropped.add(self._graphs.pop(graph_handle).plans)
         if library is not None:
             library.close()
+        if isolated is not None:
+            isolated.close()
 
     def _library(self, session: str) -> Library:
         with self._lock:

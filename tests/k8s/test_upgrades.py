@@ -136,12 +136,13 @@ def test_a_pod_that_its_cluster_spec_does_not_know_says_so(kubernetes: Kubernete
         )
 
     kubernetes.wait_for("it says so", log)
-    states = [
-        state
-        for status in kubernetes.get("pod", pod)["status"]["containerStatuses"]
-        for state in (status["state"], status["lastState"])
-    ]
-    assert {s["terminated"]["exitCode"] for s in states if "terminated" in s} == {2}
+
+    def codes() -> set[int]:
+        statuses = kubernetes.get("pod", pod)["status"]["containerStatuses"]
+        states = [state for status in statuses for state in (status["state"], status["lastState"])]
+        return {state["terminated"]["exitCode"] for state in states if "terminated" in state}
+
+    assert kubernetes.wait_for("its code", codes) == {2}
     kubernetes.helm("uninstall", "alone", "--wait")
 
 

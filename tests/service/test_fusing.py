@@ -12,7 +12,7 @@ from tensorfleet import errors
 from tensorfleet_service.kernels import fusion
 from tensorfleet_service.worker import plan as plan_module
 from tensorfleet_service.worker.fusing import find_groups
-from tensorfleet_service.worker.plan import dereferences
+from tensorfleet_service.worker.statements import dereferences
 from tests.service.graphs import const, graph
 from tests.service.test_plan import Big, Step, failure, plan, plans, with_kernel
 

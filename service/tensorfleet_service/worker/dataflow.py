@@ -24,10 +24,9 @@ from tensorfleet_service.worker.execution import Execution
 from tensorfleet_service.worker.plan import (
     SendTable,
     StatefulKernels,
-    constant_value,
-    dereferences,
     make_kernels,
 )
+from tensorfleet_service.worker.statements import constant_value, dereferences
 from tensorfleet_service.worker.timed import Timed, is_run
 
 if TYPE_CHECKING:

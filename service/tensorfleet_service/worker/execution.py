@@ -11,8 +11,8 @@ import numpy as np
 
 from tensorfleet import dtypes, errors
 from tensorfleet_service.worker.dead import DEAD
-from tensorfleet_service.worker.plan import as_string, node_error
 from tensorfleet_service.worker.rendezvous import in_iteration
+from tensorfleet_service.worker.statements import as_string, node_error
 from tensorfleet_service.worker.waiter import Waiter
 
 if TYPE_CHECKING:

@@ -32,16 +32,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from types import CodeType, ModuleType, TracebackType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfleet import dtypes, errors
+from tensorfleet import errors
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels import registry
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression, KernelNode
 from tensorfleet_service.worker.fusing import Group, find_groups, last_uses, write_group
+from tensorfleet_service.worker.statements import (
+    Line,
+    as_string,
+    assign,
+    call_text,
+    constant_value,
+    delete,
+    dereferences,
+    explain,
+)
 from tensorfleet_service.worker.timed import Timed
 from tensorfleet_service.worker.waiter import Waiter
 
@@ -102,7 +112,7 @@ class Plan(Timed):
         self.waits = writer.waits
         self.function, self._code, self._lines = writer.compile(traced=False)
         self._writer = writer
-        self._traced: tuple[Callable[..., Any], CodeType, list[_Line]] | None = None
+        self._traced: tuple[Callable[..., Any], CodeType, list[Line]] | None = None
 
     @property
     def source(self) -> str:
@@ -116,11 +126,11 @@ class Plan(Timed):
         if found is None:
             found = self._traced = self._writer.compile(traced=True)
         function, code, lines = found
-        return function, lambda e: _explain(e, code, lines)
+        return function, lambda e: explain(e, code, lines)
 
     def explain(self, error: BaseException) -> errors.OpError:
         """The error to report for an exception that left the function, with the node's name in it."""
-        return _explain(error, self._code, self._lines)
+        return explain(error, self._code, self._lines)
 
 
 SendTable = dict[int, str]
@@ -132,8 +142,6 @@ it.
 """
 
 _WITHOUT_KERNEL = frozenset(("_Arg", "_Retval", "_Send", "_Recv", "Const", "NoOp"))
-
-_Line = tuple["Node | None", list[str], "Expression | None"]
 
 
 class _Writer:
@@ -180,19 +188,19 @@ class _Writer:
     def _may_wait(self, position: int) -> bool:
         return self.nodes[position].op == "_Recv" or isinstance(self.kernels.get(position), AsyncKernel)
 
-    def compile(self, traced: bool) -> tuple[Callable[..., Any], CodeType, list[_Line]]:
+    def compile(self, traced: bool) -> tuple[Callable[..., Any], CodeType, list[Line]]:
         """The function, its code, and what each of its lines is made of."""
         source, names, lines = self.write(traced)
         exec(compile(source, f"<partition of {self.device}>", "exec"), names)
         function = names["run"]
         return function, function.__code__, lines
 
-    def write(self, traced: bool) -> tuple[str, dict[str, Any], list[_Line]]:
+    def write(self, traced: bool) -> tuple[str, dict[str, Any], list[Line]]:
         """The source, its globals, and what each of its lines is made of; traced ops are not put together."""
         groups: dict[int, Group | None] = {} if traced else self.groups
         last_use = last_uses(self.nodes, groups)
         body: list[str] = []
-        lines: list[_Line] = [
+        lines: list[Line] = [
             (None, [], None),
             (None, [], None),
         ]  # line numbers start at 1; line 1 is the def
@@ -221,7 +229,7 @@ class _Writer:
             return f" q = clock();{statement}; t.trace(n{position}, q, clock(), {value})"
 
         def kernel_text(position: int, inputs: list[str]) -> tuple[str, Expression | None]:
-            return self._call(position, inputs, names)
+            return call_text(self.kernels[position], position, inputs, names)
 
         for position, node in enumerate(self.nodes):
             if node.op == "NoOp":
@@ -273,7 +281,7 @@ class _Writer:
                 value = self._to_host(inputs[0])
                 call = f"t.push({task!r}, {edge}, {value})" if task else f"t.deliver({edge}, {value})"
                 free_now = [s for s in ending if s not in rets]
-                add(timed(f" {call}", position, "None") + _delete(free_now), node, inputs)
+                add(timed(f" {call}", position, "None") + delete(free_now), node, inputs)
                 free += free_now
                 continue
             if node.op == "_Arg":
@@ -287,7 +295,7 @@ class _Writer:
                 # Nothing is suspended where the value is there already.
                 text, expression = "w if type(w) is not W else (yield w)", None
             else:
-                text, expression = self._call(position, inputs, names)
+                text, expression = call_text(self.kernels[position], position, inputs, names)
             # The inputs that end here hand their slots on to the outputs.
             released = [s for s in ending if s not in rets]
             outputs = []
@@ -296,10 +304,10 @@ class _Writer:
                 outputs.append(name)
                 slots[id(node), index] = name
             value = outputs[0] if outputs else "None"
-            statement = timed(self._assign(node, outputs, text), position, value)
+            statement = timed(assign(node, outputs, text), position, value)
             unused = [name for index, name in enumerate(outputs) if (id(node), index) not in last_use]
             dead = released + unused
-            add(statement + _delete(dead), node, inputs, expression)
+            add(statement + delete(dead), node, inputs, expression)
             free += dead
         returns = ", ".join(rets)
         body.append(f" return ({returns}{',' if rets else ''})")
@@ -310,34 +318,6 @@ class _Writer:
 
     def _to_host(self, text: str) -> str:
         return text if self.moves is None else f"H({text})"
-
-    def _call(self, position: int, inputs: list[str], names: dict[str, Any]) -> tuple[str, Expression | None]:
-        kernel = self.kernels[position]
-        if isinstance(kernel, Expression):
-            for key, value in kernel.names.items():
-                if names.setdefault(key, value) is not value:
-                    # The same name for another thing elsewhere: it becomes a function with its own names.
-                    arguments = ", ".join(f"x{i}" for i in range(len(inputs)))
-                    template = kernel.template.format(*(f"x{i}" for i in range(len(inputs))))
-                    names[f"k{position}"] = eval(f"lambda {arguments}: {template}", dict(kernel.names))
-                    return f"k{position}({', '.join(inputs)})", kernel
-            return kernel.template.format(*inputs), kernel
-        name = getattr(kernel, "__name__", "")
-        if isinstance(kernel, np.ufunc) and names.setdefault(f"u_{name}", kernel) is kernel:
-            return f"u_{name}({', '.join(inputs)})", None
-        names[f"k{position}"] = kernel
-        return f"k{position}({', '.join(inputs)})", None
-
-    def _assign(self, node: Node, outputs: list[str], text: str) -> str:
-        if not outputs:
-            return f" {text}"
-        if len(outputs) == 1:
-            if node.output_types[0] is dtypes.string:
-                text = f"S({text})"
-            return f" {outputs[0]} = {text}"
-        strings = [o for o, t in zip(outputs, node.output_types, strict=True) if t is dtypes.string]
-        wrap = "".join(f"; {o} = S({o})" for o in strings)
-        return f" {', '.join(outputs)}, = {text}{wrap}"
 
 
 def make_kernels(
@@ -376,89 +356,3 @@ def make_kernels(
                 stateful[device, node.name] = kernel
         kernels[id(node)] = kernel
     return kernels
-
-
-def constant_value(node: Node) -> Any:
-    """The value of a Const node in the runtime's form: a NumPy scalar at rank 0, but an array for strings."""
-    value = node.attrs["value"]
-    if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype != object:
-        return value[()]
-    return value
-
-
-def dereferences(node: Node, index: int) -> bool:
-    """Whether an input is the value of a variable to which the node's source refers."""
-    source, output = node.inputs[index]
-    return source.output_types[output].is_ref and not (
-        index < len(node.input_types) and node.input_types[index].is_ref
-    )
-
-
-def _delete(names: list[str]) -> str:
-    return f"; del {', '.join(names)}" if names else ""
-
-
-def as_string(value: Any) -> Any:
-    """A string value as an object array, also at rank 0, where NumPy hands out the bytes object itself."""
-    if type(value) is np.ndarray:
-        return value
-    array = np.empty((), object)
-    array[()] = value
-    return array
-
-
-def _explain(error: BaseException, code: CodeType, lines: list[_Line]) -> errors.OpError:
-    """The OpError for an exception out of generated code, ending with the node as TensorFlow's clients
-    expect.
-    """
-    traceback: TracebackType | None = error.__traceback__
-    while traceback is not None and traceback.tb_frame.f_code is not code:
-        traceback = traceback.tb_next
-    if traceback is None or not 0 < traceback.tb_lineno < len(lines) or lines[traceback.tb_lineno][0] is None:
-        if isinstance(error, errors.OpError):
-            return error
-        return errors.InternalError(None, None, f"{type(error).__name__}: {error}")
-    node, inputs, expression = lines[traceback.tb_lineno]
-    assert node is not None
-    return node_error(node, error, expression, lambda: [_input_value(text, traceback) for text in inputs])
-
-
-def node_error(
-    node: Node, error: BaseException, expression: Expression | None, values: Callable[[], list[Any]]
-) -> errors.OpError:
-    """The OpError for an exception out of a node's kernel; `values` gives the inputs, if they are needed."""
-    if node.op == "_Retval":
-        node = node.inputs[0][0]  # the user knows what was fetched, not the node that hands it out
-    found: errors.OpError | None = error if isinstance(error, errors.OpError) else None
-    if found is None and expression is not None and expression.explain is not None:
-        found = expression.explain(error, *values())
-    if found is None:
-        found = _from_exception(error)
-    message = found.message
-    if "[[{{node " not in message or _calls(node):
-        message = f"{message}\n\t [[{{{{node {node.name}}}}}]]"
-    return errors.from_code(found.error_code, message)
-
-
-def _calls(node: Node) -> bool:
-    """Whether a node's error may be that of a function's op: the caller's name leads to the user's line."""
-    return node.op.startswith("IteratorGetNext") or any(
-        "func" in attr.kind for attr in node.opdef.attrs.values()
-    )
-
-
-def _input_value(text: str, traceback: TracebackType) -> Any:
-    name = text.removesuffix(".read()")
-    frame = traceback.tb_frame
-    value: Any = frame.f_locals.get(name, frame.f_globals.get(name))
-    return value.read() if name != text else value
-
-
-def _from_exception(error: BaseException) -> errors.OpError:
-    """The canonical error for an exception that a kernel let through."""
-    text = f"{error}" or type(error).__name__
-    if isinstance(error, MemoryError):
-        return errors.ResourceExhaustedError(None, None, f"Out of memory: {text}")
-    if isinstance(error, (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError)):
-        return errors.InvalidArgumentError(None, None, text)
-    return errors.InternalError(None, None, f"{type(error).__name__}: {text}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import tensorfleet as tf
 from tensorfleet.examples import check_cluster
 from tensorfleet_service.local_cluster import LocalCluster
 
@@ -20,6 +21,16 @@ def target() -> Iterator[str]:
 def test_takes_every_task(target: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert check_cluster.main([target]) == 0
     assert "has 4 tasks" in capsys.readouterr().out
+
+
+@pytest.mark.cluster
+def test_variables_of_programs_stay_as_they_are(target: str) -> None:
+    with tf.Graph().as_default(), tf.device("/job:ps/task:0"):
+        mine = tf.Variable([1.0, 2.0])  # named as those of the check would be
+        with tf.Session(target) as session:
+            session.run(mine.initializer)
+            assert check_cluster.main([target]) == 0
+            assert session.run(mine).tolist() == [1, 2]
 
 
 @pytest.mark.cluster

@@ -220,9 +220,9 @@ def test_a_session_from_here_through_forwarded_ports(fleet: Kubernetes) -> None:
         with tf.device("/job:worker/task:1"):
             y = x * 2
         with tf.Session(target) as session:
-            assert isinstance(session._transport, StreamTransport)
             values = np.arange(2_000_000, dtype=np.float32)
             np.testing.assert_array_equal(session.run(y, {x: values}), values * 2)
+            assert isinstance(session._transport, StreamTransport)
         fleet.kubectl("delete", "pod", f"{FULLNAME}-worker-0", "--wait=false")
         fleet.wait_for("the pod is new", lambda: session_works(target), 90)
     fleet.wait_ready(f"{FULLNAME}-worker-0")

@@ -130,6 +130,9 @@ def check(target: str, filters: Sequence[str] = (), timeout: float = 60.0) -> li
         OpError: the cluster or one of its tasks does not answer.
     """
     config = tf.ConfigProto(operation_timeout_in_ms=int(timeout * 1000), allow_soft_placement=True)
+    config.isolate_session_state = (
+        True  # its variables are not those of programs that use the cluster meanwhile
+    )
     config.device_filters.extend(filters)
     with tf.Session(target, graph=tf.Graph(), config=config) as session:
         devices = best_devices([device.name for device in session.list_devices()])

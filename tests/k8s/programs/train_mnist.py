@@ -12,7 +12,7 @@ WORKERS = 2
 BATCH_SIZE = 50
 
 mnist = input_data.read_data_sets(str(sample_dir()), one_hot=True, validation_size=0)
-with tf.device("/job:ps/task:0"):
+with tf.device("/job:ps/task:0"), tf.name_scope("mnist"):
     w1 = tf.Variable(tf.random_normal([784, 100], stddev=0.1, seed=1))
     b1 = tf.Variable(tf.zeros([100]))
     w2 = tf.Variable(tf.random_normal([100, 10], stddev=0.1, seed=2))

@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument(
         "--pull-policy",
         choices=("Always", "IfNotPresent", "Never"),
-        help="of --image (default: IfNotPresent)",
+        help="(default: as the tasks have; IfNotPresent with --image)",
     )
     p.add_argument("--cpu", default="100m", help="requested, such as 500m or 2 (default: 100m)")
     p.add_argument("--memory", help="requested, and the limit, such as 2Gi (default: none)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -71,7 +72,8 @@ def test_metrics_and_health_until_the_last_step_has_ended() -> None:
         assert "serves at" in lines[1]
         assert page(http, "healthz/ready") == (200, "ok\n")
         result: list[int] = []
-        with tf.Graph().as_default(), tf.Session(f"grpc://127.0.0.1:{port}") as session:
+        with tf.Graph().as_default():
+            session = tf.Session(f"grpc://127.0.0.1:{port}")
             n = tf.placeholder(tf.int32, [])
             end = tf.while_loop(lambda i: i < n, lambda i: i + 1, [tf.constant(0)])
             assert session.run(end, {n: 3}) == 3
@@ -85,6 +87,8 @@ def test_metrics_and_health_until_the_last_step_has_ended() -> None:
             with pytest.raises(tf.errors.UnavailableError, match="shutting down"):
                 session.run(end, {n: 1})
             step.join(60)
+            with contextlib.suppress(tf.errors.UnavailableError):
+                session.close()  # the task may have gone first
         process.communicate(timeout=30)
     assert result == [100_000]
     assert process.returncode == 0

@@ -10,7 +10,7 @@ import pytest
 from tests.examples.training import run
 
 STEPS = 300
-MORE_STEPS = 4  # a worker may see the global step from before its own last step, and from before the others'
+MORE_STEPS = 6  # a worker may see the global step from before its own last step, and from before the others'
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -22,7 +22,7 @@ def test_workers_train_together(ps: int, workers: int, saving: bool, tmp_path: P
     local_steps = 0
     for text in texts:
         losses = [float(loss) for loss in re.findall(r"loss (\S+?)(?:,|$)", text, re.MULTILINE)]
-        assert losses[-1] < 0.35, text
+        assert losses[-1] < 0.6, text  # of one batch
         last = re.search(r"(\d+) of (\d+) steps, .* test accuracy (\S+)", text)
         assert last is not None, text
         local_steps += int(last[1])

@@ -52,8 +52,11 @@ def test_a_gpu_worker_waits_for_the_resource_and_says_that_it_sees_no_gpu(pool: 
         pod = pool.pod(POD)
         return pool.python(POD, READY).stdout if pod and pod["status"]["phase"] == "Running" else ""
 
-    text = pool.wait_for("not ready", lambda: next((t for t in [answer()] if t.startswith("503")), ""))
-    assert "GPU" in text
+    def says_that_it_sees_none() -> bool:
+        text = answer()
+        return text.startswith("503") and "GPU" in text
+
+    pool.wait_for("not ready for want of a GPU", says_that_it_sees_none)
     assert not is_ready(pool.pod(POD))
     assert (
         pool.get("pod", "gpu-tensorfleet-worker-0")["spec"]["containers"][0]["resources"].get("limits")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -34,6 +35,31 @@ def test_one_part_needs_no_other_thread() -> None:
     threads: list[threading.Thread] = []
     in_parallel(lambda part: threads.append(threading.current_thread()), [0])
     assert threads == [threading.current_thread()]
+
+
+def test_nothing_is_kept_after_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "thread_count", lambda: 2)
+    busy, end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        busy.set()
+        end.wait(TIMEOUT)
+
+    # With all other threads at other work, the request for help stays queued.
+    others = [blocks._threads().submit(hold) for _ in range(blocks._threads()._max_workers)]
+    assert busy.wait(TIMEOUT)
+    array = np.ones(10)
+    free = sys.getrefcount(array)
+
+    def use(part: int) -> None:
+        array[part] = part
+
+    in_parallel(use, [0, 1, 2])
+    del use
+    assert sys.getrefcount(array) == free
+    end.set()
+    for other in others:
+        other.result(TIMEOUT)
 
 
 @pytest.mark.parametrize("failing", range(8))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -46,21 +46,24 @@ def in_parallel(function: Callable[[Any], None], parts: Sequence[Any]) -> None:
     parts than threads make that fair. `function` must not wait for other work, as the threads are shared by
     all kernels of the process.
     """
-    left = iter(parts)  # whose steps the interpreter's lock keeps apart
-
-    def work() -> None:
-        for part in left:
-            function(part)
-
+    # The interpreter's lock keeps the steps of the iterator apart.
+    job = [(function, iter(parts))]
     helpers = min(thread_count(), len(parts)) - 1
-    futures = [_threads().submit(work) for _ in range(helpers)]
+    futures = [_threads().submit(_work, job) for _ in range(helpers)]
     try:
-        work()
+        _work(job)
     finally:
         errors = [future.exception() for future in futures if not future.cancel()]
+        job.clear()  # a request that came too late to be of use is still queued, and must not keep arrays
     for error in errors:
         if error is not None:
             raise error
+
+
+def _work(job: list[tuple[Callable[[Any], None], Iterator[Any]]]) -> None:
+    function, parts = job[0]
+    for part in parts:
+        function(part)
 
 
 def shares(size: int) -> list[tuple[int, int]]:

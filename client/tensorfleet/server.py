@@ -14,8 +14,8 @@ DRAIN_SECONDS = 20.0  # what steps are given to end when the process is told to
 class Server:
     """One task of a cluster, served by this process (`tf.train.Server`).
 
-    Unlike TensorFlow's, it can be stopped: `join` returns after `stop`, or after SIGTERM once what is running
-    has ended.
+    Unlike TensorFlow's, it can be stopped: `join` returns after `stop`, and ends the program after SIGTERM,
+    once what is running has ended.
     """
 
     def __init__(
@@ -53,14 +53,19 @@ class Server:
         self._task.start()
 
     def join(self) -> None:
-        """Waits until the server has shut down.
+        """Waits until the server has been stopped by `stop`.
 
-        In the main thread, SIGTERM and SIGINT drain the server: running steps end, and `join` returns. (In
-        TensorFlow it never does.)
+        In the main thread, SIGTERM and SIGINT drain the server: running steps end, and so does the program. (In
+        TensorFlow they end it at once, so programs may have statements after `join` that are not meant for a
+        parameter server, such as those that train.)
+
+        Raises:
+            SystemExit: with 0, once a signal has drained the server.
         """
         from tensorfleet_service.lifecycle import wait_and_drain
 
-        wait_and_drain(self._task, DRAIN_SECONDS)
+        if wait_and_drain(self._task, DRAIN_SECONDS):
+            raise SystemExit(0)
 
     def stop(self, grace: float | None = None) -> None:
         """Stops the server: no new calls, `grace` seconds for those that run, then the end."""

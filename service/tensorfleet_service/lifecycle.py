@@ -26,8 +26,8 @@ class Stoppable(Protocol):
         ...
 
 
-def wait_and_drain(server: Stoppable, grace: float, over: threading.Event | None = None) -> None:
-    """Returns when the server has stopped: by somebody's `stop`, or because SIGTERM or SIGINT came.
+def wait_and_drain(server: Stoppable, grace: float, over: threading.Event | None = None) -> bool:
+    """Returns when the server has stopped: True because SIGTERM or SIGINT came, False by somebody's `stop`.
 
     The first signal drains the server, with `grace` seconds for what is running; a second one ends the
     process at once, with code 128 + its number. A signal for which the program has its own handler is left to
@@ -35,15 +35,19 @@ def wait_and_drain(server: Stoppable, grace: float, over: threading.Event | None
     `over` drains the server as the first signal does.
     """
     over = over or threading.Event()
+    stopped = threading.Event()
 
     def watch() -> None:
         server.join()
+        stopped.set()
         over.set()
 
     with draining_signals(over):
         threading.Thread(target=watch, name="join", daemon=True).start()
         over.wait()
+        told = not stopped.is_set()
         server.stop(grace)
+    return told
 
 
 @contextmanager

@@ -30,8 +30,8 @@ class Server:
 if "own" in sys.argv:
     signal.signal(signal.SIGTERM, lambda *_: print("own handler", flush=True))
 server = Server()
-wait_and_drain(server, 7)
-print("done", signal.getsignal(signal.SIGINT) is signal.default_int_handler, flush=True)
+told = wait_and_drain(server, 7)
+print("done", told, signal.getsignal(signal.SIGINT) is signal.default_int_handler, flush=True)
 """
 
 
@@ -62,7 +62,7 @@ def test_a_signal_drains_and_the_program_goes_on(signum: int) -> None:
     program = Program()
     program.send(signum)
     assert program.line() == "draining 7"
-    assert program.line() == "done True"
+    assert program.line() == "done True True"
     assert program.end() == 0
 
 
@@ -101,15 +101,36 @@ class Server:
 
 def test_returns_when_somebody_stops_the_server_also_outside_the_main_thread() -> None:
     server = Server()
-    thread = threading.Thread(target=wait_and_drain, args=(server, 1.0))
+    told: list[bool] = []
+    thread = threading.Thread(target=lambda: told.append(wait_and_drain(server, 1.0)))
     thread.start()
     server.stopped.set()
     thread.join(20)
-    assert not thread.is_alive()
+    assert told == [False]
+
+
+def test_what_follows_join_does_not_run_after_a_signal() -> None:
+    """A parameter server's program may go on as a worker's, since TensorFlow's `join` never returns."""
+    program = """
+import sys, tensorfleet as tf
+server = tf.train.Server.create_local_server()
+print("serving", flush=True)
+try:
+    server.join()
+finally:
+    print("cleaning up", flush=True)
+print("training", flush=True)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "serving\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=60)[0] == "cleaning up\n"
+        assert process.returncode == 0
 
 
 def test_an_event_drains_as_well() -> None:
     server, over = Server(), threading.Event()
     over.set()
-    wait_and_drain(server, 2.5, over)
+    assert wait_and_drain(server, 2.5, over)
     assert server.graces == [2.5]

@@ -55,8 +55,8 @@ class Server:
     def join(self) -> None:
         """Waits until the server has been stopped by `stop`.
 
-        In the main thread, SIGTERM and SIGINT drain the server: running steps end, and so does the program. (In
-        TensorFlow they end it at once, so programs may have statements after `join` that are not meant for a
+        In the main thread, SIGTERM and SIGINT drain the server: running steps end, and then the program. (In
+        TensorFlow they end it at once: a program may have statements after `join` that are not meant for a
         parameter server, such as those that train.)
 
         Raises:

@@ -112,9 +112,15 @@ def test_returns_when_somebody_stops_the_server_also_outside_the_main_thread() -
 def test_what_follows_join_does_not_run_after_a_signal() -> None:
     """A parameter server's program may go on as a worker's, since TensorFlow's `join` never returns."""
     program = """
-import sys, tensorfleet as tf
+import signal, threading, time, tensorfleet as tf
+
+def say_when_joined():
+    while signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        time.sleep(0.01)
+    print("joined", flush=True)
+
 server = tf.train.Server.create_local_server()
-print("serving", flush=True)
+threading.Thread(target=say_when_joined, daemon=True).start()
 try:
     server.join()
 finally:
@@ -123,7 +129,7 @@ print("training", flush=True)
 """
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "serving\n"
+        assert process.stdout.readline() == "joined\n"
         process.send_signal(signal.SIGTERM)
         assert process.communicate(timeout=60)[0] == "cleaning up\n"
         assert process.returncode == 0

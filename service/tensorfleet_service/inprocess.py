@@ -156,9 +156,12 @@ class InProcessRunner:
     ) -> Sequence[Any]:
         waiter = _Waiter()
         with np.errstate(all="ignore"):
-            step = self._master.run_step(self._session, self._prepared, feeds, waiter.done, options, metadata)
+            limit = timeout or self._timeout
+            step = self._master.run_step(
+                self._session, self._prepared, feeds, waiter.done, options, metadata, may_block=not limit
+            )
             try:
-                return own(waiter.wait(timeout or self._timeout))
+                return own(waiter.wait(limit))
             except errors.DeadlineExceededError as e:
                 step.fail(e)
                 raise

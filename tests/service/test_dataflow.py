@@ -222,3 +222,30 @@ def test_no_more_iterations_run_at_once_than_may(parallel: int) -> None:
     assert results == [sum(range(20))]
     assert len(ahead) == 20
     assert max(ahead) < parallel
+
+
+@pytest.mark.parametrize(("taken", "expected"), [(True, 4.0), (False, 5.0)])
+def test_one_branch_gives_a_reference_and_the_other_a_value(taken: bool, expected: float) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        variable = tf.Variable(5.0, use_resource=False)
+        choice = tf.placeholder(tf.bool, [])
+        changed = tf.cond(
+            choice, lambda: tf.assign_sub(variable, 1.0), lambda: tf.convert_to_tensor(variable)
+        )
+        session.run(tf.global_variables_initializer())
+        assert session.run(changed, {choice: taken}) == expected
+
+
+def test_branches_in_a_loop_give_a_reference_or_a_value() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        variable = tf.Variable(5.0, use_resource=False)
+
+        def body(i: Any, total: Any) -> Any:
+            value = tf.cond(
+                i > 1, lambda: tf.assign_sub(variable, 1.0), lambda: tf.convert_to_tensor(variable)
+            )
+            return i + 1, total + value
+
+        total = tf.while_loop(lambda i, _: i < 4, body, [0, 0.0])[1]
+        session.run(tf.global_variables_initializer())
+        assert session.run([total, variable])[0] == 5.0 + 5.0 + 4.0 + 3.0

@@ -51,12 +51,23 @@ class Prepared:
     Attributes:
         key: what it is prepared for.
         parts: the tasks that take part, the master's own last; none any more if it had to make room.
-        direct: the only plan, where one device of the master's own task runs all of it.
+        direct: the only plan, where one device of the master's own task runs all of it, and it must end.
+        loops: whether a plan of the master's own task may run without an end.
         reorder_args, reorder_rets: whether that plan takes the feeds, or returns the fetches, in another
             order.
     """
 
-    __slots__ = ("direct", "feeds", "fetches", "graphs", "key", "parts", "reorder_args", "reorder_rets")
+    __slots__ = (
+        "direct",
+        "feeds",
+        "fetches",
+        "graphs",
+        "key",
+        "loops",
+        "parts",
+        "reorder_args",
+        "reorder_rets",
+    )
 
     def __init__(self, key: Signature, parts: list[Registered], graphs: list[tuple[str, list[Node]]]) -> None:
         feeds, fetches = len(key[0]), len(key[1])
@@ -67,9 +78,11 @@ class Prepared:
         self.key = key
         self.direct: AnyPlan | None = None
         self.reorder_args = self.reorder_rets = False
-        if len(parts) == 1 and isinstance(parts[0].member, LocalMember):
-            plans = parts[0].member.graph(parts[0].handle).plans
-            if len(plans) == 1 and not plans[0].waits:
+        local = [part.member.graph(part.handle) for part in parts if isinstance(part.member, LocalMember)]
+        self.loops = any(plan.loops for graph in local for plan in graph.plans)
+        if len(parts) == 1 and local:
+            plans = local[0].plans
+            if len(plans) == 1 and not plans[0].waits and not self.loops:
                 self.direct = plans[0]
                 self.reorder_args = plans[0].args != list(range(feeds))
                 self.reorder_rets = plans[0].rets != list(range(fetches))

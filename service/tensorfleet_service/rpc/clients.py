@@ -243,9 +243,11 @@ class _Client:
         metadata = RunMetadata() if options is not None else None
         timeout = (options.timeout_in_ms / 1000 if options is not None else 0) or session.operation_timeout
         done = _Done(self, frame.a, metadata)
-        # A step with a limit does not compute on this thread, which is the one that sets the limit.
+        # A step with a limit does not compute on this thread, which is the one that sets the limit; nor does
+        # a loop, which may have no end: this thread is the one that notices when the client has gone.
+        may_block = not timeout and not prepared.loops
         step = self._clients.master.run_step(
-            session, prepared, frame.tensors, done, options, metadata, may_block=not timeout
+            session, prepared, frame.tensors, done, options, metadata, may_block
         )
         self._watch(step, done, timeout)
 

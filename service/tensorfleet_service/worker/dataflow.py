@@ -7,12 +7,15 @@ A loop is a *frame*. Enter brings a value into it, NextIteration into the next i
 iteration has its own values. A frame is over when all its Enters have come and nothing of it is left to do;
 then the Exits that gave nothing give DEAD, as do those of a loop on a branch that was not taken.
 
+Loops that need none of this are compiled (see `loops`), and are one op here.
+
 Partitions that have several ops that may wait for other steps run here, too: each waits for itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +24,8 @@ from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels import registry
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression
 from tensorfleet_service.worker.execution import Execution
+from tensorfleet_service.worker.loop_shape import ENTERS
+from tensorfleet_service.worker.loops import CompiledLoop, compile_loops
 from tensorfleet_service.worker.plan import (
     SendTable,
     StatefulKernels,
@@ -85,17 +90,102 @@ class Op:
         self.name = node.attrs["frame_name"].decode() if self.kind == "Enter" else ""
 
 
+class LoopOp(Op):
+    """A loop that runs as one op: its inputs are what enters, its outputs what leaves."""
+
+    __slots__ = ("compiled",)
+
+    def __init__(self, number: int, compiled: CompiledLoop) -> None:
+        enters = compiled.loop.enters
+        super().__init__(number, enters[0])
+        self.kind = "Loop"
+        self.arity = len(enters)
+        self.needs = self.arity + sum(len(enter.controls) for enter in enters)
+        self.reads = []
+        self.strings = False
+        self.outputs = [[] for _ in compiled.loop.exits]
+        self.function = compiled.function
+        self.compiled = compiled
+
+
+class OpGraph:
+    """The ops of a partition, joined to each other.
+
+    Attributes:
+        ops: in the partition's order.
+        enters, exits: for each loop that is not one op, by its path: how many Enters lead into it, and its
+            Exits.
+    """
+
+    __slots__ = ("enters", "exits", "ops")
+
+    def __init__(
+        self, nodes: Sequence[Node], kernels: dict[int, Any], moves: Any, loops: Sequence[CompiledLoop]
+    ) -> None:
+        self.ops: list[Op] = []
+        begins = {id(loop.loop.enters[-1]): loop for loop in loops}
+        inner = {id(node) for loop in loops for node in loop.loop.all_nodes()}
+        made: dict[int, tuple[Op, int]] = {}  # the op of each node, and which is the first of its outputs
+        for node in nodes:
+            loop = begins.get(id(node))
+            if loop is not None:
+                op: Op = LoopOp(len(self.ops), loop)
+                made.update({id(exit_node): (op, i) for i, exit_node in enumerate(loop.loop.exits)})
+            elif id(node) in inner:
+                continue
+            else:
+                op = Op(len(self.ops), node)
+                made[id(node)] = op, 0
+            self.ops.append(op)
+        args, rets = itertools.count(), itertools.count()
+        for op in self.ops:
+            for place, node in enumerate(op.compiled.loop.enters if isinstance(op, LoopOp) else (op.node,)):
+                for slot, (source, index) in enumerate(node.inputs, place):
+                    giver, first = made[id(source)]
+                    giver.outputs[first + index].append((op, slot))
+                for control in node.controls:
+                    made[id(control)][0].controls.append(op)
+            if not isinstance(op, LoopOp):
+                _set_function(op, kernels.get(id(op.node)), moves, args, rets)
+        self.enters, self.exits = _frames(self.ops)
+
+
+def _set_function(op: Op, kernel: Any, moves: Any, args: Iterator[int], rets: Iterator[int]) -> None:
+    match op.kind:
+        case "_Arg":
+            op.name = str(next(args))
+        case "_Retval":
+            op.name = str(next(rets))
+        case "Const":
+            value = constant_value(op.node)
+            op.function = value if moves is None else moves[0](value)
+    if isinstance(kernel, AsyncKernel):
+        op.kind, op.function = "Async", kernel.function
+    elif isinstance(kernel, Expression):
+        names = [f"x{i}" for i in range(op.arity)]
+        text = f"lambda {', '.join(names)}: {kernel.template.format(*names)}"
+        op.kind, op.function, op.expression = "Kernel", eval(text, dict(kernel.names)), kernel
+    elif kernel is not None:
+        op.kind, op.function = "Kernel", kernel
+
+
 class DataflowPlan(Timed):
-    """A partition with control flow; see `Plan` for what its attributes mean."""
+    """A partition with control flow; see `Plan` for what its attributes mean.
+
+    Attributes:
+        graph: its ops, where loops that can be compiled are one op each.
+    """
 
     __slots__ = (
+        "_compiled",
+        "_kernels",
+        "_whole",
         "args",
         "device",
-        "enters",
-        "exits",
         "function",
+        "graph",
+        "loops",
         "moves",
-        "ops",
         "rets",
         "send",
         "waits",
@@ -115,53 +205,40 @@ class DataflowPlan(Timed):
         self.device = device
         self.send = send
         self.moves = movers(xp)
-        self.args: list[int] = []
-        self.rets: list[int] = []
-        self.waits = False
-        self.ops = [Op(i, node) for i, node in enumerate(nodes)]
+        self.args = [int(node.attrs["index"]) for node in nodes if node.op == "_Arg"]
+        self.rets = [int(node.attrs["index"]) for node in nodes if node.op == "_Retval"]
         own = [node for node in nodes if node.op not in _NATIVE]
         kernels = make_kernels(device, own, resources, xp, {} if stateful is None else stateful, library)
-        by_node = {id(op.node): op for op in self.ops}
-        for op in self.ops:
-            node = op.node
-            for slot, (source, index) in enumerate(node.inputs):
-                by_node[id(source)].outputs[index].append((op, slot))
-            for control in node.controls:
-                by_node[id(control)].controls.append(op)
-            self._set_function(op, kernels.get(id(node)))
-        self.enters, self.exits = _frames(self.ops, by_node)
+        self.waits = any(node.op == "_Recv" for node in nodes) or any(
+            isinstance(kernel, AsyncKernel) for kernel in kernels.values()
+        )
+        self.loops = any(node.op in ENTERS for node in nodes)
+        self._kernels = kernels
+        self._compiled = compile_loops(device, nodes, xp, kernels) if self.loops else []
+        self.graph = OpGraph(nodes, kernels, self.moves, self._compiled)
+        self._whole: OpGraph | None = None if self._compiled else self.graph
         self.function: Callable[..., Any] = self.run
 
-    def _set_function(self, op: Op, kernel: Any) -> None:
-        node = op.node
-        match op.kind:
-            case "_Arg":
-                op.name = str(len(self.args))
-                self.args.append(int(node.attrs["index"]))
-            case "_Retval":
-                op.name = str(len(self.rets))
-                self.rets.append(int(node.attrs["index"]))
-            case "_Recv":
-                self.waits = True
-            case "Const":
-                value = constant_value(node)
-                op.function = value if self.moves is None else self.moves[0](value)
-        if isinstance(kernel, AsyncKernel):
-            self.waits = True
-            op.kind, op.function = "Async", kernel.function
-        elif isinstance(kernel, Expression):
-            names = [f"x{i}" for i in range(op.arity)]
-            text = f"lambda {', '.join(names)}: {kernel.template.format(*names)}"
-            op.kind, op.function, op.expression = "Kernel", eval(text, dict(kernel.names)), kernel
-        elif kernel is not None:
-            op.kind, op.function = "Kernel", kernel
+    def whole(self) -> OpGraph:
+        """The ops one by one, also those of loops: for traces."""
+        found = self._whole
+        if found is None:
+            found = self._whole = OpGraph(self.nodes, self._kernels, self.moves, [])
+        return found
+
+    def sources(self) -> list[str]:
+        """The generated code of the loops that are compiled, for people."""
+        return [loop.source for loop in self._compiled]
 
     def ops_run(self) -> dict[str, int]:
         """As that of `Timed`, but counted one by one: branches and loops differ from step to step."""
+        runs = [run for loop in self._compiled for run in loop.runs()]
+        for graph in {id(graph): graph for graph in (self.graph, self._whole) if graph is not None}.values():
+            runs += [(op.node, op.runs) for op in graph.ops if op.runs and not isinstance(op, LoopOp)]
         counts: dict[str, int] = {}
-        for op in self.ops:
-            if op.runs and is_run(op.node):
-                counts[op.node.op] = counts.get(op.node.op, 0) + op.runs
+        for node, count in runs:
+            if is_run(node):
+                counts[node.op] = counts.get(node.op, 0) + count
         return counts
 
     def run(self, step: Any, args: Sequence[Any]) -> Sequence[Any]:
@@ -187,16 +264,20 @@ class DataflowPlan(Timed):
         return errors.InternalError(None, None, f"{type(error).__name__}: {error}")
 
 
-def _frames(ops: list[Op], by_node: dict[int, Op]) -> tuple[dict[str, int], dict[str, list[Op]]]:
+def _frames(ops: list[Op]) -> tuple[dict[str, int], dict[str, list[Op]]]:
     """For each loop, by its path: how many Enters lead into it, and its Exits."""
     paths: dict[int, str] = {}
     enters: dict[str, int] = {}
     exits: dict[str, list[Op]] = {}
     outer: dict[str, str] = {}
     for op in ops:
-        node = op.node
-        sources = [*(source for source, _ in node.inputs), *node.controls]
+        nodes = op.compiled.loop.enters if isinstance(op, LoopOp) else [op.node]
+        sources = [source for node in nodes for source, _ in node.inputs]
+        sources += [control for node in nodes for control in node.controls]
         path = max((paths.get(id(source), "") for source in sources), key=len, default="")
+        if isinstance(op, LoopOp):
+            paths.update({id(node): path for node in op.compiled.loop.exits})
+            continue
         if op.kind == "Enter":
             outer[f"{path}/{op.name}"] = path
             path = f"{path}/{op.name}"
@@ -204,5 +285,5 @@ def _frames(ops: list[Op], by_node: dict[int, Op]) -> tuple[dict[str, int], dict
         elif op.kind == "Exit":
             exits.setdefault(path, []).append(op)
             path = outer.get(path, "")
-        paths[id(node)] = path
+        paths[id(op.node)] = path
     return enters, exits

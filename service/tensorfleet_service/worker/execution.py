@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from tensorfleet_service.worker.waiter import Waiter
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
-    from tensorfleet_service.worker.dataflow import DataflowPlan, Op
+    from tensorfleet_service.worker.dataflow import DataflowPlan, LoopOp, Op, OpGraph
 
 Source = int | Waiter
 """What an op waits for: an edge from another device, in loops with its iteration, or a resource."""
@@ -85,7 +85,18 @@ class Execution:
         trace: told of each op that ran.
     """
 
-    __slots__ = ("_args", "_left", "_plan", "_ready", "_results", "_step", "_trace", "_wait", "outstanding")
+    __slots__ = (
+        "_args",
+        "_graph",
+        "_left",
+        "_plan",
+        "_ready",
+        "_results",
+        "_step",
+        "_trace",
+        "_wait",
+        "outstanding",
+    )
 
     def __init__(
         self,
@@ -96,6 +107,8 @@ class Execution:
         trace: Callable[[Node, int, int, Any], None] | None,
     ) -> None:
         self._plan = plan
+        # A trace is of ops, not of loops.
+        self._graph: OpGraph = plan.graph if trace is None else plan.whole()
         self._step = step
         self._args = args
         self._wait = wait
@@ -106,7 +119,7 @@ class Execution:
         root = _Frame("", "", None, 0)
         first = root.iterations[0] = _Iteration(root, 0)
         self._ready: deque[tuple[Op, _Iteration, list[Any], bool]] = deque(
-            (op, first, [], False) for op in plan.ops if not op.needs
+            (op, first, [], False) for op in self._graph.ops if not op.needs
         )
         first.busy = len(self._ready) + 1  # the outermost iteration is never over before the step
 
@@ -149,7 +162,7 @@ class Execution:
     def _run_op(self, op: Op, iteration: _Iteration, values: list[Any], dead: bool) -> None:
         kind = op.kind
         if op.reads and not dead:
-            for i in op.reads:
+            for i in op.reads if kind != "Merge" else [0] * (values[1] in op.reads):
                 try:
                     values[i] = values[i].read()
                 except Exception as e:
@@ -190,6 +203,11 @@ class Execution:
             if not dead and frame.parent is not None:
                 frame.live_exits.add(op.number)
                 self._give_all(op, frame.parent, values[0])
+        elif kind == "Loop":
+            if dead:
+                self._give_dead(op, iteration)
+            else:
+                self._run_loop(op, iteration, values)
         elif kind == "Async":
             if dead:
                 self._give_dead(op, iteration)
@@ -250,6 +268,14 @@ class Execution:
             return True
         self._give_outputs(op, iteration, result)
         return False
+
+    def _run_loop(self, op: Op, iteration: _Iteration, values: list[Any]) -> None:
+        """Runs a loop that is compiled."""
+        try:
+            result = op.function(self._step, values)
+        except Exception as e:
+            raise cast("LoopOp", op).compiled.explain(e) from e
+        self._give_outputs(op, iteration, result)
 
     def _ask(self, op: Op, iteration: _Iteration, source: Source) -> None:
         assert self._wait is not None
@@ -343,6 +369,8 @@ class Execution:
         """An iteration of a frame, which begins with the loop's constants."""
         found = frame.iterations.get(number)
         if found is None:
+            if self._step.error is not None:
+                raise self._step.error  # the step has ended without the loop
             found = frame.iterations[number] = _Iteration(frame, number)
             for op, value in frame.constants:
                 self._give_all(op, found, value)
@@ -354,7 +382,7 @@ class Execution:
             path = f"{iteration.frame.path}/{op.name}"
             parallel = max(int(op.node.attrs["parallel_iterations"]), 1)
             frame = iteration.children[op.name] = _Frame(
-                op.name, path, iteration, self._plan.enters[path], parallel
+                op.name, path, iteration, self._graph.enters[path], parallel
             )
             iteration.busy += 1
         first = self._iteration(frame, 0)
@@ -389,7 +417,7 @@ class Execution:
             return
         parent = frame.parent
         assert parent is not None
-        for op in self._plan.exits.get(frame.path, ()):
+        for op in self._graph.exits.get(frame.path, ()):
             if op.number not in frame.live_exits:
                 self._give_all(op, parent, DEAD)
         del parent.children[frame.name]

@@ -15,7 +15,7 @@ from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.function_graph import body
 from tensorfleet_service.worker.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.worker.plan import Plan
-from tensorfleet_service.worker.step import Step
+from tensorfleet_service.worker.step import Sender, Step
 from tensorfleet_service.worker.waiter import Waiter
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Function:
         if self.waits:
             return self._start(arguments)
         try:
-            return self._finish(self.plan.function(None, arguments))
+            return self._finish(self.plan.function(_CALL, arguments))
         except Exception as e:
             raise self.plan.explain(e) from None
 
@@ -82,6 +82,9 @@ class Function:
 
 def _push(task: str, step: int, edge: int, value: Any) -> None:
     raise errors.InternalError(None, None, "A function has nothing to send")
+
+
+_CALL = Sender(0, _push)
 
 
 class Library:

@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from tensorfleet import errors
 from tensorfleet_service.worker.dataflow import DataflowPlan
@@ -110,12 +110,12 @@ class Step:
         if error is not None:
             done(error, [])
             return
-        if len(plans) == 1 and (may_block or plans[0].seconds < INLINE_SECONDS):
+        if len(plans) == 1 and (may_block or _is_short(plans[0], may_block)):
             self._new_run(plans[0], 0, args[0]).begin()
             return
         runs = [self._new_run(plan, i, a) for i, (plan, a) in enumerate(zip(plans, args, strict=True))]
-        short = [r for r in runs if r.plan.seconds < INLINE_SECONDS]
-        long = [r for r in runs if r.plan.seconds >= INLINE_SECONDS]
+        short = [r for r in runs if _is_short(r.plan, may_block)]
+        long = [r for r in runs if not _is_short(r.plan, may_block)]
         last = [long.pop()] if may_block and long else []
         for run in long:
             self.pool.submit(run.begin)
@@ -238,10 +238,20 @@ class Step:
         done(None, flat)
 
 
+def _is_short(plan: AnyPlan, may_block: bool) -> bool:
+    """Whether a plan may run at once; a loop that was short may be long the next time."""
+    return plan.seconds < INLINE_SECONDS and (may_block or not plan.loops)
+
+
 class Sender:
-    """What generated code sees of a step in which its task receives nothing: where to send."""
+    """What generated code sees of a step in which its task receives nothing: where to send.
+
+    `error` is that of a step which fails elsewhere; nobody can tell this one.
+    """
 
     __slots__ = ("_push", "id")
+
+    error: ClassVar[errors.OpError | None] = None
 
     def __init__(self, step_id: int, push: Push) -> None:
         self.id = step_id

@@ -22,6 +22,7 @@ class Timed:
         tensor_waits, tensor_wait_seconds: how often and how long it was suspended for another device's
             tensor.
         resource_waits, resource_wait_seconds: the same for resources, such as queues.
+        loops: whether it may run without an end, and has to be told that the step has failed.
         next_sample: the monotonic time before which its ops are not timed again.
     """
 
@@ -36,6 +37,8 @@ class Timed:
         "tensor_wait_seconds",
         "tensor_waits",
     )
+
+    loops = False
 
     def __init__(self, nodes: list[Node]) -> None:
         self.nodes = nodes

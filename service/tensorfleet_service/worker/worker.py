@@ -74,10 +74,10 @@ class TaskGraph:
         self.watches: list[Watch] = []
         place = {index: i for i, index in enumerate(layout.args)}
         self._arg_positions = [[place[index] for index in plan.args] for plan in plans]
-        # The plan that is all of it, receives nothing, and takes the fed values as they come.
+        # The plan that is all of it, receives nothing, takes the fed values as they come, and does end.
         self.simple: AnyPlan | None = None
         if len(plans) == 1 and not plans[0].waits and plans[0].args == list(layout.args):
-            self.simple = plans[0]
+            self.simple = None if plans[0].loops else plans[0]
 
     def split_args(self, values: Sequence[Any]) -> list[list[Any]]:
         """The fed values of each plan, from those of the task."""

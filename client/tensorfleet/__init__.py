@@ -29,6 +29,9 @@ from tensorfleet import (
     errors as errors,
 )
 from tensorfleet import (
+    file_io as _file_io,
+)
+from tensorfleet import (
     graph_util as graph_util,
 )
 from tensorfleet import (
@@ -288,7 +291,7 @@ distribute = _namespaces.make(
     "distribute", Server=_Server, cluster_resolver=_namespaces.make("distribute.cluster_resolver")
 )
 initializers = _namespaces.make("initializers")
-io = _namespaces.make("io")
+io = _namespaces.make("io", gfile=_namespaces.make("io.gfile"))
 layers = _namespaces.make("layers")
 linalg = _namespaces.make("linalg")
 manip = _namespaces.make("manip")
@@ -323,7 +326,7 @@ _LAZY = {
 """Messages that few programs need, by the module that declares them: they are imported at their first use."""
 
 
-_LAZY_MODULES = ("flags", "metrics")
+_LAZY_MODULES = ("flags", "gfile", "metrics")
 """Modules that few programs need; they are imported at their first use as well."""
 
 

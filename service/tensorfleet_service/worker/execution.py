@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorfleet import dtypes, errors
 from tensorfleet_service.worker.dead import DEAD
-from tensorfleet_service.worker.rendezvous import in_iteration
+from tensorfleet_service.worker.frames import Frame, Iteration
 from tensorfleet_service.worker.statements import as_string, node_error
 from tensorfleet_service.worker.waiter import Waiter
 
@@ -23,53 +23,6 @@ Source = int | Waiter
 """What an op waits for: an edge from another device, in loops with its iteration, or a resource."""
 
 _CONTROL = -1  # the slot of a control input
-
-
-class _Frame:
-    """One run of a loop, or all that is outside of loops."""
-
-    __slots__ = (
-        "constants",
-        "deferred",
-        "enters_left",
-        "iterations",
-        "live_exits",
-        "name",
-        "oldest",
-        "parallel",
-        "parent",
-        "path",
-    )
-
-    def __init__(
-        self, name: str, path: str, parent: _Iteration | None, enters: int, parallel: int = 1
-    ) -> None:
-        self.name = name
-        # How many iterations may run at once, and what is given to those that may not begin yet.
-        self.parallel = parallel
-        self.deferred: dict[int, list[tuple[Op, Any]]] = {}
-        self.path = path
-        self.parent = parent
-        self.enters_left = enters
-        self.iterations: dict[int, _Iteration] = {}
-        self.oldest = 0
-        self.constants: list[tuple[Op, Any]] = []
-        self.live_exits: set[int] = set()
-
-
-class _Iteration:
-    """The inputs that have come in one iteration, for ops that still wait for others of theirs."""
-
-    __slots__ = ("busy", "children", "frame", "number", "tag", "waiting")
-
-    def __init__(self, frame: _Frame, number: int) -> None:
-        self.frame = frame
-        self.number = number
-        # What tells the tensors of one edge from each other that are sent in different iterations.
-        self.tag: int = 0 if frame.parent is None else in_iteration(frame.parent.tag, number)
-        self.busy = 0  # ops that are ready or running, and loops that were begun here
-        self.waiting: dict[int, list[Any]] = {}
-        self.children: dict[str, _Frame] = {}
 
 
 Wait = Callable[[Source], None]
@@ -115,10 +68,10 @@ class Execution:
         self._trace = trace
         self._results: list[Any] = [DEAD] * len(plan.rets)
         self._left = len(plan.rets)
-        self.outstanding: dict[Source, tuple[Op, _Iteration]] = {}
-        root = _Frame("", "", None, 0)
-        first = root.iterations[0] = _Iteration(root, 0)
-        self._ready: deque[tuple[Op, _Iteration, list[Any], bool]] = deque(
+        self.outstanding: dict[Source, tuple[Op, Iteration]] = {}
+        root = Frame("", "", None, 0)
+        first = root.iterations[0] = Iteration(root, 0)
+        self._ready: deque[tuple[Op, Iteration, list[Any], bool]] = deque(
             (op, first, [], False) for op in self._graph.ops if not op.needs
         )
         first.busy = len(self._ready) + 1  # the outermost iteration is never over before the step
@@ -159,7 +112,7 @@ class Execution:
 
     # Ops
 
-    def _run_op(self, op: Op, iteration: _Iteration, values: list[Any], dead: bool) -> None:
+    def _run_op(self, op: Op, iteration: Iteration, values: list[Any], dead: bool) -> None:
         kind = op.kind
         if op.reads and not dead:
             for i in op.reads if kind != "Merge" else [0] * (values[1] in op.reads):
@@ -219,7 +172,7 @@ class Execution:
                 return
         self._end_op(iteration)
 
-    def _run_end(self, op: Op, iteration: _Iteration, values: list[Any], dead: bool) -> None:
+    def _run_end(self, op: Op, iteration: Iteration, values: list[Any], dead: bool) -> None:
         """Runs what joins the partition to others, and what only orders ops."""
         moves = self._plan.moves
         match op.kind:
@@ -248,7 +201,7 @@ class Execution:
             case _:  # NoOp
                 self._give_controls(op, iteration, DEAD if dead else None)
 
-    def _switch(self, op: Op, iteration: _Iteration, values: list[Any], dead: bool) -> None:
+    def _switch(self, op: Op, iteration: Iteration, values: list[Any], dead: bool) -> None:
         if dead:
             self._give_dead(op, iteration)
             return
@@ -257,7 +210,7 @@ class Execution:
         self._give(op, taken, iteration, value)
         self._give_controls(op, iteration, None)
 
-    def _run_async(self, op: Op, iteration: _Iteration, values: list[Any]) -> bool:
+    def _run_async(self, op: Op, iteration: Iteration, values: list[Any]) -> bool:
         """Whether the op has to wait."""
         try:
             result = op.function(*values)
@@ -269,7 +222,7 @@ class Execution:
         self._give_outputs(op, iteration, result)
         return False
 
-    def _run_loop(self, op: Op, iteration: _Iteration, values: list[Any]) -> None:
+    def _run_loop(self, op: Op, iteration: Iteration, values: list[Any]) -> None:
         """Runs a loop that is compiled."""
         try:
             result = op.function(self._step, values)
@@ -277,12 +230,12 @@ class Execution:
             raise cast("LoopOp", op).compiled.explain(e) from e
         self._give_outputs(op, iteration, result)
 
-    def _ask(self, op: Op, iteration: _Iteration, source: Source) -> None:
+    def _ask(self, op: Op, iteration: Iteration, source: Source) -> None:
         assert self._wait is not None
         self.outstanding[source] = (op, iteration)
         self._wait(source)
 
-    def _received(self, op: Op, iteration: _Iteration, value: Any) -> None:
+    def _received(self, op: Op, iteration: Iteration, value: Any) -> None:
         moves = self._plan.moves
         if value is not DEAD and moves is not None:
             value = moves[0](value)
@@ -291,7 +244,7 @@ class Execution:
 
     # Outputs
 
-    def _give_outputs(self, op: Op, iteration: _Iteration, result: Any) -> None:
+    def _give_outputs(self, op: Op, iteration: Iteration, result: Any) -> None:
         outputs = op.outputs
         if len(outputs) == 1:
             self._give(op, 0, iteration, as_string(result) if op.strings else result)
@@ -302,25 +255,25 @@ class Execution:
                 self._give(op, index, iteration, as_string(value) if string else value)
         self._give_controls(op, iteration, None)
 
-    def _give_dead(self, op: Op, iteration: _Iteration) -> None:
+    def _give_dead(self, op: Op, iteration: Iteration) -> None:
         for index in range(len(op.outputs)):
             self._give(op, index, iteration, DEAD)
         self._give_controls(op, iteration, DEAD)
 
-    def _give_all(self, op: Op, iteration: _Iteration, value: Any) -> None:
+    def _give_all(self, op: Op, iteration: Iteration, value: Any) -> None:
         """The only output of an op, and that it has run."""
         self._give(op, 0, iteration, value)
         self._give_controls(op, iteration, DEAD if value is DEAD else None)
 
-    def _give_controls(self, op: Op, iteration: _Iteration, value: Any) -> None:
+    def _give_controls(self, op: Op, iteration: Iteration, value: Any) -> None:
         for target in op.controls:
             self._take_input(target, _CONTROL, iteration, value)
 
-    def _give(self, op: Op, index: int, iteration: _Iteration, value: Any) -> None:
+    def _give(self, op: Op, index: int, iteration: Iteration, value: Any) -> None:
         for target, slot in op.outputs[index]:
             self._take_input(target, slot, iteration, value)
 
-    def _take_input(self, op: Op, slot: int, iteration: _Iteration, value: Any) -> None:
+    def _take_input(self, op: Op, slot: int, iteration: Iteration, value: Any) -> None:
         """Notes an input of an op, which is ready if it was the last."""
         if op.kind == "Merge":
             self._take_merge_input(op, slot, iteration, value)
@@ -344,7 +297,7 @@ class Execution:
         # What a ControlTrigger waits for need not have happened.
         self._ready.append((op, iteration, values, dead and op.node.op != "ControlTrigger"))
 
-    def _take_merge_input(self, op: Op, slot: int, iteration: _Iteration, value: Any) -> None:
+    def _take_merge_input(self, op: Op, slot: int, iteration: Iteration, value: Any) -> None:
         """A Merge runs with the first live input, or dead if there is none, after its control inputs."""
         waiting = iteration.waiting.get(op.number)
         if waiting is None:
@@ -365,23 +318,23 @@ class Execution:
 
     # Frames
 
-    def _iteration(self, frame: _Frame, number: int) -> _Iteration:
+    def _iteration(self, frame: Frame, number: int) -> Iteration:
         """An iteration of a frame, which begins with the loop's constants."""
         found = frame.iterations.get(number)
         if found is None:
             if self._step.error is not None:
                 raise self._step.error  # the step has ended without the loop
-            found = frame.iterations[number] = _Iteration(frame, number)
+            found = frame.iterations[number] = Iteration(frame, number)
             for op, value in frame.constants:
                 self._give_all(op, found, value)
         return found
 
-    def _enter(self, op: Op, iteration: _Iteration, value: Any) -> None:
+    def _enter(self, op: Op, iteration: Iteration, value: Any) -> None:
         frame = iteration.children.get(op.name)
         if frame is None:
             path = f"{iteration.frame.path}/{op.name}"
             parallel = max(int(op.node.attrs["parallel_iterations"]), 1)
-            frame = iteration.children[op.name] = _Frame(
+            frame = iteration.children[op.name] = Frame(
                 op.name, path, iteration, self._graph.enters[path], parallel
             )
             iteration.busy += 1
@@ -395,12 +348,12 @@ class Execution:
             self._give_all(op, first, value)
         self._end_iterations(frame)
 
-    def _end_op(self, iteration: _Iteration) -> None:
+    def _end_op(self, iteration: Iteration) -> None:
         iteration.busy -= 1
         if not iteration.busy:
             self._end_iterations(iteration.frame)
 
-    def _end_iterations(self, frame: _Frame) -> None:
+    def _end_iterations(self, frame: Frame) -> None:
         """Drops iterations to which nothing can come any more, and the frame after the last."""
         while not frame.enters_left:
             iteration = frame.iterations[frame.oldest]

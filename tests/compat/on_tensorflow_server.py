@@ -32,6 +32,7 @@ from tests.compat.random_graphs import (
     programs,
     rearranging_nodes,
     training_nodes,
+    volume_nodes,
 )
 from tests.compat.random_graphs.table import ALONE
 
@@ -43,6 +44,7 @@ __all__ = [
     "other_nodes",
     "rearranging_nodes",
     "training_nodes",
+    "volume_nodes",
 ]  # imported for what they register
 
 PROGRAMS: dict[str, Callable[[str], None]] = {}

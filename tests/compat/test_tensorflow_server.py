@@ -23,6 +23,7 @@ from tests.compat.random_graphs import (
     programs,
     rearranging_nodes,
     training_nodes,
+    volume_nodes,
 )
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "other_nodes",
     "rearranging_nodes",
     "training_nodes",
+    "volume_nodes",
 ]  # imported for what they register
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]

@@ -112,12 +112,13 @@ class GFile:
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
         """Goes to `offset` from the start (`whence` 0), from here (1) or from the end (2)."""
-        if offset is None and position is None:
-            raise TypeError("seek(): offset argument required")
         if offset is not None and position is not None:
             raise TypeError("seek(): offset and position may not be set simultaneously.")
+        place = position if offset is None else offset
+        if place is None:
+            raise TypeError("seek(): offset argument required")
         with _reported(self._name):
-            self._readable().seek(position if offset is None else offset, whence)
+            self._readable().seek(place, whence)
 
     def tell(self) -> int:
         """The place in the file."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
 
 _MAX_NESTED = 15  # loops in each other: Python takes 20,
-_MAX_INDENT = 90  # and 100 blocks
+_MAX_INDENT = 80  # and 100 blocks
 
 _OWN, _VARIABLE, _OUTER = range(3)
 
@@ -144,6 +144,7 @@ class _LoopWriter:
         self._base = indent
         self._values: dict[Key, _Value] = {}
         self._path: Guard = ()
+        self._opened_by_if: list[bool] = []  # of each branch of the path; the others are opened by else
         # The branch that has just ended, and the number of lines then: an else may follow there.
         self._closed: tuple[Guard, int] = (), -1
         # What is to be freed once branches have ended: how many there are around it, and whether its name is.
@@ -329,12 +330,16 @@ class _LoopWriter:
     def _go_to(self, guard: Guard) -> None:
         """Ends and begins branches."""
         while self._path != guard[: len(self._path)]:
-            self._closed = self._path, len(self._writer.text)
+            self._closed = (), -1
+            if self._opened_by_if.pop():
+                self._closed = self._path, len(self._writer.text)
             self._path = self._path[:-1]
             self._free_pending()
         for edge, branch in guard[len(self._path) :]:
             opened = (*self._path, (edge, branch))
-            if self._closed == ((*self._path, (edge, 1 - branch)), len(self._writer.text)):
+            is_else = self._closed == ((*self._path, (edge, 1 - branch)), len(self._writer.text))
+            self._opened_by_if.append(not is_else)
+            if is_else:
                 self._writer.add(self._indent, "else:")
             else:
                 name = self._name(*edge)

@@ -105,10 +105,11 @@ class Trainer:
                 optimizer = tf.train.AdamOptimizer(rate)
                 self._training = tf.placeholder_with_default(False, [], name="training")
             self.inputs: list[tuple[Any, Any]] = []
-            losses, gradients, logits = [], [], []
-            for index, worker in enumerate(places.workers[:1] if by_layers else places.workers):
+            scopes, losses, gradients, logits = [], [], [], []
+            for worker in places.workers[:1] if by_layers else places.workers:
                 stage = _stages(places, places.workers if by_layers else [worker])
-                with tf.variable_scope("network", reuse=tf.AUTO_REUSE), tf.name_scope(f"tower_{index}"):
+                with tf.variable_scope("network", reuse=tf.AUTO_REUSE), tf.name_scope("tower") as scope:
+                    scopes.append(scope)
                     with stage(0):
                         images = tf.placeholder(tf.float32, [None, SIDE * SIDE], name="images")
                         labels = tf.placeholder(tf.int64, [None], name="labels")
@@ -118,7 +119,7 @@ class Trainer:
                         losses.append(tf.losses.sparse_softmax_cross_entropy(labels, logits[-1]))
                         gradients.append(optimizer.compute_gradients(losses[-1]))
             # Each tower would move the averages of batch normalization: the first one's do.
-            updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS, scope="tower_0/")
+            updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS, scopes[0])
             with tf.device(places.ps), tf.control_dependencies(updates):
                 means = [
                     (tf.add_n([gradient for gradient, _ in pairs]) / len(pairs), pairs[0][1])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import threading
+import time
 import tracemalloc
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -353,6 +356,45 @@ def test_a_loop_without_an_end_is_stopped_with_its_session(
         with pytest.raises(tf.errors.CancelledError):
             session.run(end)
         timer.join(TIMEOUT)
+
+
+CLIENT = """
+import sys
+import tensorfleet as tf
+count = tf.get_variable("count", [], tf.int64, use_resource=True)
+with tf.Session(sys.argv[1]) as session:
+    session.run(tf.assign(count, 0))
+    def body(i):
+        with tf.control_dependencies([tf.assign_add(count, 1)]):
+            return i + 0
+    session.run(tf.while_loop(lambda i: i >= 0, body, [0]))
+"""
+
+
+def test_a_loop_without_an_end_is_stopped_when_its_client_has_gone() -> None:
+    server = tf.train.Server.create_local_server()
+    client = subprocess.Popen([sys.executable, "-c", CLIENT, server.target])
+    with tf.Graph().as_default(), tf.Session(server.target) as session:
+        count = tf.get_variable("count", [], tf.int64, use_resource=True)
+        begun = tf.is_variable_initialized(count)
+
+        def rises() -> bool:
+            if not session.run(begun):
+                return False
+            before = session.run(count)
+            time.sleep(0.05)  # far longer than an iteration takes
+            return bool(session.run(count) > before)
+
+        try:
+            end = time.monotonic() + TIMEOUT
+            while not rises():
+                assert time.monotonic() < end
+        finally:
+            client.kill()
+            client.wait()
+        end = time.monotonic() + TIMEOUT
+        while rises():
+            assert time.monotonic() < end
 
 
 def test_values_of_an_iteration_are_freed_in_it(compiled: list[CompiledLoop]) -> None:

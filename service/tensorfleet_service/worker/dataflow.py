@@ -24,8 +24,8 @@ from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels import registry
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression
 from tensorfleet_service.worker.execution import Execution
-from tensorfleet_service.worker.loop_shape import ENTERS
-from tensorfleet_service.worker.loops import CompiledLoop, compile_loops
+from tensorfleet_service.worker.loop_shape import may_not_end
+from tensorfleet_service.worker.loops import CompiledLoop, compile_loops, loops_of
 from tensorfleet_service.worker.plan import (
     SendTable,
     StatefulKernels,
@@ -212,9 +212,10 @@ class DataflowPlan(Timed):
         self.waits = any(node.op == "_Recv" for node in nodes) or any(
             isinstance(kernel, AsyncKernel) for kernel in kernels.values()
         )
-        self.loops = any(node.op in ENTERS for node in nodes)
+        loops = loops_of(nodes, kernels)
+        self.loops = may_not_end(loops)
         self._kernels = kernels
-        self._compiled = compile_loops(device, nodes, xp, kernels) if self.loops else []
+        self._compiled = compile_loops(device, loops, xp, kernels)
         self.graph = OpGraph(nodes, kernels, self.moves, self._compiled)
         self._whole: OpGraph | None = None if self._compiled else self.graph
         self.function: Callable[..., Any] = self.run

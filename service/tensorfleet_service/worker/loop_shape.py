@@ -105,6 +105,11 @@ def find_loops(nodes: Sequence[Node], can_compile: Callable[[Node], bool]) -> li
     return tops
 
 
+def may_not_end(loops: Iterable[Loop]) -> bool:
+    """Whether one of the loops may go round for ever without waiting for another device."""
+    return any(all(node.op != "_Recv" for node in loop.nodes) or may_not_end(loop.loops) for loop in loops)
+
+
 def _spoil(loops: Iterable[Loop | None]) -> None:
     for loop in loops:
         if loop is not None:

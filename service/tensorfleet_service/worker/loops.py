@@ -81,20 +81,21 @@ class CompiledLoop:
         ]
 
 
+def loops_of(nodes: Sequence[Node], kernels: dict[int, Any]) -> list[Loop]:
+    """The outermost loops of a partition; those with kernels that may have to wait are not whole."""
+    return find_loops(nodes, lambda node: not isinstance(kernels.get(id(node)), AsyncKernel))
+
+
 def compile_loops(
-    device: str, nodes: Sequence[Node], xp: ModuleType, kernels: dict[int, Any]
+    device: str, loops: Sequence[Loop], xp: ModuleType, kernels: dict[int, Any]
 ) -> list[CompiledLoop]:
-    """The loops of a partition that can be compiled, the outermost where there is a choice.
+    """Compiles loops: of those that can be, the outermost.
 
     Args:
         kernels: by the identities of the nodes.
     """
-
-    def can_compile(node: Node) -> bool:
-        return not isinstance(kernels.get(id(node)), AsyncKernel)
-
     found = []
-    left = find_loops(nodes, can_compile)
+    left = list(loops)
     while left:
         loop = left.pop()
         if loop.is_whole:

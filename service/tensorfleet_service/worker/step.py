@@ -142,7 +142,7 @@ class Step:
             if run is None:
                 self._arrived[edge] = value
                 return
-        if run.plan.seconds < INLINE_SECONDS:
+        if _is_short(run.plan, may_block=False):
             run.resume(edge, value)
         else:
             self.pool.submit(run.resume, edge, value)
@@ -239,7 +239,7 @@ class Step:
 
 
 def _is_short(plan: AnyPlan, may_block: bool) -> bool:
-    """Whether a plan may run at once; a loop that was short may be long the next time."""
+    """Whether a plan may run at once; a loop that ended soon may have no end the next time."""
     return plan.seconds < INLINE_SECONDS and (may_block or not plan.loops)
 
 

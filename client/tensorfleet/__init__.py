@@ -283,7 +283,10 @@ VERSION = __version__
 bitwise = _namespaces.make("bitwise")
 contrib = _namespaces.make(
     "contrib",
-    **{name: _namespaces.make(f"contrib.{name}") for name in ("layers", "opt", "rnn", "training")},
+    **{
+        name: _namespaces.make(f"contrib.{name}")
+        for name in ("framework", "layers", "opt", "rnn", "seq2seq", "training")
+    },
 )
 data = _namespaces.make("data", experimental=_namespaces.make("data.experimental"))
 debugging = _namespaces.make("debugging")

@@ -24,6 +24,8 @@ __all__ = [
     "initialize_all_variables",
     "local_variables_initializer",
     "initialize_local_variables",
+    "tables_initializer",
+    "initialize_all_tables",
     "report_uninitialized_variables",
     "assert_variables_initialized",
 ]
@@ -33,6 +35,7 @@ NAMESPACES = {
         "variables": "variables_initializer",
         "global_variables": "global_variables_initializer",
         "local_variables": "local_variables_initializer",
+        "tables_initializer": "tables_initializer",
     }
 }
 
@@ -99,6 +102,16 @@ def local_variables_initializer() -> Any:
 def initialize_local_variables() -> Any:
     """`tf.local_variables_initializer` (`tf.initialize_local_variables`, deprecated)."""
     return local_variables_initializer()
+
+
+def tables_initializer(name: str = "init_all_tables") -> Any:
+    """An operation that initializes the tables in their collection (`tf.tables_initializer`)."""
+    return group(*framework.get_collection(GraphKeys.TABLE_INITIALIZERS), name=name)
+
+
+def initialize_all_tables(name: str = "init_all_tables") -> Any:
+    """`tf.tables_initializer` (`tf.initialize_all_tables`, deprecated)."""
+    return tables_initializer(name)
 
 
 def report_uninitialized_variables(var_list: Any = None, name: str = "report_uninitialized_variables") -> Any:

@@ -155,8 +155,9 @@ class Scaffold:
     @staticmethod
     def default_local_init_op() -> Any:
         """An operation that initializes the local variables and the tables."""
-        tables = group(*framework.get_collection(GraphKeys.TABLE_INITIALIZERS), name="init_all_tables")
-        return group(variable_collections.local_variables_initializer(), tables)
+        return group(
+            variable_collections.local_variables_initializer(), variable_collections.tables_initializer()
+        )
 
 
 def _default_init_op() -> Any:

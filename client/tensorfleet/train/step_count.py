@@ -19,7 +19,13 @@ NAMESPACES = {
         "get_global_step",
         "get_or_create_global_step",
         "global_step",
-    ]
+    ],
+    "contrib.framework": [
+        "assert_global_step",
+        "create_global_step",
+        "get_global_step",
+        "get_or_create_global_step",
+    ],
 }
 
 

@@ -198,6 +198,7 @@ from tensorfleet.ops.matrix_parts import *
 from tensorfleet.ops.padding import *
 from tensorfleet.ops.partition import *
 from tensorfleet.ops.partitioned_variables import *
+from tensorfleet.ops.partitioners import *
 from tensorfleet.ops.queues import *
 from tensorfleet.ops.random import *
 from tensorfleet.ops.rearranging import *

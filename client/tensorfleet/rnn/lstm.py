@@ -9,7 +9,7 @@ from tensorfleet.ops.clip import clip_by_value
 from tensorfleet.ops.initializers import zeros_initializer
 from tensorfleet.ops.joining import concat, split
 from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.partitioned_variables import fixed_size_partitioner
+from tensorfleet.ops.partitioners import fixed_size_partitioner
 from tensorfleet.rnn.cell import check_inputs_and_state
 from tensorfleet.rnn.cells import UnitsCell
 from tensorfleet.rnn.state import LSTMStateTuple

@@ -39,6 +39,9 @@ KNOWN = frozenset(NUMBERS) | {
 }
 """All variables of TensorFleet, those of clients included: a task may be started from a client's shell."""
 
+# Those of k8s-dev's scripts, from whose shell a developer may start a task.
+_DEVELOPMENT = (PREFIX + "K8S_", PREFIX + "KIND_")
+
 # Kubernetes tells each container of the Services of its namespace: those of one named tensorfleet, or
 # tensorfleet-worker, begin with our prefix.
 _SERVICE_LINK = re.compile(
@@ -69,7 +72,7 @@ def check(environ: Mapping[str, str]) -> list[str]:
     """
     warnings = []
     for name, value in sorted(environ.items()):
-        if not name.startswith(PREFIX) or is_service_link(name, value):
+        if not name.startswith(PREFIX) or name.startswith(_DEVELOPMENT) or is_service_link(name, value):
             continue
         if name not in KNOWN:
             meant = _meant(name)

@@ -77,7 +77,7 @@ def test_metrics_and_health_until_the_last_step_has_ended() -> None:
             n = tf.placeholder(tf.int32, [])
             end = tf.while_loop(lambda i: i < n, lambda i: i + 1, [tf.constant(0)])
             assert session.run(end, {n: 3}) == 3
-            step = threading.Thread(target=lambda: result.append(session.run(end, {n: 100_000})))
+            step = threading.Thread(target=lambda: result.append(session.run(end, {n: 3_000_000})))
             step.start()
             wait_for(lambda: 'tensorfleet_steps_running{role="master"} 1.0' in page(http, "metrics")[1])
             process.send_signal(signal.SIGTERM)
@@ -90,7 +90,7 @@ def test_metrics_and_health_until_the_last_step_has_ended() -> None:
             with contextlib.suppress(tf.errors.UnavailableError):
                 session.close()  # the task may have gone first
         process.communicate(timeout=30)
-    assert result == [100_000]
+    assert result == [3_000_000]
     assert process.returncode == 0
 
 

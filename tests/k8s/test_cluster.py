@@ -67,7 +67,9 @@ def test_all_tasks_are_ready(fleet: Kubernetes) -> None:
     assert sorted(pod["metadata"]["name"] for pod in pods) == [
         f"{FULLNAME}-{name}" for name in ("ps-0", "worker-0", "worker-1")
     ]
-    assert all(map(is_ready, pods))
+    # `helm --wait` does not wait for the ps, which are updated only when they are deleted.
+    fleet.wait_ready(*(pod["metadata"]["name"] for pod in pods))
+    assert all(map(is_ready, task_pods(fleet)))
     log = fleet.kubectl("logs", f"{FULLNAME}-ps-0").splitlines()
     assert all(json.loads(line)["task"] == "/job:ps/task:0" for line in log)
 

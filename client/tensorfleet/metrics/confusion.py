@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tensorfleet import dtypes
@@ -15,85 +16,41 @@ from tensorfleet.ops.state import scatter_add
 from tensorfleet.ops.variable_scope import variable_scope
 
 
-def _counted(
-    kind: str,
-    labels: Any,
-    predictions: Any,
-    weights: Any,
-    metrics_collections: Any,
-    updates_collections: Any,
-    name: str | None,
-) -> Metric:
-    """The weighted number of one of the four outcomes of yes or no: `true_positives`, …"""
-    with variable_scope(name, kind, (predictions, labels, weights)):
-        predictions, labels, weights = aligned(
-            cast(predictions, dtypes.bool), cast(labels, dtypes.bool), weights
-        )
-        outcome, said = kind.split("_")
-        predicted = predictions if said == "positives" else apply_one("LogicalNot", predictions)
-        wanted = labels if (outcome == "true") == (said == "positives") else apply_one("LogicalNot", labels)
-        values = cast(apply_one("LogicalAnd", wanted, predicted), dtypes.float32)
-        if weights is not None:
-            values = values * spread(weights, values)
-        count = metric_variable([], dtypes.float32, "count")
-        update = add_to(count, reduce_sum(values))
-        return collected(apply_one("Identity", count), update, metrics_collections, updates_collections)
+def _counter(kind: str, meaning: str) -> Callable[..., Metric]:
+    """The metric that counts one of the four outcomes of yes or no: `true_positives`, …"""
+    outcome, said = kind.split("_")
+
+    def metric(
+        labels: Any,
+        predictions: Any,
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Metric:
+        with variable_scope(name, kind, (predictions, labels, weights)):
+            predictions, labels, weights = aligned(
+                cast(predictions, dtypes.bool), cast(labels, dtypes.bool), weights
+            )
+            predicted = predictions if said == "positives" else apply_one("LogicalNot", predictions)
+            is_true = (outcome == "true") == (said == "positives")
+            wanted = labels if is_true else apply_one("LogicalNot", labels)
+            values = cast(apply_one("LogicalAnd", wanted, predicted), dtypes.float32)
+            if weights is not None:
+                values = values * spread(weights, values)
+            count = metric_variable([], dtypes.float32, "count")
+            update = add_to(count, reduce_sum(values))
+            return collected(apply_one("Identity", count), update, metrics_collections, updates_collections)
+
+    metric.__name__ = metric.__qualname__ = kind
+    metric.__doc__ = f"The weighted number of predictions that are {meaning} (`tf.metrics.{kind}`)."
+    return metric
 
 
-def true_positives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """The weighted number of predictions that are true, rightly (`tf.metrics.true_positives`)."""
-    return _counted(
-        "true_positives", labels, predictions, weights, metrics_collections, updates_collections, name
-    )
-
-
-def true_negatives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """The weighted number of predictions that are false, rightly (`tf.metrics.true_negatives`)."""
-    return _counted(
-        "true_negatives", labels, predictions, weights, metrics_collections, updates_collections, name
-    )
-
-
-def false_positives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """The weighted number of predictions that are true, wrongly (`tf.metrics.false_positives`)."""
-    return _counted(
-        "false_positives", labels, predictions, weights, metrics_collections, updates_collections, name
-    )
-
-
-def false_negatives(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """The weighted number of predictions that are false, wrongly (`tf.metrics.false_negatives`)."""
-    return _counted(
-        "false_negatives", labels, predictions, weights, metrics_collections, updates_collections, name
-    )
+true_positives = _counter("true_positives", "true, rightly")
+true_negatives = _counter("true_negatives", "false, rightly")
+false_positives = _counter("false_positives", "true, wrongly")
+false_negatives = _counter("false_negatives", "false, wrongly")
 
 
 def precision(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorfleet import dtypes, framework
@@ -142,7 +142,7 @@ def _interpolated(tp: Any, fp: Any, fn: Any, name: str) -> Any:
     return reduce_sum(quotient(parts, apply_one("Maximum", tp[1:] + fn[1:], 0.0)), name=name)
 
 
-def _at_thresholds(kind: str) -> Any:
+def _count_at_thresholds(kind: str) -> Callable[..., Metric]:
     def metric(
         labels: Any,
         predictions: Any,
@@ -156,49 +156,45 @@ def _at_thresholds(kind: str) -> Any:
             counts = _Counts(labels, predictions, thresholds, weights, (kind,))
             return collected(counts.now[kind], counts.after[kind], metrics_collections, updates_collections)
 
-    metric.__name__ = f"{_KINDS[kind]}_at_thresholds"
-    metric.__doc__ = (
-        f"The weighted number of {_KINDS[kind].replace('_', ' ')} at each threshold, float32 [thresholds]."
+    return _named(
+        metric, f"{_KINDS[kind]}_at_thresholds", f"The weighted number of {_KINDS[kind].replace('_', ' ')}"
     )
+
+
+def _named(metric: Callable[..., Metric], name: str, what: str) -> Callable[..., Metric]:
+    metric.__name__ = metric.__qualname__ = name
+    metric.__doc__ = f"{what} at each threshold, float32 [thresholds] (`tf.metrics.{name}`)."
     return metric
 
 
-true_positives_at_thresholds = _at_thresholds("tp")
-true_negatives_at_thresholds = _at_thresholds("tn")
-false_positives_at_thresholds = _at_thresholds("fp")
-false_negatives_at_thresholds = _at_thresholds("fn")
+true_positives_at_thresholds = _count_at_thresholds("tp")
+true_negatives_at_thresholds = _count_at_thresholds("tn")
+false_positives_at_thresholds = _count_at_thresholds("fp")
+false_negatives_at_thresholds = _count_at_thresholds("fn")
 
 
-def precision_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """The precision at each threshold, float32 [thresholds] (`tf.metrics.precision_at_thresholds`)."""
-    with variable_scope(name, "precision_at_thresholds", (predictions, labels, weights)):
-        counts = _Counts(labels, predictions, thresholds, weights, ("tp", "fp"))
-        value, update = (c["tp"] / (_EPSILON + c["tp"] + c["fp"]) for c in (counts.now, counts.after))
-        return collected(value, update, metrics_collections, updates_collections)
+def _share_at_thresholds(name_of_metric: str, others: str) -> Callable[..., Metric]:
+    """True positives over these and `others`, at each threshold."""
+
+    def metric(
+        labels: Any,
+        predictions: Any,
+        thresholds: Any,
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Metric:
+        with variable_scope(name, name_of_metric, (predictions, labels, weights)):
+            counts = _Counts(labels, predictions, thresholds, weights, ("tp", others))
+            value, update = (c["tp"] / (_EPSILON + c["tp"] + c[others]) for c in (counts.now, counts.after))
+            return collected(value, update, metrics_collections, updates_collections)
+
+    return _named(metric, name_of_metric, f"The {name_of_metric.split('_')[0]}")
 
 
-def recall_at_thresholds(
-    labels: Any,
-    predictions: Any,
-    thresholds: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """The recall at each threshold, float32 [thresholds] (`tf.metrics.recall_at_thresholds`)."""
-    with variable_scope(name, "recall_at_thresholds", (predictions, labels, weights)):
-        counts = _Counts(labels, predictions, thresholds, weights, ("tp", "fn"))
-        value, update = (c["tp"] / (_EPSILON + c["tp"] + c["fn"]) for c in (counts.now, counts.after))
-        return collected(value, update, metrics_collections, updates_collections)
+precision_at_thresholds = _share_at_thresholds("precision_at_thresholds", "fp")
+recall_at_thresholds = _share_at_thresholds("recall_at_thresholds", "fn")
 
 
 def sensitivity_at_specificity(

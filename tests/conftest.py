@@ -1,10 +1,13 @@
-"""Options of the whole suite."""
+"""Options of the whole suite, and what every test starts from."""
 
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 
 import pytest
+
+import tensorfleet as tf
 
 # A shell's background jobs ignore Ctrl-C, and so would all processes that the tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -17,3 +20,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write tests/compat/missing_names.txt anew: the names of TensorFlow that are lacking",
     )
+
+
+@pytest.fixture(autouse=True)
+def default_graph() -> Iterator[None]:
+    """Gives each test a default graph of its own: another test of the process may have finalized the global one."""
+    with tf.Graph().as_default():
+        yield

@@ -262,9 +262,8 @@ class MasterSession:
 
         step = MasterStep(step_id, parts, prepared.fetches, end)
         running[step_id] = step
-        if (
-            self._refusal is not None
-        ):  # since it was looked at above: whoever drains does not wait for this step
+        if self._refusal is not None:
+            # Since it was looked at above: whoever drains does not wait for this step.
             running.pop(step_id, None)
             self.check_open()
         try:

@@ -24,28 +24,10 @@ from hypothesis import strategies as st
 import tensorfleet as tf
 from tests.compat import conftest
 from tests.compat.cluster import free_ports
-from tests.compat.random_graphs import (
-    array_nodes,
-    math_nodes,
-    nn_nodes,
-    other_nodes,
-    programs,
-    rearranging_nodes,
-    training_nodes,
-    volume_nodes,
-)
+from tests.compat.random_graphs import programs
 from tests.compat.random_graphs.table import ALONE
 
-__all__ = [
-    "array_nodes",
-    "conftest",
-    "math_nodes",
-    "nn_nodes",
-    "other_nodes",
-    "rearranging_nodes",
-    "training_nodes",
-    "volume_nodes",
-]  # imported for what they register
+__all__ = ["conftest"]  # imported for what it registers
 
 PROGRAMS: dict[str, Callable[[str], None]] = {}
 

@@ -14,30 +14,11 @@ from hypothesis import strategies as st
 
 from tensorfleet import op_def
 from tests.compat.cluster import Cluster
-from tests.compat.random_graphs import (
-    array_nodes,
-    math_nodes,
-    nn_nodes,
-    other_nodes,
-    programs,
-    rearranging_nodes,
-    training_nodes,
-    volume_nodes,
-)
+from tests.compat.random_graphs import programs
 from tests.compat.random_graphs.draws import kernel_types
 from tests.compat.random_graphs.table import ALONE, GENERATORS, SHAPES_ONLY
 
 pytestmark = [pytest.mark.slow, pytest.mark.cluster]
-
-__all__ = [
-    "array_nodes",
-    "math_nodes",
-    "nn_nodes",
-    "other_nodes",
-    "rearranging_nodes",
-    "training_nodes",
-    "volume_nodes",
-]  # imported for what they register
 
 EXAMPLES = float(os.environ.get("TENSORFLEET_EXAMPLES", "1"))
 """How many times the usual number of examples to try."""

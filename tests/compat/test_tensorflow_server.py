@@ -15,26 +15,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from tests.compat.random_graphs import (
-    array_nodes,
-    math_nodes,
-    nn_nodes,
-    other_nodes,
-    programs,
-    rearranging_nodes,
-    training_nodes,
-    volume_nodes,
-)
-
-__all__ = [
-    "array_nodes",
-    "math_nodes",
-    "nn_nodes",
-    "other_nodes",
-    "rearranging_nodes",
-    "training_nodes",
-    "volume_nodes",
-]  # imported for what they register
+from tests.compat.random_graphs import programs
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 

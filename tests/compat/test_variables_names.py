@@ -45,9 +45,8 @@ ours = _ours()
 
 
 @pytest.fixture(autouse=True)
-def _empty_graphs() -> None:
+def _empty_graph() -> None:
     real.reset_default_graph()
-    framework.reset_default_graph()
 
 
 def nodes(graph_def: Any) -> list[tuple[Any, ...]]:

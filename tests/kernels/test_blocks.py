@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorfleet_service.kernels import blocks, reduction
+from tensorfleet_service.kernels import blocks, nn_cross_entropy, reduction
 from tensorfleet_service.kernels.blas import large_product
 from tensorfleet_service.kernels.blocks import in_parallel, scratch, shares, split
-from tests.kernels.harness import run_op
+from tensorfleet_service.kernels.registry import make_kernel
+from tests.kernels.harness import make_node, run_op
 
 TIMEOUT = 20.0
 
@@ -130,7 +131,9 @@ def test_large_products(shape: tuple[int, int, int]) -> None:
     np.testing.assert_allclose(large_product(a, b), a @ b, rtol=1e-4, atol=1e-4)
 
 
-def test_cross_entropy_of_many_rows() -> None:
+@pytest.mark.parametrize("block_bytes", [10_000, nn_cross_entropy.ROW_BLOCK_BYTES])
+def test_cross_entropy_of_many_rows(block_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nn_cross_entropy, "ROW_BLOCK_BYTES", block_bytes)
     generator = np.random.default_rng(0)
     logits = generator.standard_normal((3000, 70)).astype(np.float32) * 5
     labels = generator.uniform(0, 1, (3000, 70)).astype(np.float32)
@@ -144,3 +147,11 @@ def test_cross_entropy_of_many_rows() -> None:
     products[17, 3] = 0
     np.testing.assert_allclose(loss, products.sum(axis=1), rtol=1e-5)
     np.testing.assert_allclose(gradient, np.exp(exact) / total - labels, rtol=1e-4, atol=1e-6)
+    node, values = make_node("SoftmaxCrossEntropyWithLogits", logits, labels)
+    node.used_outputs = (0,)
+    alone = make_kernel(node)
+    assert callable(alone)
+    with np.errstate(all="ignore"):
+        only_loss, nothing = alone(*values)
+    np.testing.assert_array_equal(only_loss, loss)
+    assert nothing is None

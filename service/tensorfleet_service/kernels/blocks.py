@@ -66,9 +66,9 @@ def _work(job: list[tuple[Callable[[Any], None], Iterator[Any]]]) -> None:
         function(part)
 
 
-def shares(size: int) -> list[tuple[int, int]]:
-    """`size` things in a few ranges (begin, end) for each thread."""
-    return split(size, SHARES * thread_count())
+def shares(size: int, least: int = 1) -> list[tuple[int, int]]:
+    """`size` things in a few ranges (begin, end) for each thread, of at least `least` if they are many."""
+    return split(size, min(SHARES * thread_count(), max(thread_count(), size // least)))
 
 
 def split(size: int, parts: int) -> list[tuple[int, int]]:

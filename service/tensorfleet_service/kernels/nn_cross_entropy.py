@@ -13,11 +13,15 @@ from tensorfleet.dims import format_dims
 from tensorfleet_service.kernels.blocks import BLOCK_BYTES, in_parallel, scratch, shares
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
+ROW_BLOCK_BYTES = 1 << 21
+"""The size of a block of rows. It takes ten calls, some of them short: over smaller blocks, the threads would
+wait for each other at the interpreter's lock for longer than they compute."""
+
 
 def _in_row_blocks(xp: Any, run: Callable[[int, int], None], rows: int, row_bytes: int) -> None:
     """Calls `run(begin, end)` for blocks of rows that fit the cache, on several threads if there are many."""
-    step = max(1, BLOCK_BYTES // max(row_bytes, 1))
-    if xp is not np or rows <= 2 * step:
+    step = max(1, ROW_BLOCK_BYTES // max(row_bytes, 1))
+    if xp is not np or rows * row_bytes <= 2 * BLOCK_BYTES:
         run(0, rows)
         return
 
@@ -25,7 +29,7 @@ def _in_row_blocks(xp: Any, run: Callable[[int, int], None], rows: int, row_byte
         for begin in range(*bounds, step):
             run(begin, min(begin + step, bounds[1]))
 
-    in_parallel(part, shares(rows))
+    in_parallel(part, shares(rows, step))
 
 
 @kernel("SoftmaxCrossEntropyWithLogits")
@@ -33,6 +37,7 @@ def softmax_cross_entropy(node: KernelNode) -> Kernel:
     xp = node.xp
     dtype = node.input_types[0].np
     inner = np.dtype(np.float32) if node.input_types[0].name in ("float16", "bfloat16") else dtype
+    has_gradient = 1 in node.used_outputs
 
     def run(logits: Any, labels: Any) -> tuple[Any, Any]:
         shape = _broadcast(logits, labels)
@@ -40,19 +45,22 @@ def softmax_cross_entropy(node: KernelNode) -> Kernel:
             return xp.zeros(shape[:1], dtype), xp.zeros(shape, dtype)
         logits, labels = (xp.broadcast_to(a, shape).astype(inner, copy=False) for a in (logits, labels))
         loss = xp.empty(shape[0], inner)
-        backprop = empty(shape, inner) if xp is np else xp.empty(shape, inner)
+        backprop = None
+        if has_gradient:
+            backprop = empty(shape, inner) if xp is np else xp.empty(shape, inner)
         ones = xp.ones(shape[1], inner)
 
         def block(begin: int, end: int) -> None:
-            gradient, target = backprop[begin:end], labels[begin:end]
+            target = labels[begin:end]
             if xp is np:
-                (flat,) = scratch(1, gradient.size, inner)
-                shifted = flat.reshape(gradient.shape)
+                temporaries = [t.reshape(target.shape) for t in scratch(2, target.size, inner)]
             else:
-                shifted = xp.empty_like(gradient)
+                temporaries = [xp.empty_like(target) for _ in range(2)]
+            shifted = temporaries[0]
+            powers = temporaries[1] if backprop is None else backprop[begin:end]
             xp.subtract(logits[begin:end], logits[begin:end].max(axis=1, keepdims=True), out=shifted)
-            xp.exp(shifted, out=gradient)
-            total = gradient @ ones
+            xp.exp(shifted, out=powers)
+            total = powers @ ones
             # -labels · log softmax, all of whose parts are positive
             losses = xp.log(total) * (target @ ones)
             losses -= xp.matmul(target[:, None, :], shifted[:, :, None])[:, 0, 0]
@@ -63,11 +71,14 @@ def softmax_cross_entropy(node: KernelNode) -> Kernel:
                 shifted[target == 0] = 0
                 losses = shifted.sum(axis=1)
             loss[begin:end] = losses
-            gradient *= xp.reciprocal(total)[:, None]
-            gradient -= target
+            if backprop is not None:
+                powers *= xp.reciprocal(total)[:, None]
+                powers -= target
 
         _in_row_blocks(xp, block, shape[0], shape[1] * loss.itemsize)
-        return loss.astype(dtype, copy=False), backprop.astype(dtype, copy=False)
+        return loss.astype(dtype, copy=False), None if backprop is None else backprop.astype(
+            dtype, copy=False
+        )
 
     return run
 

@@ -20,7 +20,7 @@ of one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tensorfleet_service.worker.resources import Resources
 
 Kernel = Callable[..., Any]
+ALL: Container[int] = range(1 << 16)
 Explain = Callable[..., "errors.OpError | None"]
 
 
@@ -54,6 +55,8 @@ class KernelNode:
     graph_seed: int | None = None
     library: Library | None = None
     """The functions that the node may call, where there are any."""
+    used_outputs: Container[int] = ALL
+    """The outputs that something takes. In place of the others a kernel may return None, to save work."""
 
 
 @dataclass(slots=True)

@@ -40,7 +40,7 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels import registry
-from tensorfleet_service.kernels.registry import AsyncKernel, Expression, KernelNode
+from tensorfleet_service.kernels.registry import ALL, AsyncKernel, Expression, KernelNode
 from tensorfleet_service.worker.fusing import Group, find_groups, last_uses, write_group
 from tensorfleet_service.worker.statements import (
     Line,
@@ -334,6 +334,10 @@ def make_kernels(
         OpError: an op type has no kernel, or it refuses its node.
     """
     kernels = {}
+    used: dict[int, set[int]] = {}
+    for node in nodes:
+        for source, index in node.inputs:
+            used.setdefault(id(source), set()).add(index)
     for node in nodes:
         if node.op in _WITHOUT_KERNEL:
             continue
@@ -350,6 +354,8 @@ def make_kernels(
                     xp=xp,
                     resources=resources,
                     library=library,
+                    # A stateful kernel serves other partitions, too.
+                    used_outputs=ALL if node.opdef.is_stateful else used.get(id(node), ()),
                 )
             )
             if node.opdef.is_stateful:

@@ -294,9 +294,11 @@ class Worker:
                 self.step_errors.add(error.error_code)
                 for withdraw in questions:
                     withdraw()
+            done(error, results)
+            if error is not None:
+                # Not before the error is on its way: what it does to collectives is not why the step failed.
                 for failed in watchers:
                     failed(error)
-            done(error, results)
             if draining:
                 self._forget(step_id)  # not before the result is on its way: then the task may end
 
@@ -339,11 +341,11 @@ class Worker:
         plan.took(time.perf_counter() - started)
         done(None, results)
 
-    def deliver(self, step_id: int, edge: int, value: Any) -> None:
-        """A tensor from another task: for a step that runs, or one that is going to."""
+    def deliver(self, step_id: int, edges: Sequence[int], values: Sequence[Any]) -> None:
+        """Tensors from another task: for a step that runs, or one that is going to."""
         step = self._steps.get(step_id) or self._step(step_id, early=True)
         if step is not None:
-            step.deliver(edge, value)
+            step.deliver(edges, values)
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
         """Ends a step on this task, now or when it comes."""

@@ -231,9 +231,12 @@ def mkdir(path: Any) -> None:
         NotFoundError: there is no directory to make it in.
         AlreadyExistsError: there is a file of that name.
     """
-    if not isdir(path):
+    try:
         with _reported(path):
             os.mkdir(_local(path))
+    except errors.AlreadyExistsError:
+        if not isdir(path):
+            raise
 
 
 def makedirs(path: Any) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensorfleet import errors
+from tensorfleet import errors, file_io
 from tensorfleet.checkpoint import checksum, files, merge, slices, table, varint
 from tensorfleet.checkpoint.bundle_reader import BundleReader
 from tensorfleet.checkpoint.bundle_writer import BundleWriter
@@ -221,6 +221,19 @@ def test_directories_are_made_one_deep(tmp_path: Path) -> None:
     write(tmp_path / "new" / "m", x=np.arange(3))
     with pytest.raises(errors.NotFoundError, match="No such file or directory"):
         BundleWriter(str(tmp_path / "a" / "b" / "m"))
+
+
+def test_several_shards_may_make_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mkdir = os.mkdir
+
+    def make_after_another(path: str) -> None:
+        mkdir(path)
+        mkdir(path)
+
+    monkeypatch.setattr(os, "mkdir", make_after_another)
+    write(tmp_path / "new" / "m", x=np.arange(3))
+    file_io.mkdir(tmp_path / "other")
+    assert (tmp_path / "other").is_dir()
 
 
 def test_merging(tmp_path: Path) -> None:

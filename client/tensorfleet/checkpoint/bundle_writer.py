@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -33,10 +34,10 @@ class BundleWriter:
         self.prefix = prefix
         self._entries: dict[bytes, BundleEntryProto] = {}
         with files.reported(prefix):
-            # As in TensorFlow the last directory of the path need not exist.
-            directory = os.path.dirname(prefix)
-            if directory and not os.path.isdir(directory):
-                os.mkdir(directory)
+            # As in TensorFlow the last directory of the path need not exist. Other shards may make it now.
+            if directory := os.path.dirname(prefix):
+                with suppress(FileExistsError):
+                    os.mkdir(directory)
             self._data = files.NewFile(files.data_path(prefix, 0, 1))
 
     def add(self, name: str, value: Any, shape_and_slice: str = "") -> None:

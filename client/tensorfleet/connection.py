@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet import errors
-from tensorfleet.stream import MAX_SEND_BUFFERS, SMALL, Reader, Traffic
+from tensorfleet.stream import MAX_SEND_BUFFERS, SMALL, Reader, Traffic, encode_pushes
 
 
 class Connection:
@@ -47,9 +47,30 @@ class Connection:
         if waiting is None:
             self._send(buffers)
         elif self in waiting:
-            waiting[self] += buffers
+            waiting[self].append(buffers)
         else:
-            waiting[self] = list(buffers)  # it grows, and the caller's list is the caller's
+            waiting[self] = [buffers]
+
+    def push(self, step_id: int, edge: int, tensor: Any) -> None:
+        """Sends a tensor of a step; inside of `held`, small ones of the same step as one frame.
+
+        Raises:
+            OSError: the connection is closed or broken.
+        """
+        waiting = _held.frames
+        if waiting is None or tensor.nbytes > SMALL:
+            self.send(encode_pushes(step_id, (edge,), (tensor,)))
+            return
+        frames = waiting.setdefault(self, [])
+        for frame in frames:
+            if isinstance(frame, _Pushes) and frame.step_id == step_id and len(frame.edges) < MAX_PUSHES:
+                break
+        else:
+            frame = _Pushes(step_id)
+            frames.append(frame)
+            self.traffic.sent += 1
+        frame.edges.append(edge)
+        frame.tensors.append(tensor)
 
     def send_now(self, buffers: list[Any]) -> None:
         """As `send`, but inside of `held`, too, it is sent at once.
@@ -139,8 +160,23 @@ class Connection:
         self.sock.close()
 
 
+MAX_PUSHES = 1000
+"""At most so many tensors become one frame."""
+
+
+class _Pushes:
+    """Small tensors of a step that are held back."""
+
+    __slots__ = ("edges", "step_id", "tensors")
+
+    def __init__(self, step_id: int) -> None:
+        self.step_id = step_id
+        self.edges: list[int] = []
+        self.tensors: list[Any] = []
+
+
 class _Held(threading.local):
-    frames: dict[Connection, list[Any]] | None = None
+    frames: dict[Connection, list[list[Any] | _Pushes]] | None = None
 
 
 _held = _Held()
@@ -164,7 +200,13 @@ class held:
         if self._outer is None:
             frames, _held.frames = _held.frames, None
             assert frames is not None
-            for connection, buffers in frames.items():
+            for connection, waiting in frames.items():
+                buffers: list[Any] = []
+                for frame in waiting:
+                    if isinstance(frame, _Pushes):
+                        buffers += encode_pushes(frame.step_id, frame.edges, frame.tensors)
+                    else:
+                        buffers += frame
                 if len(buffers) > 1 and sum(map(len, buffers)) <= SMALL:
                     buffers = [b"".join(buffers)]
                 try:

@@ -62,6 +62,7 @@ class Kind(IntEnum):
     TRACED = 10  # a: request id or step; meta: RunMetadata or StepStats, before the RESULT of the same id
     COLLECTIVE = 11  # b: what is said about a collective; meta: the rest of it
     CHUNK = 12  # a: round of a collective, b: number of the chunk; one tensor
+    PUSH_ALL = 13  # a: step; meta: the edges; a tensor for each
 
 
 class Method(IntEnum):
@@ -327,6 +328,25 @@ def encode_with_meta(
     if not tensors:
         return encode(kind, a, b, meta, flags=flags)
     return encode(kind, a, b, _META_SIZE.pack(len(meta)) + meta, tensors, flags | _HAS_META)
+
+
+def encode_pushes(step_id: int, edges: Sequence[int], tensors: Sequence[Value]) -> list[Any]:
+    """The buffers of a PUSH, or of one PUSH_ALL for several tensors of a step."""
+    if len(edges) == 1:
+        return encode(Kind.PUSH, step_id, edges[0], b"", tensors)
+    return encode_with_meta(Kind.PUSH_ALL, step_id, 0, struct.pack(f"<{len(edges)}Q", *edges), tensors)
+
+
+def pushed_edges(frame: Frame) -> tuple[int, ...]:
+    """The edges of a PUSH_ALL.
+
+    Raises:
+        ValueError: they are not as many as the tensors.
+    """
+    count = len(frame.tensors)
+    if len(frame.meta) != 8 * count:
+        raise ValueError(f"{len(frame.meta)} bytes do not name the edges of {count} tensors")
+    return struct.unpack(f"<{count}Q", frame.meta)
 
 
 def pack_error(error: errors.OpError) -> tuple[int, bytes]:

@@ -11,12 +11,8 @@ import numpy as np
 import pytest
 
 from tensorfleet import buffers, connection, errors, stream
-from tensorfleet.connection import Connection, held
-from tensorfleet.stream import (
-    Kind,
-    Reader,
-    encode,
-)
+from tensorfleet.connection import MAX_PUSHES, Connection, held
+from tensorfleet.stream import Frame, Kind, Reader, encode, pushed_edges
 
 TIMEOUT = 20.0
 
@@ -158,6 +154,59 @@ def test_held_frames_are_one_write(pair: Pair, monkeypatch: pytest.MonkeyPatch) 
     connection.send(encode(Kind.PUSH, 4, 0))
     assert writes.count == 2
     connection.close()
+
+
+def test_held_small_tensors_of_a_step_are_one_frame(pair: Pair) -> None:
+    connection = Connection(pair[0], "held")
+    large = np.arange(100_000)
+    with held():
+        connection.send(encode(Kind.RUN_GRAPH, 1, 0))
+        connection.push(1, 7, np.float32(1.5))
+        connection.push(1, 1 << 63, np.array([b"a", b"bc"], object))
+        connection.push(2, 5, np.arange(3))
+        connection.push(1, 8, large)
+        connection.push(1, 9, np.zeros((2, 0), np.int8))
+    reader = Reader(pair[1])
+    assert reader.read().kind == Kind.RUN_GRAPH
+    frame = reader.read()
+    assert (frame.kind, frame.a, pushed_edges(frame)) == (Kind.PUSH_ALL, 1, (7, 1 << 63, 9))
+    one, strings, nothing = frame.tensors
+    assert (one, list(strings), nothing.shape, nothing.dtype) == (1.5, [b"a", b"bc"], (2, 0), np.int8)
+    alone = reader.read()
+    assert (alone.kind, alone.a, alone.b, list(alone.tensors[0])) == (Kind.PUSH, 2, 5, [0, 1, 2])
+    last = reader.read()
+    assert (last.kind, last.a, last.b) == (Kind.PUSH, 1, 8)
+    np.testing.assert_array_equal(last.tensors[0], large)
+    connection.close()
+
+
+def test_held_tensors_that_are_many_are_several_frames(pair: Pair) -> None:
+    connection = Connection(pair[0], "held")
+    count = 2 * MAX_PUSHES + 1
+    with held():
+        for i in range(count):
+            connection.push(1, i, np.int64(i))
+    reader = Reader(pair[1])
+    got: list[tuple[int, int]] = []
+    while len(got) < count:
+        frame = reader.read()
+        edges = pushed_edges(frame) if frame.kind == Kind.PUSH_ALL else (frame.b,)
+        got += zip(edges, map(int, frame.tensors), strict=True)
+    assert got == [(i, i) for i in range(count)]
+    connection.close()
+
+
+def test_what_is_not_held_is_sent_at_once(pair: Pair) -> None:
+    connection = Connection(pair[0], "open")
+    connection.push(1, 7, np.float32(1))
+    frame = Reader(pair[1]).read()
+    assert (frame.kind, frame.a, frame.b, frame.tensors) == (Kind.PUSH, 1, 7, [1])
+    connection.close()
+
+
+def test_edges_that_do_not_fit_the_tensors_are_refused() -> None:
+    with pytest.raises(ValueError, match="8 bytes do not name the edges of 2 tensors"):
+        pushed_edges(Frame(Kind.PUSH_ALL, 0, 1, 0, bytes(8), (np.float32(1), np.float32(2))))
 
 
 def test_held_large_frames_keep_their_order(pair: Pair) -> None:

@@ -37,8 +37,8 @@ class Step:
     def push(self, task: str, edge: int, value: Any) -> None:
         self.sent.append((task, edge, value))
 
-    def deliver(self, edge: int, value: Any) -> None:
-        self.sent.append(("", edge, value))
+    def deliver(self, edges: Sequence[int], values: Sequence[Any]) -> None:
+        self.sent += [("", edge, value) for edge, value in zip(edges, values, strict=True)]
 
 
 def plans(
@@ -125,7 +125,7 @@ GOLDEN = {
             ["u"],
         ],
         [
-            "def run(t, a):\n v0 = a[0]\n v1 = -v0\n t.deliver(0, v1)\n"
+            "def run(t, a):\n v0 = a[0]\n v1 = -v0\n t.deliver((0,), (v1,))\n"
             " t.push('/job:worker/replica:0/task:1', 1, v1); del v1\n"
             " v1 = (yield 3)\n v0 = v1 - v0; del v1\n return (v0,)\n",
             "def run(t, a):\n v0 = (yield 0)\n v0 = v0 * v0\n"

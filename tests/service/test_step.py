@@ -119,11 +119,11 @@ def test_tensors_in_any_order(worker: Worker, order: tuple[int, ...], before: in
     tensors = list(zip(arrivals(made), [np.float32(7), np.float32(5), np.float32(3)], strict=True))
     done = Done()
     for i in order[:before]:
-        worker.deliver(1, *tensors[i])
+        worker.deliver(1, tensors[i][:1], tensors[i][1:])
     worker.run(made, 1, [], done)
     for i in order[before:]:
         assert not done.calls
-        worker.deliver(1, *tensors[i])
+        worker.deliver(1, tensors[i][:1], tensors[i][1:])
     assert done.result() == [6.0]
     assert worker.steps == 0
 
@@ -182,7 +182,7 @@ def test_the_longest_stretch_of_a_plan_counts(worker: Worker, monkeypatch: pytes
     done = Done()
     worker.run(made, 1, [], done)
     for edge in arrivals(made):
-        worker.deliver(1, edge, np.float32(1))
+        worker.deliver(1, [edge], [np.float32(1)])
     done.result()
     # Five ticks until it waits and one after each of three arrivals; a tenth of the longest counts.
     assert made.plans[0].seconds == pytest.approx(0.5)
@@ -222,7 +222,7 @@ def test_a_failure_drops_what_waits(worker: Worker, no_collector: None, arrived:
     for edge in [edges[2], edges[0]][:arrived]:  # one that lies there, one that the code holds
         value = big()
         watched.append(weakref.ref(value))
-        worker.deliver(1, edge, value)
+        worker.deliver(1, [edge], [value])
         del value
     assert all(ref() is not None for ref in watched)
     worker.abort(1, fail())
@@ -235,7 +235,7 @@ def test_tensors_of_a_step_that_never_starts_are_dropped(worker: Worker, no_coll
     made, _ = register(worker, THREE, ["x"], ["abc"])
     value = big()
     watched = weakref.ref(value)
-    worker.deliver(1, arrivals(made)[0], value)
+    worker.deliver(1, [arrivals(made)[0]], [value])
     del value
     assert worker.steps == 1
     worker.abort(1, fail())
@@ -254,14 +254,14 @@ def test_late_tensors_are_dropped(worker: Worker, no_collector: None, ended: str
     worker.run(made, 1, [], done)
     if ended == "by its end":
         for edge in arrivals(made):
-            worker.deliver(1, edge, np.float32(1))
+            worker.deliver(1, [edge], [np.float32(1)])
         done.result()
     else:
         worker.abort(1, fail())
         done.error()
     value = big()
     watched = weakref.ref(value)
-    worker.deliver(1, arrivals(made)[0], value)
+    worker.deliver(1, [arrivals(made)[0]], [value])
     del value
     assert watched() is None
     assert worker.steps == 0
@@ -283,13 +283,13 @@ def test_a_failing_partition_ends_the_others(worker: Worker, no_collector: None)
     first, second, third = arrivals(made)
     value = big()
     watched = weakref.ref(value)
-    worker.deliver(1, first, value)  # the first partition now waits for b
+    worker.deliver(1, [first], [value])  # the first partition now waits for b
     del value
     assert not done.calls
-    worker.deliver(1, third, np.ones(2))
+    worker.deliver(1, [third], [np.ones(2)])
     assert done.error().message == "Incompatible shapes: [2] vs. [3]\n\t [[{{node r}}]]"
     assert watched() is None
-    worker.deliver(1, second, np.ones(2))
+    worker.deliver(1, [second], [np.ones(2)])
     assert worker.steps == 0
 
 
@@ -331,7 +331,7 @@ def test_abort_all(worker: Worker) -> None:
     waiting = [Done() for _ in range(5)]
     for step, done in enumerate(waiting):
         worker.run(made, step, [], done)
-    worker.deliver(77, arrivals(made)[0], np.float32(1))
+    worker.deliver(77, [arrivals(made)[0]], [np.float32(1)])
     assert worker.steps == 6
     worker.abort_all(fail())
     assert {done.error().message for done in waiting} == {"ended by the test"}
@@ -345,7 +345,7 @@ def test_only_so_many_steps_wait_for_their_request(worker: Worker, monkeypatch: 
     worker.run(made, 0, [], done)
     for step in range(1, 30):
         for edge in arrivals(made):
-            worker.deliver(step, edge, np.float32(step))
+            worker.deliver(step, [edge], [np.float32(step)])
     assert worker.steps == 1 + 10
     last = Done()
     worker.run(made, 29, [], last)
@@ -355,9 +355,9 @@ def test_only_so_many_steps_wait_for_their_request(worker: Worker, monkeypatch: 
 
 def test_steps_wait_only_so_long_for_their_request(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     made, _ = register(worker, THREE, ["x"], ["abc"])
-    worker.deliver(1, arrivals(made)[0], np.float32(1))
+    worker.deliver(1, [arrivals(made)[0]], [np.float32(1)])
     monkeypatch.setattr(worker_module, "EARLY_SECONDS", 0.0)
-    worker.deliver(2, arrivals(made)[0], np.float32(1))
+    worker.deliver(2, [arrivals(made)[0]], [np.float32(1)])
     assert worker.steps == 0
     assert not worker._early
 
@@ -380,7 +380,7 @@ def test_many_steps_at_once(worker: Worker, short: bool) -> None:
     finished = [Done() for _ in range(count)]
 
     def deliver(step: int, edge: int, value: float) -> Callable[[], None]:
-        return lambda: worker.deliver(step, edge, np.float32(value))
+        return lambda: worker.deliver(step, [edge], [np.float32(value)])
 
     def start(step: int) -> Callable[[], None]:
         return lambda: worker.run(made, step, [], finished[step], None, False)

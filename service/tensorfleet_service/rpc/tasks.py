@@ -155,8 +155,8 @@ class Tasks:
 
         self._worker.run(graph, step_id, values, done, trace, may_block=False)
 
-    def deliver(self, step_id: int, edge: int, value: Any) -> None:
-        self._worker.deliver(step_id, edge, value)
+    def deliver(self, step_id: int, edges: Sequence[int], values: Sequence[Any]) -> None:
+        self._worker.deliver(step_id, edges, values)
 
     def collective(self, peer: Peer, frame: Frame) -> None:
         self._worker.collectives.receive(peer, frame)

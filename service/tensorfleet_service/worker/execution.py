@@ -193,7 +193,7 @@ class Execution:
                 if task:
                     self._step.push(task, edge, value)
                 else:
-                    self._step.deliver(edge, value)
+                    self._step.deliver((edge,), (value,))
             case "_Recv":
                 self._ask(op, iteration, int(op.node.attrs["_edge"]) | iteration.tag)
             case "LoopCond":

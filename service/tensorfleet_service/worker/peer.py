@@ -29,6 +29,7 @@ from tensorfleet.stream import (
     encode,
     encode_with_meta,
     pack_error,
+    pushed_edges,
     unpack_error,
 )
 from tensorfleet_service.worker import limits
@@ -51,7 +52,7 @@ class TaskService(Protocol):
     def run_graph(
         self, peer: Peer, step_id: int, handle: int, values: Sequence[Any], traced: bool
     ) -> None: ...
-    def deliver(self, step_id: int, edge: int, value: Any) -> None: ...
+    def deliver(self, step_id: int, edges: Sequence[int], values: Sequence[Any]) -> None: ...
     def collective(self, peer: Peer, frame: Frame) -> None: ...
     def chunk(self, round_id: int, number: int, value: Any) -> None: ...
     def keep(self, step_id: int, edge: int, value: Any) -> None: ...
@@ -146,14 +147,14 @@ class Peer:
         elif value is DEAD:
             self._send(encode(Kind.PUSH, step_id, edge, flags=stream.DEAD))
         else:
-            self._send(encode(Kind.PUSH, step_id, edge, b"", (value,)))
+            try:
+                self._connection.push(step_id, edge, value)
+            except OSError as e:
+                raise self.lost or self._lost_error(e) from None
 
     def tell(self, kind: Kind, a: int, b: int, meta: bytes = b"", tensors: Sequence[Any] = ()) -> None:
         """Sends a frame about a collective, at once: such frames stay in the order in which they are sent."""
-        try:
-            self._connection.send_now(encode(kind, a, b, meta, tensors))
-        except OSError as e:
-            raise self.lost or self._lost_error(e) from None
+        self._send_now(encode(kind, a, b, meta, tensors))
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
         """Ends a step on the peer; its answer is not waited for any more."""
@@ -170,14 +171,16 @@ class Peer:
         self, step_id: int, error: errors.OpError | None, values: Sequence[Any], stats: StepStats | None
     ) -> None:
         """Answers a RUN_GRAPH."""
+        # An error does not wait for what is held back: it comes first to those whom it concerns.
+        send = self._send if error is None else self._send_now
         try:
             if stats is not None:
-                self._send(encode(Kind.TRACED, step_id, 0, stats.SerializeToString()))
+                send(encode(Kind.TRACED, step_id, 0, stats.SerializeToString()))
             if error is not None:
                 code, text = pack_error(error)
-                self._send(encode(Kind.ERROR, step_id, code, text))
+                send(encode(Kind.ERROR, step_id, code, text))
             else:
-                self._send(encode(Kind.RESULT, step_id, 0, b"", values))
+                send(encode(Kind.RESULT, step_id, 0, b"", values))
         except errors.UnavailableError as e:
             log.debug("step %d not answered: %s", step_id, e.message, extra={"step": step_id})
 
@@ -190,6 +193,12 @@ class Peer:
     def _send(self, buffers: list[Any]) -> None:
         try:
             self._connection.send(buffers)
+        except OSError as e:
+            raise self.lost or self._lost_error(e) from None
+
+    def _send_now(self, buffers: list[Any]) -> None:
+        try:
+            self._connection.send_now(buffers)
         except OSError as e:
             raise self.lost or self._lost_error(e) from None
 
@@ -227,10 +236,13 @@ class Peer:
                 if kind == Kind.PUSH:
                     # What runs on this thread is short: what it sends may go out together.
                     with held():
-                        value = DEAD if frame.flags & stream.DEAD else frame.tensors[0]
                         edge = int.from_bytes(frame.meta, "little") if frame.meta else frame.b
-                        self._service.deliver(frame.a, edge, value)
-                        del value
+                        self._service.deliver(
+                            frame.a, (edge,), (DEAD,) if frame.flags & stream.DEAD else frame.tensors
+                        )
+                elif kind == Kind.PUSH_ALL:
+                    with held():
+                        self._service.deliver(frame.a, pushed_edges(frame), frame.tensors)
                 elif kind == Kind.RESULT:
                     found = self._steps.pop(frame.a, None)
                     if found is not None:

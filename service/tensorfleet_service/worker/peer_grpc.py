@@ -159,7 +159,7 @@ class GrpcPeer:
         except errors.OpError as e:
             self._service.abort(step_id, e)
         else:
-            self._service.deliver(step_id, edge, value)
+            self._service.deliver(step_id, (edge,), (value,))
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
         """Ends a step on the peer; its answer is not waited for any more."""

@@ -279,7 +279,7 @@ class _Writer:
                 edge = int(node.attrs["_edge"])
                 task = self.send[edge]
                 value = self._to_host(inputs[0])
-                call = f"t.push({task!r}, {edge}, {value})" if task else f"t.deliver({edge}, {value})"
+                call = f"t.push({task!r}, {edge}, {value})" if task else f"t.deliver(({edge},), ({value},))"
                 free_now = [s for s in ending if s not in rets]
                 add(timed(f" {call}", position, "None") + delete(free_now), node, inputs)
                 free += free_now

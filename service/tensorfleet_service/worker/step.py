@@ -133,19 +133,24 @@ class Step:
         """Sends a tensor to another task."""
         self._push(task, self.id, edge, value)
 
-    def deliver(self, edge: int, value: Any) -> None:
-        """Hands a tensor to the partition of this task that receives it, now or later."""
+    def deliver(self, edges: Sequence[int], values: Sequence[Any]) -> None:
+        """Hands tensors to the partitions of this task that receive them, now or later."""
+        ready = []
         with self._lock:
             if self.error is not None:
                 return
-            run = self._waiting.pop(edge, None)
-            if run is None:
-                self._arrived[edge] = value
-                return
-        if _is_short(run.plan, may_block=False):
-            run.resume(edge, value)
-        else:
-            self.pool.submit(run.resume, edge, value)
+            for edge, value in zip(edges, values, strict=True):
+                run = self._waiting.pop(edge, None)
+                if run is None:
+                    self._arrived[edge] = value
+                else:
+                    ready.append((run, edge, value))
+        while ready:
+            run, edge, value = ready.pop(0)
+            if _is_short(run.plan, may_block=False):
+                run.resume(edge, value)
+            else:
+                self.pool.submit(run.resume, edge, value)
 
     def trace(self, node: Node, start: int, end: int, value: Any) -> None:
         """Records when a node ran, in nanoseconds since the epoch, and what it made."""

@@ -144,8 +144,9 @@ class Ahead:
         elif not slots and self._ended:
             raise StopIteration
         # A task that has ended starts anew for half a buffer, not for each element: a start costs more than
-        # most elements.
-        if not self._ended and self._tasks < self._width and len(slots) <= self._size // 2:
+        # most elements. But where elements are waited for, all tasks are at work.
+        is_due = found is None or len(slots) <= self._size // 2
+        if is_due and not self._ended and self._tasks < self._width:
             for _ in range(min(self._width - self._tasks, self._size - len(slots))):
                 self._tasks += 1
                 self._run.pool.submit(self._work)

@@ -19,6 +19,7 @@ from tensorfleet import errors
 from tensorfleet_service.kernels.blas import limit_threads
 from tensorfleet_service.kernels.registry import AsyncKernel, Watch
 from tensorfleet_service.observe.meter import SAMPLE_MASK, Errors, OpSampler, PlanTotals
+from tensorfleet_service.worker.allocator import keep_freed_memory
 from tensorfleet_service.worker.collectives.service import Collectives
 from tensorfleet_service.worker.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.worker.functions import Library
@@ -27,7 +28,8 @@ from tensorfleet_service.worker.plan import Plan, StatefulKernels
 from tensorfleet_service.worker.pool import Pool
 from tensorfleet_service.worker.rendezvous import Rendezvous, edge_number, key_of
 from tensorfleet_service.worker.resources import Resources
-from tensorfleet_service.worker.step import INLINE_SECONDS, AnyPlan, Done, Push, Recorder, Sender, Step
+from tensorfleet_service.worker.resuming import INLINE_SECONDS
+from tensorfleet_service.worker.step import AnyPlan, Done, Push, Recorder, Sender, Step
 
 if TYPE_CHECKING:
     from tensorfleet.proto.function_pb2 import FunctionDef
@@ -95,6 +97,7 @@ class Worker:
         self, task: str, devices: Sequence[Device], incarnation: int, sampler: OpSampler | None = None
     ) -> None:
         limit_threads()
+        keep_freed_memory()
         self.task = task
         self.incarnation = incarnation
         self.devices = {device.name: device for device in devices}

@@ -310,7 +310,8 @@ class Reader:
         self._start += have
         view = view[have:]
         while view:
-            received = self._sock.recv_into(view)
+            # The sender may be slower: to be woken for each part of it would take longer than the copies.
+            received = self._sock.recv_into(view, 0, socket.MSG_WAITALL)
             if not received:
                 raise EOFError("connection closed")
             self.traffic.received_bytes += received

@@ -205,7 +205,7 @@ class OneByteSocket:
     def __init__(self, data: bytes) -> None:
         self._data = iter(data)
 
-    def recv_into(self, view: memoryview) -> int:
+    def recv_into(self, view: memoryview, size: int = 0, flags: int = 0) -> int:
         for byte in self._data:
             view[0] = byte
             return 1

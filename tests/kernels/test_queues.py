@@ -181,6 +181,18 @@ def test_an_accumulator_drops_what_is_late_and_serves_in_turn() -> None:
     assert accumulator.result(second.result()).tolist() == [5.0, 7.0]
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_an_accumulator_leaves_the_gradients_as_they_are(count: int) -> None:
+    accumulator = Accumulator("a", dtypes.float32, (2,), mean=True)
+    gradients = [np.float32([i, 2 * i]) for i in range(1, count + 1)]
+    kept = [gradient.copy() for gradient in gradients]
+    for gradient in gradients:
+        accumulator.apply(0, gradient)
+    mean = accumulator.result(accumulator.take(count))
+    np.testing.assert_allclose(mean, np.mean(kept, axis=0))
+    np.testing.assert_array_equal(gradients, kept)
+
+
 def test_an_accumulator_forgets_one_who_gives_up() -> None:
     accumulator = Accumulator("a", dtypes.float32, None, mean=False)
     gone, other = accumulator.take(3), Outcome(accumulator.take(2))

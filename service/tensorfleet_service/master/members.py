@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
 from tensorfleet_service.worker.layout import Layout, layout
-from tensorfleet_service.worker.step import INLINE_SECONDS
+from tensorfleet_service.worker.resuming import INLINE_SECONDS
 
 if TYPE_CHECKING:
     from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes

@@ -119,9 +119,10 @@ class Accumulator:
         expected = self.shape if self._sum is None else self._sum.shape
         if not compatible(expected, gradient.shape) or not compatible(self.shape, gradient.shape):
             raise _mismatch(expected, gradient.shape)
+        # The first gradient may be anybody's; the first sum of two is the accumulator's own.
         if self._sum is None:
-            self._sum = gradient.copy()
-        elif gradient.ndim:
+            self._sum = gradient
+        elif gradient.ndim and self.count > 1:
             self._sum += gradient
         else:
             self._sum = self._sum + gradient
@@ -129,7 +130,12 @@ class Accumulator:
     def result(self, given: Any) -> Any:
         """The mean, or the sum, of what `take` gave."""
         total, count = given
-        return (total / total.dtype.type(count)).astype(total.dtype) if self.mean else total
+        if not self.mean or count == 1:
+            return total
+        divisor = total.dtype.type(count)
+        if total.ndim and total.dtype.kind == "f":
+            return np.divide(total, divisor, out=total)
+        return (total / divisor).astype(total.dtype)
 
 
 class SparseAccumulator(Accumulator):

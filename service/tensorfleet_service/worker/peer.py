@@ -34,6 +34,7 @@ from tensorfleet.stream import (
 )
 from tensorfleet_service.worker import limits
 from tensorfleet_service.worker.dead import DEAD
+from tensorfleet_service.worker.resuming import resuming
 
 if TYPE_CHECKING:
     from tensorfleet_service.observe.trace import StepTrace
@@ -234,21 +235,22 @@ class Peer:
                     continue
                 kind = frame.kind
                 if kind == Kind.PUSH:
-                    # What runs on this thread is short: what it sends may go out together.
-                    with held():
+                    # What runs on this thread is short, with what that sets off: all that is sent may go out
+                    # together.
+                    with held(), resuming():
                         edge = int.from_bytes(frame.meta, "little") if frame.meta else frame.b
                         self._service.deliver(
                             frame.a, (edge,), (DEAD,) if frame.flags & stream.DEAD else frame.tensors
                         )
                 elif kind == Kind.PUSH_ALL:
-                    with held():
+                    with held(), resuming():
                         self._service.deliver(frame.a, pushed_edges(frame), frame.tensors)
                 elif kind == Kind.RESULT:
                     found = self._steps.pop(frame.a, None)
                     if found is not None:
                         found[0](None, frame.tensors)
                 elif kind == Kind.RUN_GRAPH:
-                    with held():
+                    with held(), resuming():
                         self._service.run_graph(
                             self, frame.a, frame.b, frame.tensors, bool(frame.flags & TRACE)
                         )

@@ -181,6 +181,15 @@ class Variable:
             finally:
                 self._value = current
 
+    def modify_own(self, function: Callable[[list[Any]], None]) -> None:
+        """`modify_together` for one variable."""
+        with self.lock:
+            array = self._take_own()
+            try:
+                function([array])
+            finally:
+                self._value = array if array.ndim else array[()]
+
     def discard(self) -> None:
         """Drops the value: the variable is uninitialized again."""
         with self.lock:
@@ -249,6 +258,9 @@ def modify_together(variables: Sequence[Variable], function: Callable[[list[Any]
         FailedPreconditionError, NotFoundError: a variable is not initialized.
         InvalidArgumentError: a variable is named twice.
     """
+    if len(variables) == 1:
+        variables[0].modify_own(function)
+        return
     if len(set(variables)) != len(variables):
         raise errors.InvalidArgumentError(None, None, "The variable and its slots must all be different ones")
     with ExitStack() as locks:

@@ -23,14 +23,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 from tensorfleet import errors
 from tensorfleet_service.worker.dataflow import DataflowPlan
 from tensorfleet_service.worker.dataflow_run import DataflowRun
+from tensorfleet_service.worker.resuming import INLINE_SECONDS, resume
 from tensorfleet_service.worker.waiter import FAILED, PENDING, Waiter
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
     from tensorfleet_service.worker.plan import Plan
     from tensorfleet_service.worker.pool import Pool
-
-INLINE_SECONDS = 0.002  # a plan known to take less than this runs on the thread that made it runnable
 
 Done = Callable[["errors.OpError | None", "Sequence[Any]"], None]
 Push = Callable[[str, int, int, Any], None]
@@ -225,7 +224,8 @@ class Step:
         with self._lock:
             run = self._waiting.pop(waiter, None)
         if run is not None:
-            self.pool.submit(run.resume, waiter, waiter)
+            plan = run.plan
+            resume(run, waiter, float("inf") if plan.loops else plan.seconds, self.pool)
 
     def finish(self, index: int, results: Sequence[Any]) -> None:
         """Notes what a partition has returned; the last one ends the step."""

@@ -24,6 +24,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(autouse=True)
 def default_graph() -> Iterator[None]:
-    """Gives each test a default graph of its own: another test of the process may have finalized the global one."""
+    """Gives each test a default graph of its own: another test may have finalized the global one."""
     with tf.Graph().as_default():
         yield

@@ -52,13 +52,14 @@ class Connection:
             waiting[self] = [buffers]
 
     def push(self, step_id: int, edge: int, tensor: Any) -> None:
-        """Sends a tensor of a step; inside of `held`, small ones of the same step as one frame.
+        """Sends a tensor of a step; inside of `held`, small ones of the same step as one frame, which comes
+        before the large ones: it is received while those are still being copied.
 
         Raises:
             OSError: the connection is closed or broken.
         """
         waiting = _held.frames
-        if waiting is None or tensor.nbytes > SMALL:
+        if waiting is None:
             self.send(encode_pushes(step_id, (edge,), (tensor,)))
             return
         frames = waiting.setdefault(self, [])
@@ -68,6 +69,10 @@ class Connection:
         else:
             frame = _Pushes(step_id)
             frames.append(frame)
+        if tensor.nbytes > SMALL:
+            self.send(encode_pushes(step_id, (edge,), (tensor,)))
+            return
+        if not frame.edges:
             self.traffic.sent += 1
         frame.edges.append(edge)
         frame.tensors.append(tensor)
@@ -203,10 +208,10 @@ class held:
             for connection, waiting in frames.items():
                 buffers: list[Any] = []
                 for frame in waiting:
-                    if isinstance(frame, _Pushes):
-                        buffers += encode_pushes(frame.step_id, frame.edges, frame.tensors)
-                    else:
+                    if not isinstance(frame, _Pushes):
                         buffers += frame
+                    elif frame.edges:
+                        buffers += encode_pushes(frame.step_id, frame.edges, frame.tensors)
                 if len(buffers) > 1 and sum(map(len, buffers)) <= SMALL:
                     buffers = [b"".join(buffers)]
                 try:

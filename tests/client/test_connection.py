@@ -161,22 +161,35 @@ def test_held_small_tensors_of_a_step_are_one_frame(pair: Pair) -> None:
     large = np.arange(100_000)
     with held():
         connection.send(encode(Kind.RUN_GRAPH, 1, 0))
+        connection.push(1, 8, large + 8)
         connection.push(1, 7, np.float32(1.5))
         connection.push(1, 1 << 63, np.array([b"a", b"bc"], object))
+        connection.push(1, 6, large + 6)
         connection.push(2, 5, np.arange(3))
-        connection.push(1, 8, large)
         connection.push(1, 9, np.zeros((2, 0), np.int8))
+        connection.send(encode(Kind.RESULT, 1))
     reader = Reader(pair[1])
     assert reader.read().kind == Kind.RUN_GRAPH
     frame = reader.read()
     assert (frame.kind, frame.a, pushed_edges(frame)) == (Kind.PUSH_ALL, 1, (7, 1 << 63, 9))
     one, strings, nothing = frame.tensors
     assert (one, list(strings), nothing.shape, nothing.dtype) == (1.5, [b"a", b"bc"], (2, 0), np.int8)
+    for edge in (8, 6):
+        frame = reader.read()
+        assert (frame.kind, frame.a, frame.b) == (Kind.PUSH, 1, edge)
+        np.testing.assert_array_equal(frame.tensors[0], large + edge)
     alone = reader.read()
     assert (alone.kind, alone.a, alone.b, list(alone.tensors[0])) == (Kind.PUSH, 2, 5, [0, 1, 2])
-    last = reader.read()
-    assert (last.kind, last.a, last.b) == (Kind.PUSH, 1, 8)
-    np.testing.assert_array_equal(last.tensors[0], large)
+    assert reader.read().kind == Kind.RESULT
+    connection.close()
+
+
+def test_held_large_tensors_need_no_frame_for_small_ones(pair: Pair) -> None:
+    connection = Connection(pair[0], "held")
+    with held():
+        connection.push(1, 7, np.arange(100_000))
+    frame = Reader(pair[1]).read()
+    assert (frame.kind, frame.a, frame.b, connection.traffic.sent) == (Kind.PUSH, 1, 7, 1)
     connection.close()
 
 

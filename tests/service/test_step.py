@@ -128,6 +128,20 @@ def test_tensors_in_any_order(worker: Worker, order: tuple[int, ...], before: in
     assert worker.steps == 0
 
 
+@pytest.mark.parametrize(
+    ("text", "sends_first"),
+    [
+        ("x = Placeholder()\na = Neg(x) @ /task:1\nb = Exp(a) @ /task:0/cpu:0", False),
+        ("x = Placeholder()\na = Neg(x) @ /task:0/cpu:0\nb = Exp(a) @ /task:1", True),
+        ("x = Placeholder()\na = Neg(x) @ /task:1\nc = Neg(a) @ /task:0/cpu:0\nb = Exp(c) @ /task:1", False),
+    ],
+    ids=["receives", "sends", "receives, then sends"],
+)
+def test_whether_a_graph_sends_before_it_waits(worker: Worker, text: str, sends_first: bool) -> None:
+    made, _ = register(worker, text, ["x"], ["b"])
+    assert made.sends_first == sends_first
+
+
 PING_PONG = """
     x = Placeholder() @ /task:0/cpu:0
     a = Neg(x) @ /task:0/cpu:0

@@ -61,8 +61,8 @@ class Member(ABC):
     ) -> None:
         """Runs the task's part of a step; `done` is called once, on any thread."""
 
-    def is_short(self, handle: int) -> bool:
-        """Whether a graph is known to run for less than a wake-up matters."""
+    def sends_at_once(self, handle: int) -> bool:
+        """Whether a graph sends tensors soon after its start, before it waits for any."""
         return False
 
     @abstractmethod
@@ -94,9 +94,11 @@ class LocalMember(Member):
     def graph(self, handle: int) -> TaskGraph:
         return self._graphs[handle]
 
-    def is_short(self, handle: int) -> bool:
+    def sends_at_once(self, handle: int) -> bool:
         graph = self._graphs.get(handle)
-        return graph is not None and all(plan.seconds < INLINE_SECONDS for plan in graph.plans)
+        if graph is None or not graph.sends_first:
+            return False
+        return all(plan.seconds < INLINE_SECONDS for plan in graph.plans)
 
     def deregister(self, handle: int) -> None:
         self._graphs.pop(handle, None)

@@ -47,7 +47,7 @@ class MasterStep:
             done, self._done = self._done, None
             if done is not None:
                 done(None, self._results)
-        elif self._parts[-1].member.is_short(self._parts[-1].handle):
+        elif self._parts[-1].member.sends_at_once(self._parts[-1].handle):
             # The first tensors of the master's own part go out in one write with the request to run.
             with held():
                 self._start(feeds, trace, may_block)

@@ -56,9 +56,22 @@ class Puller(Protocol):
 class TaskGraph:
     """What one task runs of a step: a plan per device; fed values and fetches travel in the order of
     `layout`.
+
+    Attributes:
+        sends_first: whether a plan may send tensors before it waits for one.
     """
 
-    __slots__ = ("_arg_positions", "layout", "loop_pulls", "plans", "pulls", "session", "simple", "watches")
+    __slots__ = (
+        "_arg_positions",
+        "layout",
+        "loop_pulls",
+        "plans",
+        "pulls",
+        "sends_first",
+        "session",
+        "simple",
+        "watches",
+    )
 
     def __init__(
         self,
@@ -80,10 +93,20 @@ class TaskGraph:
         self.simple: AnyPlan | None = None
         if len(plans) == 1 and not plans[0].waits and plans[0].args == list(layout.args):
             self.simple = None if plans[0].loops else plans[0]
+        self.sends_first = any(map(_sends_first, plans))
 
     def split_args(self, values: Sequence[Any]) -> list[list[Any]]:
         """The fed values of each plan, from those of the task."""
         return [[values[i] for i in positions] for positions in self._arg_positions]
+
+
+def _sends_first(plan: AnyPlan) -> bool:
+    for node in plan.nodes:
+        if node.op == "_Send":
+            return True
+        if node.op == "_Recv" and isinstance(plan, Plan):  # the others run in the order in which tensors come
+            return False
+    return False
 
 
 class Worker:

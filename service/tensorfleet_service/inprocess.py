@@ -60,7 +60,7 @@ class MasterTransport(Transport):
 
     def partial_run(self, handle: str, feeds: dict[str, Any], fetches: tuple[str, ...]) -> Sequence[Any]:
         assert self._partial is not None
-        waiter = _Waiter()
+        waiter = Waiter()
         self._partial.run(handle, feeds, fetches, waiter.done)
         return waiter.wait(self._timeout)
 
@@ -154,7 +154,7 @@ class InProcessRunner:
         metadata: RunMetadata | None,
         timeout: float | None,
     ) -> Sequence[Any]:
-        waiter = _Waiter()
+        waiter = Waiter()
         with np.errstate(all="ignore"):
             limit = timeout or self._timeout
             step = self._master.run_step(
@@ -170,7 +170,7 @@ class InProcessRunner:
                 raise
 
 
-class _Waiter:
+class Waiter:
     """Blocks the calling thread until a step has ended."""
 
     __slots__ = ("_ended", "_error", "_values")
@@ -186,6 +186,12 @@ class _Waiter:
         self._ended.set()
 
     def wait(self, timeout: float | None) -> Sequence[Any]:
+        """The fetched values.
+
+        Raises:
+            DeadlineExceededError: the step has not ended within `timeout` seconds; it goes on.
+            OpError: the step has failed.
+        """
         if not self._ended.wait(timeout):
             raise errors.DeadlineExceededError(None, None, f"The step did not end within {timeout:g} s")
         if self._error is not None:

@@ -17,6 +17,7 @@ from tensorfleet import errors, tensor_util
 from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import RunOptions
 from tensorfleet.proto.tensor_pb2 import TensorProto
+from tensorfleet_service.inprocess import Waiter
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.rpc.grpc_server import Methods
 
@@ -90,7 +91,7 @@ class MasterService:
             feeds = {feed.name: _value(feed.tensor) for feed in request.feed}
             if len(feeds) != len(request.feed):
                 raise errors.InvalidArgumentError(None, None, "A tensor is fed twice in one step")
-            waiter = _Waiter(context)
+            waiter = _CallWaiter(context)
             if request.partial_run_handle:
                 runs = self._partial.get(session.handle)
                 if runs is None:
@@ -109,7 +110,7 @@ class MasterService:
                     response.metadata,
                     may_block=False,
                 )
-            values = waiter.wait(step, _seconds(request.options, session))
+            values = waiter.wait_for(step, _seconds(request.options, session))
         except errors.OpError as e:
             if not request.store_errors_in_response_body:
                 raise
@@ -179,12 +180,12 @@ class MasterService:
                 None, None, f"Expected {prepared.feeds} feed tensors, but got {len(request.feed)}"
             )
         response = master_pb2.RunCallableResponse()
-        waiter = _Waiter(context)
+        waiter = _CallWaiter(context)
         feeds = [_value(tensor) for tensor in request.feed]
         step = self._master.run_step(
             session, prepared, feeds, waiter.done, options, response.metadata, may_block=False
         )
-        for value in waiter.wait(step, _seconds(options, session)):
+        for value in waiter.wait_for(step, _seconds(options, session)):
             response.fetch.append(tensor_util.to_proto(value))
         return response
 
@@ -253,39 +254,31 @@ def _seconds(options: RunOptions, session: MasterSession) -> float | None:
     return options.timeout_in_ms / 1000 or session.operation_timeout or None
 
 
-class _Waiter:
+class _CallWaiter(Waiter):
     """Blocks a gRPC thread until its step has ended, the deadline passed, or the client is gone."""
 
     def __init__(self, context: grpc.ServicerContext) -> None:
+        super().__init__()
         self._step: MasterStep | None = None
         self._gone = False
-        self._ended = threading.Event()
-        self._error: errors.OpError | None = None
-        self._values: Sequence[Any] = ()
         remaining = context.time_remaining()
         # TensorFlow's client sends "no deadline" as one centuries away, which no wait can express.
         self._remaining = remaining if remaining is None or remaining < threading.TIMEOUT_MAX else None
         if not context.add_callback(self._client_gone):
             self._gone = True
 
-    def done(self, error: errors.OpError | None, values: Sequence[Any]) -> None:
-        self._error, self._values = error, values
-        self._ended.set()
-
     def _client_gone(self) -> None:
         self._gone = True
         if self._step is not None and not self._ended.is_set():
             self._step.fail(errors.CancelledError(None, None, "The client's call has ended"))
 
-    def wait(self, step: MasterStep, timeout: float | None) -> Sequence[Any]:
+    def wait_for(self, step: MasterStep, timeout: float | None) -> Sequence[Any]:
         self._step = step
         if self._gone:
             self._client_gone()  # it went before there was a step to cancel
         limits = [t for t in (timeout, self._remaining) if t is not None]
-        if not self._ended.wait(min(limits) if limits else None):
-            error = errors.DeadlineExceededError(None, None, f"The step did not end within {min(limits):g} s")
-            step.fail(error)
-            raise error
-        if self._error is not None:
-            raise self._error
-        return self._values
+        try:
+            return self.wait(min(limits, default=None))
+        except errors.DeadlineExceededError as e:
+            step.fail(e)
+            raise

@@ -7,7 +7,7 @@ from typing import Any
 from tensorfleet_service.kernels.math_common import SMALL_FLOATS, invalid, through_float32, unary
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, expression, kernel
 
-_UFUNCS = {
+BLOCKWISE_UFUNCS = {
     "Sign": "sign",
     "Square": "square",
     "Sqrt": "sqrt",
@@ -17,24 +17,30 @@ _UFUNCS = {
     "Log1p": "log1p",
     "Sin": "sin",
     "Cos": "cos",
+    "Tanh": "tanh",
+    "Ceil": "ceil",
+    "Floor": "floor",
+    "Rint": "rint",
+    "Reciprocal": "reciprocal",
+    "Inv": "reciprocal",
+}
+"""Ops that are one ufunc of NumPy, by themselves and in the groups of `fusion`."""
+
+_UFUNCS = {
+    **BLOCKWISE_UFUNCS,
+    # In no group; the last three give bools.
     "Tan": "tan",
     "Asin": "arcsin",
     "Acos": "arccos",
     "Atan": "arctan",
     "Sinh": "sinh",
     "Cosh": "cosh",
-    "Tanh": "tanh",
     "Asinh": "arcsinh",
     "Acosh": "arccosh",
     "Atanh": "arctanh",
-    "Ceil": "ceil",
-    "Floor": "floor",
-    "Rint": "rint",
     "IsNan": "isnan",
     "IsInf": "isinf",
     "IsFinite": "isfinite",
-    "Reciprocal": "reciprocal",
-    "Inv": "reciprocal",
 }
 
 expression("Neg", "-{0}")

@@ -20,6 +20,7 @@ import numpy as np
 from tensorfleet import dtypes
 from tensorfleet.buffers import empty
 from tensorfleet_service.kernels.blocks import BLOCK_BYTES, in_parallel, scratch, shares
+from tensorfleet_service.kernels.elementwise import BLOCKWISE_UFUNCS
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
@@ -48,24 +49,11 @@ _BINARY = {
 }
 
 _UNARY = {
+    **BLOCKWISE_UFUNCS,
+    # As kernels, these are more than a ufunc: operators, and nothing at all for integers.
     "Neg": "negative",
     "Abs": "absolute",
-    "Sign": "sign",
-    "Square": "square",
-    "Sqrt": "sqrt",
-    "Exp": "exp",
-    "Expm1": "expm1",
-    "Log": "log",
-    "Log1p": "log1p",
-    "Sin": "sin",
-    "Cos": "cos",
-    "Tanh": "tanh",
-    "Ceil": "ceil",
-    "Floor": "floor",
-    "Rint": "rint",
     "Round": "rint",
-    "Reciprocal": "reciprocal",
-    "Inv": "reciprocal",
 }
 
 _STEPS: dict[str, Steps] = {

@@ -6,7 +6,6 @@ import math
 import os
 import struct
 from contextlib import ExitStack
-from types import TracebackType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -169,12 +168,7 @@ class BundleReader:
     def __enter__(self) -> BundleReader:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
 
+from tensorfleet import errors
 from tensorfleet_service.kernels import nn_conv, nn_patches
 from tests.kernels.harness import run_op
 
@@ -82,3 +84,50 @@ def test_pooling(stride: int, padding: str) -> None:
     np.testing.assert_allclose(run_op("AvgPool", X, **attrs), total / counts)
     np.testing.assert_allclose(run_op("MaxPoolGrad", X, greatest, y_grad, **attrs), of_max)
     np.testing.assert_allclose(run_op("AvgPoolGrad", shape, y_grad, **attrs), of_mean)
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AvgPool"])
+def test_images_without_rows(op: str) -> None:
+    # The padding alone is as large as what the last positions of a window reach.
+    attrs = {"ksize": [1, 5, 2, 1], "strides": [1, 2, 2, 1], "padding": "SAME"}
+    assert run_op(op, X[:, :0], **attrs).shape == (2, 0, 4, 3)
+
+
+SHAPE, W_SHAPE = np.array(X.shape, np.int32), np.array(W.shape, np.int32)
+CONV = {"strides": [1] * 4, "padding": "SAME"}
+POOL = {**CONV, "ksize": [1, 2, 2, 1]}
+GRADIENT = np.zeros((2, 6, 7, 4))
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attrs", "message"),
+    [
+        ("Conv2D", (X[0], W), CONV, r"input must be 4-dimensional\[6,7,3\]"),
+        ("Conv2D", (X[..., :2], W), CONV, "input depth must be evenly divisible by filter depth: 2 vs 3"),
+        ("Conv2D", (X[..., :0], W), CONV, "0 vs 3"),
+        ("Conv2DBackpropInput", (SHAPE, W[0], GRADIENT), CONV, r"filter must be 4-dimensional\[2,3,4\]"),
+        ("Conv2DBackpropInput", (SHAPE, W[:, :, :2], GRADIENT), CONV, "divisible by filter depth: 3 vs 2"),
+        ("Conv2DBackpropInput", (SHAPE[:3], W, GRADIENT), CONV, "input_sizes must have 4 elements, got 3"),
+        ("Conv2DBackpropFilter", (X[0], W_SHAPE, GRADIENT), CONV, r"input must be 4-dimensional\[6,7,3\]"),
+        ("Conv2DBackpropFilter", (X[..., :2], W_SHAPE, GRADIENT), CONV, "divisible by filter depth: 2 vs 3"),
+        ("Conv2DBackpropFilter", (X, W_SHAPE, GRADIENT[:, 1:]), CONV, r"\[5,7,4\], expected \[6,7,4\]"),
+        ("DepthwiseConv2dNativeBackpropInput", (SHAPE, W[0], GRADIENT), CONV, "filter must be 4-dimensional"),
+        ("DepthwiseConv2dNativeBackpropFilter", (X[0], W_SHAPE, GRADIENT), CONV, "input must be 4-dim"),
+        ("MaxPool", (X[0],), POOL, r"tensor_in must be 4-dimensional\[6,7,3\]"),
+        ("MaxPool", (X,), {**POOL, "ksize": [1, 0, 1, 1]}, "Sliding window ksize must be greater than 0"),
+        ("AvgPoolGrad", (SHAPE[:3], X), POOL, "must describe 4-dimensional images"),
+        ("AvgPoolGrad", (SHAPE, X[0]), POOL, r"out_backprop must be 4-dimensional\[6,7,3\]"),
+    ],
+)
+def test_wrong_inputs(op: str, inputs: Any, attrs: dict[str, Any], message: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=message):
+        run_op(op, *inputs, **attrs)
+
+
+@pytest.mark.parametrize(
+    ("axis", "message"), [(0, "on the batch dimension"), (3, "on the channel dimension")]
+)
+def test_windows_over_the_batch_or_channels(axis: int, message: str) -> None:
+    ksize = [2 if a == axis else 1 for a in range(4)]
+    with pytest.raises(errors.UnimplementedError, match=message):
+        run_op("AvgPool", X, **{**POOL, "ksize": ksize})

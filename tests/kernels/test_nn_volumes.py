@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tensorfleet import errors
+from tensorfleet_service.kernels import nn_conv
 from tests.kernels.harness import run_op
 
 V = np.random.default_rng(0).normal(size=(2, 4, 5, 3, 2))
@@ -41,8 +42,11 @@ def seen(size: Place, window: Place, attrs: dict[str, Any]) -> tuple[Place, list
     return tuple(counts), found
 
 
+@pytest.mark.parametrize("divided", [False, True])
 @pytest.mark.parametrize("attrs", SLIDING, ids=str)
-def test_conv3d(attrs: dict[str, Any]) -> None:
+def test_conv3d(attrs: dict[str, Any], divided: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if divided:  # volume by volume
+        monkeypatch.setattr(nn_conv, "PARALLEL_PRODUCTS", 1)
     counts, places = seen(V.shape[1:4], W.shape[:3], attrs)
     out = np.zeros((2, *counts, 3))
     g = np.random.default_rng(3).normal(size=out.shape)
@@ -162,6 +166,17 @@ POOL = {"ksize": [1, 2, 2, 1], "strides": [1] * 4, "padding": "VALID"}
 def test_wrong_inputs(op: str, inputs: Any, attrs: dict[str, Any], message: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=message):
         run_op(op, *inputs, **attrs)
+
+
+@pytest.mark.parametrize("op", ["Conv3D", "MaxPool3D", "AvgPool3D"])
+def test_channels_first(op: str) -> None:
+    attrs: dict[str, Any] = {"strides": [1, 2, 2, 1, 1], "padding": "SAME"}
+    if op != "Conv3D":
+        attrs["ksize"] = [1, 2, 3, 2, 1]
+    first = {k: [v[0], v[4], *v[1:4]] if k != "padding" else v for k, v in attrs.items()}
+    volumes, weights = V.astype(np.float32), (W.astype(np.float32),) if op == "Conv3D" else ()
+    got = run_op(op, np.moveaxis(volumes, 4, 1), *weights, data_format="NCDHW", **first)
+    np.testing.assert_array_equal(np.moveaxis(got, 1, 4), run_op(op, volumes, *weights, **attrs))
 
 
 def test_windows_over_channels() -> None:

@@ -13,8 +13,9 @@ from tensorfleet_service.kernels.nn_patches import (
     Geometry,
     as_formatted,
     channels_last,
-    check_rank_4,
+    check_rank,
     node_windows,
+    sizes_of,
 )
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
@@ -25,8 +26,8 @@ def depthwise(node: KernelNode) -> Kernel:
     dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
 
     def run(images: Any, weights: Any) -> Any:
-        check_rank_4(images, "input")
-        check_rank_4(weights, "filter")
+        check_rank(images, "input", windows)
+        check_rank(weights, "filter", windows)
         images = channels_last(xp, images, windows).astype(inner, copy=False)
         weights = weights.astype(inner, copy=False)
         channels, multiplier = weights.shape[2:]
@@ -37,8 +38,8 @@ def depthwise(node: KernelNode) -> Kernel:
         geometry = Geometry(windows, images.shape[1:3], weights.shape[:2])
         padded = geometry.padded(xp, images)[..., None]
         out = xp.zeros((len(images), *geometry.out, channels, multiplier), inner)
-        for row, column in geometry.positions():
-            out += padded[geometry.at(row, column)] * weights[row, column]
+        for position in geometry.positions():
+            out += padded[geometry.at(position)] * weights[position]
         out = out.reshape(*out.shape[:3], channels * multiplier)
         return as_formatted(xp, out, windows).astype(dtype, copy=False)
 
@@ -51,14 +52,15 @@ def depthwise_backprop_input(node: KernelNode) -> Kernel:
     dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
 
     def run(input_sizes: Any, weights: Any, gradient: Any) -> Any:
-        sizes = input_sizes.tolist()
+        sizes = sizes_of(input_sizes, "input_sizes", windows)
+        check_rank(weights, "filter", windows)
         gradient = channels_last(xp, gradient, windows).astype(inner, copy=False)
         weights = weights.astype(inner, copy=False)
         geometry = Geometry(windows, tuple(sizes[a] for a in windows.space_axes), weights.shape[:2])
         gradient = gradient.reshape(*gradient.shape[:3], *weights.shape[2:])
         padded = xp.zeros((len(gradient), *geometry.size, weights.shape[2]), inner)
-        for row, column in geometry.positions():
-            padded[geometry.at(row, column)] += (gradient * weights[row, column]).sum(axis=-1)
+        for position in geometry.positions():
+            padded[geometry.at(position)] += (gradient * weights[position]).sum(axis=-1)
         out = as_formatted(xp, geometry.inner(padded), windows)
         return xp.ascontiguousarray(out).astype(dtype, copy=False)
 
@@ -71,16 +73,17 @@ def depthwise_backprop_filter(node: KernelNode) -> Kernel:
     dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
 
     def run(images: Any, filter_sizes: Any, gradient: Any) -> Any:
-        shape = tuple(filter_sizes.tolist())
+        shape = sizes_of(filter_sizes, "filter_sizes", windows)
+        check_rank(images, "input", windows)
         images = channels_last(xp, images, windows).astype(inner, copy=False)
         gradient = channels_last(xp, gradient, windows).astype(inner, copy=False)
         geometry = Geometry(windows, images.shape[1:3], shape[:2])
         gradient = gradient.reshape(*gradient.shape[:3], *shape[2:])
         padded = geometry.padded(xp, images)
         out = xp.empty(shape, inner)
-        for row, column in geometry.positions():
-            seen = padded[geometry.at(row, column)]
-            out[row, column] = xp.einsum("nhwc,nhwcm->cm", seen, gradient)
+        for position in geometry.positions():
+            seen = padded[geometry.at(position)]
+            out[position] = xp.einsum("nhwc,nhwcm->cm", seen, gradient)
         return out.astype(dtype, copy=False)
 
     return run

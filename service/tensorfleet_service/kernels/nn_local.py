@@ -8,7 +8,8 @@ import numpy as np
 
 from tensorfleet import errors
 from tensorfleet.dims import format_dims
-from tensorfleet_service.kernels.nn_patches import Geometry, check_rank_4, node_windows
+from tensorfleet_service.kernels.nn_patches import Geometry, check_rank, node_windows
+from tensorfleet_service.kernels.nn_pool import lowest, window_size
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 
@@ -70,39 +71,25 @@ def lrn_grad(node: KernelNode) -> Kernel:
     return run
 
 
-def _window(node: KernelNode) -> tuple[int, int]:
-    ksize, strides = node.attrs["ksize"], node.attrs["strides"]
-    if len(ksize) != 4 or len(strides) != 4 or min(ksize) <= 0:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Sliding window ksize field must specify 4 dimensions greater than 0, but got: {ksize}",
-        )
-    if ksize[0] != 1 or strides[0] != 1 or ksize[3] != 1 or strides[3] != 1:
-        raise errors.UnimplementedError(
-            None, None, "Pooling is not yet supported on the batch and channel dimensions."
-        )
-    return ksize[1], ksize[2]
-
-
 @kernel("MaxPoolWithArgmax")
 def max_pool_with_argmax(node: KernelNode) -> Kernel:
-    xp, windows, window = node.xp, node_windows(node.attrs), _window(node)
+    xp, windows = node.xp, node_windows(node.attrs)
+    window = window_size(node, windows)
     counts_batch, places_dtype = node.attrs["include_batch_in_index"], node.output_types[1].np
 
     def run(images: Any) -> Any:
-        check_rank_4(images, "tensor_in")
+        check_rank(images, "tensor_in", windows)
         batch, high, wide, deep = images.shape
         geometry = Geometry(windows, images.shape[1:3], window)
-        lowest = np.iinfo(images.dtype).min if images.dtype.kind in "iu" else -np.inf
-        padded = geometry.padded(xp, images, lowest)
+        fill = lowest(images.dtype)
+        padded = geometry.padded(xp, images, fill)
         (top, _), (left, _) = geometry.pad
         rows = xp.arange(geometry.out[0])[:, None] * geometry.strides[0] - top
         columns = xp.arange(geometry.out[1])[None, :] * geometry.strides[1] - left
-        best = xp.full((batch, *geometry.out, deep), lowest, images.dtype)
+        best = xp.full((batch, *geometry.out, deep), fill, images.dtype)
         places = xp.full(best.shape, -1, np.int64)
         for row, column in geometry.positions():
-            seen = padded[geometry.at(row, column)]
+            seen = padded[geometry.at((row, column))]
             y, x = rows + row, columns + column
             inside = ((y >= 0) & (y < high) & (x >= 0) & (x < wide))[None, :, :, None]
             better = inside & ((seen > best) | (places < 0))
@@ -118,10 +105,10 @@ def max_pool_with_argmax(node: KernelNode) -> Kernel:
 
 @kernel("MaxPoolGradWithArgmax")
 def max_pool_grad_with_argmax(node: KernelNode) -> Kernel:
-    xp, counts_batch = node.xp, node.attrs["include_batch_in_index"]
+    xp, windows, counts_batch = node.xp, node_windows(node.attrs), node.attrs["include_batch_in_index"]
 
     def run(images: Any, gradient: Any, places: Any) -> Any:
-        check_rank_4(images, "orig_input")
+        check_rank(images, "orig_input", windows)
         if gradient.shape != places.shape:
             raise errors.InvalidArgumentError(
                 None,

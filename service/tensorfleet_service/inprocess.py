@@ -6,7 +6,6 @@ import contextlib
 import os
 import secrets
 import sys
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +23,7 @@ from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.master.session import MasterSession, Prepared
+from tensorfleet_service.master.step_waiter import StepWaiter
 from tensorfleet_service.worker.worker import Worker
 
 TASK = "/job:localhost/replica:0/task:0"
@@ -60,7 +60,7 @@ class MasterTransport(Transport):
 
     def partial_run(self, handle: str, feeds: dict[str, Any], fetches: tuple[str, ...]) -> Sequence[Any]:
         assert self._partial is not None
-        waiter = Waiter()
+        waiter = StepWaiter()
         self._partial.run(handle, feeds, fetches, waiter.done)
         return waiter.wait(self._timeout)
 
@@ -154,7 +154,7 @@ class InProcessRunner:
         metadata: RunMetadata | None,
         timeout: float | None,
     ) -> Sequence[Any]:
-        waiter = Waiter()
+        waiter = StepWaiter()
         with np.errstate(all="ignore"):
             limit = timeout or self._timeout
             step = self._master.run_step(
@@ -168,35 +168,6 @@ class InProcessRunner:
             except KeyboardInterrupt:
                 step.fail(errors.CancelledError(None, None, "The step was interrupted"))
                 raise
-
-
-class Waiter:
-    """Blocks the calling thread until a step has ended."""
-
-    __slots__ = ("_ended", "_error", "_values")
-
-    def __init__(self) -> None:
-        self._ended = threading.Event()
-        self._error: errors.OpError | None = None
-        self._values: Sequence[Any] = ()
-
-    def done(self, error: errors.OpError | None, values: Sequence[Any]) -> None:
-        self._error = error
-        self._values = values
-        self._ended.set()
-
-    def wait(self, timeout: float | None) -> Sequence[Any]:
-        """The fetched values.
-
-        Raises:
-            DeadlineExceededError: the step has not ended within `timeout` seconds; it goes on.
-            OpError: the step has failed.
-        """
-        if not self._ended.wait(timeout):
-            raise errors.DeadlineExceededError(None, None, f"The step did not end within {timeout:g} s")
-        if self._error is not None:
-            raise self._error
-        return self._values
 
 
 def own(values: Sequence[Any]) -> Sequence[Any]:

@@ -17,8 +17,8 @@ from tensorfleet import errors, tensor_util
 from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import RunOptions
 from tensorfleet.proto.tensor_pb2 import TensorProto
-from tensorfleet_service.inprocess import Waiter
 from tensorfleet_service.master.partial import PartialRuns
+from tensorfleet_service.master.step_waiter import StepWaiter
 from tensorfleet_service.rpc.grpc_server import Methods
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def _seconds(options: RunOptions, session: MasterSession) -> float | None:
     return options.timeout_in_ms / 1000 or session.operation_timeout or None
 
 
-class _CallWaiter(Waiter):
+class _CallWaiter(StepWaiter):
     """Blocks a gRPC thread until its step has ended, the deadline passed, or the client is gone."""
 
     def __init__(self, context: grpc.ServicerContext) -> None:
@@ -269,7 +269,7 @@ class _CallWaiter(Waiter):
 
     def _client_gone(self) -> None:
         self._gone = True
-        if self._step is not None and not self._ended.is_set():
+        if self._step is not None and not self.has_ended:
             self._step.fail(errors.CancelledError(None, None, "The client's call has ended"))
 
     def wait_for(self, step: MasterStep, timeout: float | None) -> Sequence[Any]:

@@ -120,6 +120,8 @@ class HookedSession(WrappedSession):
         """
         if self.should_stop():
             raise RuntimeError("Run called even after should_stop requested.")
+        if not self._hooks:
+            return self._session.run(fetches, feed_dict, options, run_metadata)
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._session)
         options = options or config_pb2.RunOptions()
         # A flat dict: the session remembers how to run that, even if it is a new one each time.

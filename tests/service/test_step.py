@@ -25,7 +25,8 @@ from tensorfleet_service.observe.trace import StepTrace
 from tensorfleet_service.worker import step as step_module
 from tensorfleet_service.worker import worker as worker_module
 from tensorfleet_service.worker.layout import task_of
-from tensorfleet_service.worker.worker import TaskGraph, Worker
+from tensorfleet_service.worker.task_graph import TaskGraph
+from tensorfleet_service.worker.worker import Worker
 from tests.service.graphs import graph
 
 TIMEOUT = 20.0

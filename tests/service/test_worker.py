@@ -19,7 +19,8 @@ from tensorfleet_service.master.place import place
 from tensorfleet_service.master.prune import prune
 from tensorfleet_service.observe.trace import StepTrace
 from tensorfleet_service.worker.layout import Layout, by_device, layout
-from tensorfleet_service.worker.worker import TaskGraph, Worker
+from tensorfleet_service.worker.task_graph import TaskGraph
+from tensorfleet_service.worker.worker import Worker
 from tests.service.graphs import const, graph
 
 TASK = "/job:worker/replica:0/task:0"

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from tensorfleet.proto.function_pb2 import FunctionDef
     from tensorfleet_service.graph import Node
     from tensorfleet_service.observe.trace import StepTrace
-    from tensorfleet_service.worker.worker import TaskGraph, Worker
+    from tensorfleet_service.worker.task_graph import TaskGraph
+    from tensorfleet_service.worker.worker import Worker
 
 Functions = Sequence["FunctionDef"]
 

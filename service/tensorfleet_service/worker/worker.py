@@ -23,13 +23,14 @@ from tensorfleet_service.worker.allocator import keep_freed_memory
 from tensorfleet_service.worker.collectives.service import Collectives
 from tensorfleet_service.worker.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.worker.functions import Library
-from tensorfleet_service.worker.layout import Layout, by_device, layout, task_of
+from tensorfleet_service.worker.layout import by_device, layout, task_of
 from tensorfleet_service.worker.plan import Plan, StatefulKernels
 from tensorfleet_service.worker.pool import Pool
 from tensorfleet_service.worker.rendezvous import Rendezvous, edge_number, key_of
 from tensorfleet_service.worker.resources import Resources
 from tensorfleet_service.worker.resuming import INLINE_SECONDS
 from tensorfleet_service.worker.step import AnyPlan, Done, Push, Recorder, Sender, Step
+from tensorfleet_service.worker.task_graph import Pull, TaskGraph
 
 if TYPE_CHECKING:
     from tensorfleet.proto.function_pb2 import FunctionDef
@@ -42,71 +43,11 @@ EARLY_SECONDS = 600.0  # and how long their tensors are kept
 MAX_QUESTIONS = 10_000  # those that are withdrawn when a step fails: of a loop, there are more and more
 
 
-Pull = tuple[str, int, str]
-"""A tensor to ask for: its task, its edge, and its key."""
-
-
 class Puller(Protocol):
     """Asks tasks that do not push for their tensors."""
 
     def pulls_from(self, task: str) -> bool: ...
     def pull(self, task: str, step_id: int, edge: int, key: str) -> Callable[[], None]: ...
-
-
-class TaskGraph:
-    """What one task runs of a step: a plan per device; fed values and fetches travel in the order of
-    `layout`.
-
-    Attributes:
-        sends_first: whether a plan may send tensors before it waits for one.
-    """
-
-    __slots__ = (
-        "_arg_positions",
-        "layout",
-        "loop_pulls",
-        "plans",
-        "pulls",
-        "sends_first",
-        "session",
-        "simple",
-        "watches",
-    )
-
-    def __init__(
-        self,
-        plans: list[AnyPlan],
-        session: str,
-        layout: Layout,
-        pulls: list[Pull],
-        loop_pulls: dict[int, tuple[str, Node]],
-    ) -> None:
-        self.plans = plans
-        self.pulls = pulls
-        self.loop_pulls = loop_pulls
-        self.session = session
-        self.layout = layout
-        self.watches: list[Watch] = []
-        place = {index: i for i, index in enumerate(layout.args)}
-        self._arg_positions = [[place[index] for index in plan.args] for plan in plans]
-        # The plan that is all of it, receives nothing, takes the fed values as they come, and does end.
-        self.simple: AnyPlan | None = None
-        if len(plans) == 1 and not plans[0].waits and plans[0].args == list(layout.args):
-            self.simple = None if plans[0].loops else plans[0]
-        self.sends_first = any(map(_sends_first, plans))
-
-    def split_args(self, values: Sequence[Any]) -> list[list[Any]]:
-        """The fed values of each plan, from those of the task."""
-        return [[values[i] for i in positions] for positions in self._arg_positions]
-
-
-def _sends_first(plan: AnyPlan) -> bool:
-    for node in plan.nodes:
-        if node.op == "_Send":
-            return True
-        if node.op == "_Recv" and isinstance(plan, Plan):  # the others run in the order in which tensors come
-            return False
-    return False
 
 
 class Worker:

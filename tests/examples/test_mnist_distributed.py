@@ -29,9 +29,10 @@ def test_workers_train_together(ps: int, workers: int, saving: bool, tmp_path: P
         assert STEPS <= int(last[2]) <= STEPS + MORE_STEPS
         assert float(last[3]) > 0.75
     assert STEPS <= local_steps <= STEPS + MORE_STEPS
-    first = re.search(r"worker 0: step \d+, loss (\S+)", texts[0])
-    assert first is not None
-    assert float(first[1]) > 1.0
+    # Whichever worker is first: another may print its first step when the rest have trained for long.
+    reports = re.findall(r"worker \d+: step (\d+), loss (\S+)", "\n".join(texts))
+    _, first = min((int(step), float(loss)) for step, loss in reports)
+    assert first > 1.0
     if saving:
         assert (tmp_path / "checkpoint").exists()
         assert list(tmp_path.glob("events.out.tfevents.*"))

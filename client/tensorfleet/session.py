@@ -308,11 +308,15 @@ class BaseSession:
 
     def _name_operation(self, error: errors.OpError) -> None:
         """Gives an error the operation that its message names, and so the line that made it."""
-        names = _NODE_NAME.findall(error.message)
-        op = self._operations.get(names[-1]) if names and error.op is None else None
-        if op is not None:
-            error.op = op
-            error.node_def = op.node_def
+        if error.op is not None:
+            return
+        # The last is the outermost; those that a server has made itself are not in the graph.
+        for name in reversed(_NODE_NAME.findall(error.message)):
+            op = self._operations.get(name)
+            if op is not None:
+                error.op = op
+                error.node_def = op.node_def
+                return
 
     @contextlib.contextmanager
     def _named_errors(self) -> Iterator[None]:

@@ -181,12 +181,17 @@ def test_partial_runs(master: FakeTransport, scalar: Any) -> None:
         session.partial_run(handle, y.op)
 
 
-def test_failure_names_the_operation_and_the_line_that_made_it(master: FakeTransport) -> None:
+@pytest.mark.parametrize("names", [["y"], ["a", "y"], ["x", "y"], ["y", "y_S1"]])
+def test_failure_names_the_operation_and_the_line_that_made_it(
+    master: FakeTransport, names: list[str]
+) -> None:
+    tf.constant(1.0, name="x")
     y = tf.constant(1.0, name="y")
     session = tf.Session()
+    message = "\n\t ".join(["Bad", *(f"[[{{{{node {name}}}}}]]" for name in names)])
 
     def fail() -> None:
-        raise tf.errors.InvalidArgumentError(None, None, "Bad\n\t [[{{node a}}]]\n\t [[{{node y}}]]")
+        raise tf.errors.InvalidArgumentError(None, None, message)
 
     master.fail = fail
     for run in (lambda: session.run(y), session.make_callable(y), lambda: session.run(y)):

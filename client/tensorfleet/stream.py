@@ -28,7 +28,7 @@ Value = Any  # np.ndarray | np.generic
 
 HEADER = struct.Struct("<BBHIQQQ")
 DESCRIPTOR = struct.Struct("<BBQ")
-MAGIC = b"tensorfleet-stream-1"
+MAGIC = b"tensorfleet-stream-2"
 SMALL = 16 * 1024  # payloads up to this size are copied into the header's write
 BUFFER = 64 * 1024
 MAX_HEAD = 1 << 31

@@ -42,8 +42,12 @@ def _counter(kind: str, meaning: str) -> Callable[..., Metric]:
             update = add_to(count, reduce_sum(values))
             return collected(apply_one("Identity", count), update, metrics_collections, updates_collections)
 
-    metric.__name__ = metric.__qualname__ = kind
-    metric.__doc__ = f"The weighted number of predictions that are {meaning} (`tf.metrics.{kind}`)."
+    return _named(metric, kind, f"The weighted number of predictions that are {meaning}")
+
+
+def _named(metric: Callable[..., Metric], name: str, what: str) -> Callable[..., Metric]:
+    metric.__name__ = metric.__qualname__ = name
+    metric.__doc__ = f"{what} (`tf.metrics.{name}`)."
     return metric
 
 
@@ -53,40 +57,29 @@ false_positives = _counter("false_positives", "true, wrongly")
 false_negatives = _counter("false_negatives", "false, wrongly")
 
 
-def precision(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """The share of the predictions of true that are right (`tf.metrics.precision`)."""
-    with variable_scope(name, "precision", (predictions, labels, weights)):
-        right, add_right = true_positives(labels, predictions, weights)
-        wrong, add_wrong = false_positives(labels, predictions, weights)
-        value, update = (
-            quotient(right, right + wrong, "value"),
-            quotient(add_right, add_right + add_wrong, "update_op"),
-        )
-        return collected(value, update, metrics_collections, updates_collections)
+def _share(name_of_metric: str, others: Callable[..., Metric], meaning: str) -> Callable[..., Metric]:
+    """The metric of the true positives over these and `others`."""
+
+    def metric(
+        labels: Any,
+        predictions: Any,
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Metric:
+        with variable_scope(name, name_of_metric, (predictions, labels, weights)):
+            right, add_right = true_positives(labels, predictions, weights)
+            other, add_other = others(labels, predictions, weights)
+            value = quotient(right, right + other, "value")
+            update = quotient(add_right, add_right + add_other, "update_op")
+            return collected(value, update, metrics_collections, updates_collections)
+
+    return _named(metric, name_of_metric, f"The share of {meaning}")
 
 
-def recall(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Metric:
-    """The share of the true labels that were found (`tf.metrics.recall`)."""
-    with variable_scope(name, "recall", (predictions, labels, weights)):
-        found, add_found = true_positives(labels, predictions, weights)
-        missed, add_missed = false_negatives(labels, predictions, weights)
-        value = quotient(found, found + missed, "value")
-        update = quotient(add_found, add_found + add_missed, "update_op")
-        return collected(value, update, metrics_collections, updates_collections)
+precision = _share("precision", false_positives, "the predictions of true that are right")
+recall = _share("recall", false_negatives, "the true labels that were found")
 
 
 def mean_iou(

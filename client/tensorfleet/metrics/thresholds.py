@@ -142,7 +142,15 @@ def _interpolated(tp: Any, fp: Any, fn: Any, name: str) -> Any:
     return reduce_sum(quotient(parts, apply_one("Maximum", tp[1:] + fn[1:], 0.0)), name=name)
 
 
-def _count_at_thresholds(kind: str) -> Callable[..., Metric]:
+def _at_thresholds(
+    name_of_metric: str,
+    scope: str,
+    kinds: tuple[str, ...],
+    value_of: Callable[[dict[str, Any]], Any],
+    meaning: str,
+) -> Callable[..., Metric]:
+    """The metric that `value_of` makes of the counts of these kinds."""
+
     def metric(
         labels: Any,
         predictions: Any,
@@ -152,49 +160,38 @@ def _count_at_thresholds(kind: str) -> Callable[..., Metric]:
         updates_collections: Any = None,
         name: str | None = None,
     ) -> Metric:
-        with variable_scope(name, _KINDS[kind], (predictions, labels, weights)):
-            counts = _Counts(labels, predictions, thresholds, weights, (kind,))
-            return collected(counts.now[kind], counts.after[kind], metrics_collections, updates_collections)
+        with variable_scope(name, scope, (predictions, labels, weights)):
+            counts = _Counts(labels, predictions, thresholds, weights, kinds)
+            value, update = value_of(counts.now), value_of(counts.after)
+            return collected(value, update, metrics_collections, updates_collections)
 
-    return _named(
-        metric, f"{_KINDS[kind]}_at_thresholds", f"The weighted number of {_KINDS[kind].replace('_', ' ')}"
-    )
-
-
-def _named(metric: Callable[..., Metric], name: str, what: str) -> Callable[..., Metric]:
-    metric.__name__ = metric.__qualname__ = name
-    metric.__doc__ = f"{what} at each threshold, float32 [thresholds] (`tf.metrics.{name}`)."
+    metric.__name__ = metric.__qualname__ = name_of_metric
+    metric.__doc__ = f"{meaning} at each threshold, float32 [thresholds] (`tf.metrics.{name_of_metric}`)."
     return metric
+
+
+def _count_at_thresholds(kind: str) -> Callable[..., Metric]:
+    said = _KINDS[kind]
+    meaning = f"The weighted number of {said.replace('_', ' ')}"
+    return _at_thresholds(f"{said}_at_thresholds", said, (kind,), lambda counts: counts[kind], meaning)
+
+
+def _share_at_thresholds(share: str, others: str) -> Callable[..., Metric]:
+    """True positives over these and `others`."""
+
+    def value_of(counts: dict[str, Any]) -> Any:
+        return counts["tp"] / (_EPSILON + counts["tp"] + counts[others])
+
+    name = f"{share}_at_thresholds"
+    return _at_thresholds(name, name, ("tp", others), value_of, f"The {share}")
 
 
 true_positives_at_thresholds = _count_at_thresholds("tp")
 true_negatives_at_thresholds = _count_at_thresholds("tn")
 false_positives_at_thresholds = _count_at_thresholds("fp")
 false_negatives_at_thresholds = _count_at_thresholds("fn")
-
-
-def _share_at_thresholds(name_of_metric: str, others: str) -> Callable[..., Metric]:
-    """True positives over these and `others`, at each threshold."""
-
-    def metric(
-        labels: Any,
-        predictions: Any,
-        thresholds: Any,
-        weights: Any = None,
-        metrics_collections: Any = None,
-        updates_collections: Any = None,
-        name: str | None = None,
-    ) -> Metric:
-        with variable_scope(name, name_of_metric, (predictions, labels, weights)):
-            counts = _Counts(labels, predictions, thresholds, weights, ("tp", others))
-            value, update = (c["tp"] / (_EPSILON + c["tp"] + c[others]) for c in (counts.now, counts.after))
-            return collected(value, update, metrics_collections, updates_collections)
-
-    return _named(metric, name_of_metric, f"The {name_of_metric.split('_')[0]}")
-
-
-precision_at_thresholds = _share_at_thresholds("precision_at_thresholds", "fp")
-recall_at_thresholds = _share_at_thresholds("recall_at_thresholds", "fn")
+precision_at_thresholds = _share_at_thresholds("precision", "fp")
+recall_at_thresholds = _share_at_thresholds("recall", "fn")
 
 
 def sensitivity_at_specificity(

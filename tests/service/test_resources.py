@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -99,6 +100,19 @@ def test_modify_copies_only_what_is_shared() -> None:
     variable.modify(set_first, 6)
     np.testing.assert_array_equal(held, [5, 2])
     np.testing.assert_array_equal(variable.read(), [6, 2])
+
+
+def test_a_variable_that_cannot_be_copied_keeps_its_value() -> None:
+    class TooLarge(np.ndarray[Any, Any]):
+        def copy(self, order: Any = "C") -> Any:
+            raise MemoryError("no room for a copy")
+
+    variable = Resources().variable("", "v", dtypes.float32, (2,))
+    variable._value = held = np.ones(2, np.float32).view(TooLarge)
+    with pytest.raises(MemoryError, match="no room"):
+        variable.modify(lambda array: array.fill(5))
+    assert variable.read() is held
+    np.testing.assert_array_equal(held, [1, 1])
 
 
 def test_a_failed_update_leaves_the_value() -> None:

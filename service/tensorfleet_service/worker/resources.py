@@ -164,29 +164,17 @@ class Variable:
                 self._value = current
 
     def modify(self, function: Callable[..., None], *arguments: Any) -> None:
-        """Calls `function(array, *arguments)`, which changes parts of the array in place, or raises first.
+        """Calls `function(array, *arguments)`, which changes the array in place, or raises first.
+
+        The array is contiguous.
 
         Raises:
             FailedPreconditionError, NotFoundError: the variable is not initialized.
         """
         with self.lock:
-            current = self._take()
-            try:
-                if _is_free(_references(current), current):
-                    function(current, *arguments)
-                else:
-                    array = np.array(current) if isinstance(current, np.generic) else current.copy()
-                    function(array, *arguments)
-                    current = array[()] if isinstance(current, np.generic) else array
-            finally:
-                self._value = current
-
-    def modify_own(self, function: Callable[[list[Any]], None]) -> None:
-        """`modify_together` for one variable."""
-        with self.lock:
             array = self._take_own()
             try:
-                function([array])
+                function(array, *arguments)
             finally:
                 self._value = array if array.ndim else array[()]
 
@@ -206,11 +194,15 @@ class Variable:
     def _take_own(self) -> Any:
         """As `_take`, an array that is contiguous and nobody else's."""
         current = self._take()
-        if isinstance(current, np.generic):
-            return np.array(current)
-        if _is_free(_references(current), current) and current.flags.c_contiguous:
-            return current
-        return current.copy()
+        try:
+            if isinstance(current, np.generic):
+                return np.array(current)
+            if _is_free(_references(current), current) and current.flags.c_contiguous:
+                return current
+            return current.copy()
+        except BaseException:
+            self._value = current  # there is no memory for a copy, say: the variable keeps its value
+            raise
 
     def _uninitialized(self, reading: bool) -> errors.OpError:
         if self.kind == REFERENCE:
@@ -259,7 +251,7 @@ def modify_together(variables: Sequence[Variable], function: Callable[[list[Any]
         InvalidArgumentError: a variable is named twice.
     """
     if len(variables) == 1:
-        variables[0].modify_own(function)
+        variables[0].modify(lambda array: function([array]))
         return
     if len(set(variables)) != len(variables):
         raise errors.InvalidArgumentError(None, None, "The variable and its slots must all be different ones")

@@ -334,10 +334,10 @@ def make_kernels(
         OpError: an op type has no kernel, or it refuses its node.
     """
     kernels = {}
-    used: dict[int, set[int]] = {}
-    for node in nodes:
-        for source, index in node.inputs:
-            used.setdefault(id(source), set()).add(index)
+    # What takes an output matters only where a node has several.
+    used = {
+        (id(source), index) for node in nodes for source, index in node.inputs if len(source.output_types) > 1
+    }
     for node in nodes:
         if node.op in _WITHOUT_KERNEL:
             continue
@@ -355,7 +355,9 @@ def make_kernels(
                     resources=resources,
                     library=library,
                     # A stateful kernel serves other partitions, too.
-                    used_outputs=ALL if node.opdef.is_stateful else used.get(id(node), ()),
+                    used_outputs=ALL
+                    if node.opdef.is_stateful or len(node.output_types) < 2
+                    else [i for i in range(len(node.output_types)) if (id(node), i) in used],
                 )
             )
             if node.opdef.is_stateful:

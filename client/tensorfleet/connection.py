@@ -46,10 +46,8 @@ class Connection:
         waiting = _held.frames
         if waiting is None:
             self._send(buffers)
-        elif self in waiting:
-            waiting[self].append(buffers)
         else:
-            waiting[self] = [buffers]
+            waiting.setdefault(self, []).append(buffers)
 
     def push(self, step_id: int, edge: int, tensor: Any) -> None:
         """Sends a tensor of a step; inside of `held`, small ones of the same step as one frame, which comes

@@ -148,14 +148,11 @@ class Peer:
         elif value is DEAD:
             self._send(encode(Kind.PUSH, step_id, edge, flags=stream.DEAD))
         else:
-            try:
-                self._connection.push(step_id, edge, value)
-            except OSError as e:
-                raise self.lost or self._lost_error(e) from None
+            self._call_connection(self._connection.push, step_id, edge, value)
 
     def tell(self, kind: Kind, a: int, b: int, meta: bytes = b"", tensors: Sequence[Any] = ()) -> None:
         """Sends a frame about a collective, at once: such frames stay in the order in which they are sent."""
-        self._send_now(encode(kind, a, b, meta, tensors))
+        self._call_connection(self._connection.send_now, encode(kind, a, b, meta, tensors))
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
         """Ends a step on the peer; its answer is not waited for any more."""
@@ -173,15 +170,15 @@ class Peer:
     ) -> None:
         """Answers a RUN_GRAPH."""
         # An error does not wait for what is held back: it comes first to those whom it concerns.
-        send = self._send if error is None else self._send_now
+        send = self._connection.send if error is None else self._connection.send_now
         try:
             if stats is not None:
-                send(encode(Kind.TRACED, step_id, 0, stats.SerializeToString()))
+                self._call_connection(send, encode(Kind.TRACED, step_id, 0, stats.SerializeToString()))
             if error is not None:
                 code, text = pack_error(error)
-                send(encode(Kind.ERROR, step_id, code, text))
+                self._call_connection(send, encode(Kind.ERROR, step_id, code, text))
             else:
-                send(encode(Kind.RESULT, step_id, 0, b"", values))
+                self._call_connection(send, encode(Kind.RESULT, step_id, 0, b"", values))
         except errors.UnavailableError as e:
             log.debug("step %d not answered: %s", step_id, e.message, extra={"step": step_id})
 
@@ -192,14 +189,12 @@ class Peer:
             raise self.lost
 
     def _send(self, buffers: list[Any]) -> None:
-        try:
-            self._connection.send(buffers)
-        except OSError as e:
-            raise self.lost or self._lost_error(e) from None
+        self._call_connection(self._connection.send, buffers)
 
-    def _send_now(self, buffers: list[Any]) -> None:
+    def _call_connection(self, send: Callable[..., None], *arguments: Any) -> None:
+        """Sends by one of the connection's ways; UnavailableError if it is broken."""
         try:
-            self._connection.send_now(buffers)
+            send(*arguments)
         except OSError as e:
             raise self.lost or self._lost_error(e) from None
 

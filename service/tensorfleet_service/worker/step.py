@@ -144,8 +144,7 @@ class Step:
                     self._arrived[edge] = value
                 else:
                     ready.append((run, edge, value))
-        while ready:
-            run, edge, value = ready.pop(0)
+        for run, edge, value in ready:
             if _is_short(run.plan, may_block=False):
                 run.resume(edge, value)
             else:

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.exposition import generate_latest as openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
@@ -22,6 +24,7 @@ from tensorfleet_service.observe import meter, metrics
 from tensorfleet_service.observe.meter import BOUNDS, Histogram, OpSampler
 from tests.observe.conftest import MakeServer
 from tests.observe.scrape import Scrape, scrape
+from tests.until import until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -215,6 +218,10 @@ def test_running_steps_and_their_age(
     assert found("tensorfleet_oldest_step_age_seconds", role="master") == 0
 
 
+def _grown_by(registry: CollectorRegistry, before: Scrape, name: str, peer: str) -> float:
+    return scrape(registry)(name, peer=peer) - before(name, peer=peer)
+
+
 def test_bytes_and_messages_of_clients(server: MakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     task = server()
     registry = task.registry()
@@ -225,6 +232,9 @@ def test_bytes_and_messages_of_clients(server: MakeServer, monkeypatch: pytest.M
             x = tf.placeholder(tf.float32, [None])
             before = scrape(registry)
             session.run(x + 1, {x: array})
+            # A frame is counted once the socket has taken it: the client may have its answer before that.
+            sent = partial(_grown_by, registry, before, "tensorfleet_sent_bytes_total", peer)
+            until(lambda sent=sent: sent() >= 1_000_000)
             after = scrape(registry)
         for direction in ("sent", "received"):
             name = f"tensorfleet_{direction}_bytes_total"

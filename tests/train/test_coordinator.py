@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 import tensorfleet as tf
-from tests.train.until import SECONDS, Call, until
+from tests.until import SECONDS, Call, until
 
 
 def started(coord: tf.train.Coordinator, target: Callable[[], object]) -> threading.Thread:

@@ -10,7 +10,7 @@ import pytest
 
 import tensorfleet as tf
 from tests.cluster.processes import Cluster
-from tests.train.until import Call, until
+from tests.until import Call, until
 
 
 class Notes(tf.train.SessionRunHook):

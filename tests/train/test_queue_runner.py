@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tensorfleet as tf
-from tests.train.until import until
+from tests.until import until
 
 
 def finite(count: int) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet import transport
 from tests.cluster.processes import Cluster, free_ports
-from tests.train.until import Call
+from tests.until import Call
 
 
 def manager(**more: Any) -> tf.train.SessionManager:

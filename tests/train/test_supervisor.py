@@ -9,7 +9,7 @@ import pytest
 
 import tensorfleet as tf
 from tests.cluster.processes import Cluster
-from tests.train.until import Call, until
+from tests.until import Call, until
 
 
 def test_a_program_without_a_directory() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import socket
 import threading
 from collections.abc import Iterator, Sequence
@@ -18,9 +17,9 @@ from google.protobuf.message import Message
 
 from tensorfleet import errors
 from tensorfleet.connection import open_socket, tune
+from tensorfleet.hello import say_hello
 from tensorfleet.proto import config_pb2, device_attributes_pb2, fleet_pb2, graph_pb2, master_pb2
 from tensorfleet.stream import (
-    MAGIC,
     Frame,
     Kind,
     Method,
@@ -58,21 +57,12 @@ class Connection:
             tune(self.sock)
             self.sock.settimeout(timeout)
             self.reader = Reader(self.sock)
-            self.incarnation = self._greet()
+            hello = say_hello(self.sock, self.reader, {"client": "tensorfleet"})
+            self.incarnation = int(hello["incarnation"])
             self.sock.settimeout(None)
         except BaseException:
             self.sock.close()
             raise
-
-    def _greet(self) -> int:
-        """Says who this is; returns the incarnation of the task that answers."""
-        self.send(encode(Kind.HELLO, 0, 0, MAGIC + json.dumps({"client": "tensorfleet"}).encode()))
-        frame = self.reader.read()
-        if frame.kind == Kind.ERROR:
-            raise unpack_error(frame)
-        if frame.kind != Kind.HELLO or not frame.meta.startswith(MAGIC):
-            raise ValueError("no greeting")
-        return int(json.loads(frame.meta[len(MAGIC) :])["incarnation"])
 
     def send(self, buffers: list[bytes]) -> None:
         if len(buffers) == 1:

@@ -4,7 +4,6 @@ machine.
 
 from __future__ import annotations
 
-import json
 import logging
 import socket
 import sys
@@ -12,18 +11,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from tensorfleet import errors
 from tensorfleet.connection import Connection
-from tensorfleet.stream import (
-    MAGIC,
-    Kind,
-    encode,
-)
+from tensorfleet.hello import answer_hello
 from tensorfleet_service.worker import limits
 
 log = logging.getLogger(__name__)
 
 HELLO_SECONDS = 10.0
-MAX_HELLO = 64 * 1024  # bytes: whoever has not said who it is gets no more
 BACKLOG = 1024
 
 Accept = Callable[[Connection, dict[str, Any]], None]
@@ -80,17 +75,10 @@ class Listener:
         reader = connection.reader
         try:
             sock.settimeout(HELLO_SECONDS)
-            reader.max_head = MAX_HELLO
-            frame = reader.read()
             limits.apply(reader)
-            if frame.kind != Kind.HELLO or not frame.meta.startswith(MAGIC):
-                raise ValueError("not a HELLO")
-            hello = json.loads(frame.meta[len(MAGIC) :])
-            if not isinstance(hello, dict):
-                raise ValueError("not a HELLO")
+            hello = answer_hello(sock, reader, self._hello)
             sock.settimeout(None)
-            connection.send(encode(Kind.HELLO, 0, 0, MAGIC + json.dumps(self._hello).encode()))
-        except (OSError, EOFError, ValueError, RecursionError) as e:
+        except (OSError, EOFError, ValueError, RecursionError, errors.OpError) as e:
             log.info("a connection was refused: %s", e)
             connection.close()
             return

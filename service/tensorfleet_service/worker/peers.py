@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import socket
 import threading
@@ -12,13 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
 from tensorfleet.connection import Connection, open_socket
-from tensorfleet.stream import (
-    MAGIC,
-    Kind,
-    Traffic,
-    encode,
-    unpack_error,
-)
+from tensorfleet.hello import say_hello
+from tensorfleet.stream import Traffic
 from tensorfleet_service.worker import limits
 from tensorfleet_service.worker.peer import Peer, TaskService
 from tensorfleet_service.worker.peer_grpc import GrpcPeer
@@ -207,17 +201,13 @@ def greet(sock: socket.socket, hello: dict[str, Any], expected: str) -> tuple[Co
         OpError: the other side refuses.
     """
     connection = Connection(sock, expected)
+    limits.apply(connection.reader)
     sock.settimeout(HELLO_SECONDS)
     try:
-        sock.sendall(b"".join(encode(Kind.HELLO, 0, 0, MAGIC + json.dumps(hello).encode())))
-        frame = connection.reader.read()
+        answer = say_hello(sock, connection.reader, hello)
     except EOFError:
         raise ConnectionError(f"{expected} closed the connection") from None
-    if frame.kind == Kind.ERROR:
-        raise unpack_error(frame)
-    if frame.kind != Kind.HELLO or not frame.meta.startswith(MAGIC):
-        raise ConnectionError(f"{expected} does not speak {MAGIC.decode()}")
+    except ValueError as e:
+        raise ConnectionError(f"{expected} cannot be talked to: {e}") from None
     sock.settimeout(None)
-    limits.apply(connection.reader)
-    answer: dict[str, Any] = json.loads(frame.meta[len(MAGIC) :])
     return connection, answer

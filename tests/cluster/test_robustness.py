@@ -24,6 +24,7 @@ from tensorfleet.stream import (
     Kind,
     encode,
 )
+from tensorfleet.transport import FORCE_VARIABLE
 from tests.cluster import ops
 from tests.cluster.conftest import MakeCluster, Way
 from tests.cluster.processes import Cluster, Task
@@ -49,8 +50,12 @@ def sessions(task: Task) -> int:
     return len(status.session)
 
 
-def client(target: str, ready: Connection) -> None:
+def client(target: str, transport: str | None, ready: Connection) -> None:
     """A client's process: a step that waits for the gate, for as long as it is let."""
+    # The fork server's environment is that of the moment when it was started.
+    os.environ.pop(FORCE_VARIABLE, None)
+    if transport is not None:
+        os.environ[FORCE_VARIABLE] = transport
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [])
         with tf.device(TASKS[0]):
@@ -68,7 +73,8 @@ def test_a_client_killed_in_the_middle_of_a_step(way: Way, cluster: MakeCluster)
     master = tasks["worker", 0]
     context = multiprocessing.get_context("forkserver")
     ready, theirs = context.Pipe()
-    process = context.Process(target=client, args=(master.target, theirs), daemon=True)
+    transport = os.environ.get(FORCE_VARIABLE)
+    process = context.Process(target=client, args=(master.target, transport, theirs), daemon=True)
     process.start()
     assert ready.poll(20)
     assert ready.recv() == "session"

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet import errors
-from tensorfleet.stream import MAX_SEND_BUFFERS, SMALL, Reader, Traffic, encode_pushes
+from tensorfleet.shared_memory import Arena
+from tensorfleet.stream import MAX_SEND_BUFFERS, SMALL, Reader, encode_pushes
+from tensorfleet.traffic import Traffic
 
 
 class Connection:
@@ -18,6 +20,11 @@ class Connection:
     Sending never blocks the caller: what the socket does not take at once is left to a writer thread, in
     order.
     Reading is done by one thread, which the owner provides.
+
+    Attributes:
+        sock, name, reader: of the connection.
+        arena: memory for large tensors that the other side shares.
+        traffic: where is counted what is sent and received.
     """
 
     def __init__(self, sock: socket.socket, name: str = "") -> None:
@@ -25,6 +32,7 @@ class Connection:
         self.sock = sock
         self.name = name
         self.reader = Reader(sock)
+        self.arena: Arena | None = None
         self.traffic = self.reader.traffic
         self._lock = threading.Lock()
         self._queue: deque[list[Any]] = deque()
@@ -35,6 +43,8 @@ class Connection:
     def count_in(self, traffic: Traffic) -> None:
         """Counts what is sent and received from now on in `traffic`, which connections may share."""
         self.traffic = self.reader.traffic = traffic
+        if self.arena is not None:
+            self.arena.traffic = traffic
 
     def send(self, buffers: list[Any]) -> None:
         """Sends a frame's buffers; inside of `held`, at its end.
@@ -58,7 +68,7 @@ class Connection:
         """
         waiting = _held.frames
         if waiting is None:
-            self.send(encode_pushes(step_id, (edge,), (tensor,)))
+            self.send(encode_pushes(step_id, (edge,), (tensor,), self.arena))
             return
         frames = waiting.setdefault(self, [])
         for frame in frames:
@@ -68,7 +78,7 @@ class Connection:
             frame = _Pushes(step_id)
             frames.append(frame)
         if tensor.nbytes > SMALL:
-            self.send(encode_pushes(step_id, (edge,), (tensor,)))
+            self.send(encode_pushes(step_id, (edge,), (tensor,), self.arena))
             return
         if not frame.edges:
             self.traffic.sent += 1

@@ -1,65 +1,128 @@
-"""HELLO: the first frame of each side of a stream connection.
+"""HELLO: the first frame of each side of a stream connection, and the memory that the two may share.
 
     meta   MAGIC, then what the side says of itself, in JSON
 
-Whoever opened the connection speaks first.
+Whoever opened the connection speaks first. On a Unix socket between processes of one user, its frame comes
+with the descriptor of an arena for what it will send, and says how large an arena it takes; the other side
+answers with one of its own if it shares memory, too. Memory is shared in both directions or in none.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import os
 import socket
 from typing import Any
 
-from tensorfleet.stream import MAGIC, Kind, Reader, encode, unpack_error
+from tensorfleet import shared_memory
+from tensorfleet.shared_memory import Arena, Borrowed
+from tensorfleet.stream import BUFFER, MAGIC, Kind, Reader, encode, unpack_error
 
 MAX_HELLO = 64 * 1024
 """Bytes: whoever has not said who it is gets no more."""
 
+_ROOM = "shared_memory"
 
-def say_hello(sock: socket.socket, reader: Reader, about: dict[str, Any]) -> dict[str, Any]:
+_logger = logging.getLogger("tensorfleet")
+
+
+def say_hello(
+    sock: socket.socket, reader: Reader, about: dict[str, Any]
+) -> tuple[dict[str, Any], Arena | None]:
     """Greets the side that accepted the connection.
 
     Args:
         sock: with a timeout.
-        reader: of the socket.
+        reader: of the socket, with its limits.
         about: what this side says of itself.
 
     Returns:
-        What the other side says of itself.
+        What the other side says of itself, and the memory for large tensors to it, if they share any.
 
     Raises:
         OSError, EOFError: the connection broke, or the timeout passed.
         ValueError: the other side does not speak this protocol.
         OpError: it refuses.
     """
-    _send(sock, about)
-    return _receive(reader)
+    arena = _arena(sock, shared_memory.SIZE)
+    _send(sock, about | {_ROOM: reader.max_payload} if arena else about, arena)
+    heard, descriptor = _receive(sock, reader)
+    if descriptor is None:
+        return heard, None
+    borrowed = Borrowed(descriptor)
+    if arena is None or borrowed.size > reader.max_payload:
+        raise ValueError("it shares memory that was not agreed upon")
+    reader.borrowed = borrowed
+    return heard, arena
 
 
-def answer_hello(sock: socket.socket, reader: Reader, about: dict[str, Any]) -> dict[str, Any]:
+def answer_hello(
+    sock: socket.socket, reader: Reader, about: dict[str, Any]
+) -> tuple[dict[str, Any], Arena | None]:
     """As `say_hello`, for the side that accepted the connection."""
-    heard = _receive(reader)
-    _send(sock, about)
-    return heard
-
-
-def _send(sock: socket.socket, about: dict[str, Any]) -> None:
-    (frame,) = encode(Kind.HELLO, 0, 0, MAGIC + json.dumps(about).encode())
-    sock.sendall(frame)
-
-
-def _receive(reader: Reader) -> dict[str, Any]:
-    max_head, reader.max_head = reader.max_head, MAX_HELLO
+    heard, descriptor = _receive(sock, reader)
+    arena = None
     try:
+        if descriptor is not None and os.fstat(descriptor).st_size <= reader.max_payload:
+            arena = _arena(sock, min(shared_memory.SIZE, int(heard[_ROOM])))
+        if arena is not None and descriptor is not None:
+            taken, descriptor = descriptor, None
+            reader.borrowed = Borrowed(taken)
+        _send(sock, about, arena)
+        return heard, arena
+    except (KeyError, TypeError) as e:
+        raise ValueError(f"no greeting: {e!r}") from None
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _arena(sock: socket.socket, size: int) -> Arena | None:
+    """Memory for the other side, if it may have any."""
+    if not (shared_memory.SUPPORTED and size >= shared_memory.SHARED_FROM and sock.family == socket.AF_UNIX):
+        return None
+    if not shared_memory.same_user(sock):
+        return None
+    try:
+        return Arena(size)
+    except OSError as e:
+        _logger.info("tensors go by socket, as there is no shared memory: %s", e)
+        return None
+
+
+def _send(sock: socket.socket, about: dict[str, Any], arena: Arena | None) -> None:
+    (frame,) = encode(Kind.HELLO, 0, 0, MAGIC + json.dumps(about).encode())
+    if arena is None:
+        sock.sendall(frame)
+        return
+    sent = socket.send_fds(sock, [frame], [arena.descriptor])
+    if sent < len(frame):
+        sock.sendall(frame[sent:])
+
+
+def _receive(sock: socket.socket, reader: Reader) -> tuple[dict[str, Any], int | None]:
+    """What the other side says of itself, and the descriptor that came with it."""
+    max_head, reader.max_head = reader.max_head, MAX_HELLO
+    descriptors: list[int] = []
+    try:
+        if shared_memory.SUPPORTED and sock.family == socket.AF_UNIX:
+            data, descriptors, _, _ = socket.recv_fds(sock, BUFFER, 1, socket.MSG_CMSG_CLOEXEC)
+            if not data:
+                raise EOFError("connection closed")
+            reader.feed(data)
         frame = reader.read()
+        if frame.kind == Kind.ERROR:
+            raise unpack_error(frame)
+        if frame.kind != Kind.HELLO or not frame.meta.startswith(MAGIC):
+            raise ValueError(f"it does not speak {MAGIC.decode()}")
+        about = json.loads(frame.meta[len(MAGIC) :])
+        if not isinstance(about, dict):
+            raise ValueError("it does not say who it is")
+    except BaseException:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        raise
     finally:
         reader.max_head = max_head
-    if frame.kind == Kind.ERROR:
-        raise unpack_error(frame)
-    if frame.kind != Kind.HELLO or not frame.meta.startswith(MAGIC):
-        raise ValueError(f"it does not speak {MAGIC.decode()}")
-    about = json.loads(frame.meta[len(MAGIC) :])
-    if not isinstance(about, dict):
-        raise ValueError("it does not say who it is")
-    return about
+    return about, descriptors[0] if descriptors else None

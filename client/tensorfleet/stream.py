@@ -8,6 +8,9 @@ socket and from the socket into a fresh array, never through another buffer.
     header     kind u8, flags u8, tensors u16, head u32, a u64, b u64, payload u64      (little endian)
     head       bytes of meta and descriptors; `a` and `b` mean what the kind says
     descriptor dtype u8, rank u8, bytes u64, then rank times u64
+
+Between processes of one machine a large tensor may lie in shared memory: the highest bit of its dtype says
+so, and the payload has its place instead of its bytes.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import buffers, dtypes, errors, tensor_util
+from tensorfleet.shared_memory import PLACE, SHARED_FROM, Arena, Borrowed
+from tensorfleet.traffic import Traffic
 
 Array = np.ndarray[Any, Any]
 Value = Any  # np.ndarray | np.generic
@@ -37,6 +42,7 @@ MAX_SEND_BUFFERS = 64
 
 _DIMS = [struct.Struct(f"<{rank}Q") for rank in range(33)]
 _EMPTY: Sequence[Value] = ()
+_IN_SHARED_MEMORY = 128
 # The descriptor and the size of a single number, by its NumPy type.
 _SCALARS = {
     dtype.np.type: (DESCRIPTOR.pack(dtype.enum, 0, dtype.np.itemsize), dtype.np.itemsize)
@@ -89,22 +95,6 @@ DEAD = 1
 TRACE = 2
 
 
-class Traffic:
-    """What has gone over the connections to another side, as long as this object counts.
-
-    Plain numbers, which the threads that send and receive add to.
-
-    Attributes:
-        received, sent: frames, or messages of gRPC.
-        received_bytes, sent_bytes: as the socket has taken or given them; of messages by gRPC, their size.
-    """
-
-    __slots__ = ("received", "received_bytes", "sent", "sent_bytes")
-
-    def __init__(self) -> None:
-        self.received = self.received_bytes = self.sent = self.sent_bytes = 0
-
-
 class Frame:
     """One received frame."""
 
@@ -120,11 +110,20 @@ class Frame:
 
 
 def encode(
-    kind: int, a: int, b: int = 0, meta: bytes = b"", tensors: Sequence[Value] = _EMPTY, flags: int = 0
+    kind: int,
+    a: int,
+    b: int = 0,
+    meta: bytes = b"",
+    tensors: Sequence[Value] = _EMPTY,
+    flags: int = 0,
+    arena: Arena | None = None,
 ) -> list[Any]:
     """The buffers of a frame, in order.
 
     They alias the tensors: nobody may change those until they are sent.
+
+    Args:
+        arena: memory that the receiver shares: large tensors are copied there while it has room.
     """
     if not tensors:
         return [HEADER.pack(kind, flags, 0, len(meta), a, b, 0) + meta]
@@ -152,6 +151,12 @@ def encode(
             size = value.nbytes
             if size <= SMALL:
                 data = value.tobytes()
+            elif arena is not None and size >= SHARED_FROM and (place := arena.put(value)) is not None:
+                head += DESCRIPTOR.pack(dtype.enum | _IN_SHARED_MEMORY, len(shape), size)
+                head += _DIMS[len(shape)].pack(*shape)
+                payloads.append(PLACE.pack(*place))
+                total += PLACE.size
+                continue
             else:
                 data = np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
         head += DESCRIPTOR.pack(dtype.enum, len(shape), size)
@@ -182,12 +187,19 @@ class FrameTooLarge(ValueError):
 
 
 class Reader:
-    """Reads frames from a blocking socket."""
+    """Reads frames from a blocking socket.
+
+    Attributes:
+        max_head, max_payload: limits on a frame, in bytes.
+        traffic: where the frames are counted.
+        borrowed: the memory that the sender shares.
+    """
 
     def __init__(self, sock: socket.socket) -> None:
         self.max_head = MAX_HEAD
         self.max_payload = MAX_PAYLOAD
         self.traffic = Traffic()
+        self.borrowed: Borrowed | None = None
         self._sock = sock
         self._buffer = bytearray(BUFFER)
         self._view = memoryview(self._buffer)
@@ -263,6 +275,8 @@ class Reader:
         return Frame(kind, flags, a, b, meta, tensors)
 
     def _tensor(self, enum: int, dims: tuple[int, ...], size: int) -> Value:
+        if enum & _IN_SHARED_MEMORY:
+            return self._borrow(dtypes.from_enum(enum & ~_IN_SHARED_MEMORY), dims, size)
         dtype = dtypes.from_enum(enum)
         if dtype is dtypes.string:
             return tensor_util.strings_from_bytes(self._bytes(size), prod(dims)).reshape(dims)
@@ -280,6 +294,19 @@ class Reader:
             self._into(raw.data)
             array = raw.view(dtype.np)
         return array.reshape(dims) if dims else array[0]
+
+    def _borrow(self, dtype: dtypes.DType, dims: tuple[int, ...], size: int) -> Array:
+        if self.borrowed is None or dtype.np is None or size != prod(dims) * dtype.np.itemsize:
+            raise ValueError(f"A {dtype.name} tensor of shape {list(dims)} cannot be {size} shared bytes")
+        slot, begin = PLACE.unpack(self._bytes(PLACE.size))
+        self.traffic.received_bytes += size
+        return self.borrowed.array(slot, begin, size).view(dtype.np).reshape(dims)
+
+    def feed(self, data: bytes) -> None:
+        """Takes bytes that were received in another way, at the beginning."""
+        self._view[: len(data)] = data
+        self._start, self._end = 0, len(data)
+        self.traffic.received_bytes += len(data)
 
     def _fill(self, size: int) -> None:
         """Makes at least `size` bytes available in the buffer."""
@@ -323,18 +350,26 @@ _META_SIZE = struct.Struct("<I")
 
 
 def encode_with_meta(
-    kind: int, a: int, b: int, meta: bytes, tensors: Sequence[Value], flags: int = 0
+    kind: int,
+    a: int,
+    b: int,
+    meta: bytes,
+    tensors: Sequence[Value],
+    flags: int = 0,
+    arena: Arena | None = None,
 ) -> list[Any]:
     """`encode` for frames that carry both a meta and tensors."""
     if not tensors:
         return encode(kind, a, b, meta, flags=flags)
-    return encode(kind, a, b, _META_SIZE.pack(len(meta)) + meta, tensors, flags | _HAS_META)
+    return encode(kind, a, b, _META_SIZE.pack(len(meta)) + meta, tensors, flags | _HAS_META, arena)
 
 
-def encode_pushes(step_id: int, edges: Sequence[int], tensors: Sequence[Value]) -> list[Any]:
+def encode_pushes(
+    step_id: int, edges: Sequence[int], tensors: Sequence[Value], arena: Arena | None = None
+) -> list[Any]:
     """The buffers of a PUSH, or of one PUSH_ALL for several tensors of a step."""
     if len(edges) == 1:
-        return encode(Kind.PUSH, step_id, edges[0], b"", tensors)
+        return encode(Kind.PUSH, step_id, edges[0], b"", tensors, arena=arena)
     return encode_with_meta(Kind.PUSH_ALL, step_id, 0, struct.pack(f"<{len(edges)}Q", *edges), tensors)
 
 

@@ -10,8 +10,9 @@ import contextlib
 import itertools
 import socket
 import threading
-from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
@@ -57,8 +58,8 @@ class Connection:
             tune(self.sock)
             self.sock.settimeout(timeout)
             self.reader = Reader(self.sock)
-            hello = say_hello(self.sock, self.reader, {"client": "tensorfleet"})
-            self.incarnation = int(hello["incarnation"])
+            about, self.arena = say_hello(self.sock, self.reader, {"client": "tensorfleet"})
+            self.incarnation = int(about["incarnation"])
             self.sock.settimeout(None)
         except BaseException:
             self.sock.close()
@@ -155,8 +156,9 @@ class StreamTransport(Transport):
         for name in feeds:
             request.feed.add(name=name)
         meta = request.SerializeToString()
-        buffers = encode_with_meta(Kind.CALL, next(self._ids), Method.RUN_STEP, meta, list(feeds.values()))
-        return self.exchange(buffers, self._timeout, None).tensors
+        values = list(feeds.values())
+        frame = partial(encode_with_meta, Kind.CALL, next(self._ids), Method.RUN_STEP, meta, values)
+        return self.exchange(frame, self._timeout, None).tensors
 
     def list_devices(self) -> list[device_attributes_pb2.DeviceAttributes]:
         response = self._call(
@@ -190,8 +192,8 @@ class StreamTransport(Transport):
     def _call(
         self, method: Method, request: Message, response: type[_Response], timeout: float | None = None
     ) -> _Response:
-        buffers = encode(Kind.CALL, next(self._ids), method, request.SerializeToString())
-        return response.FromString(self.exchange(buffers, timeout or self._timeout, None).meta)
+        frame = partial(encode, Kind.CALL, next(self._ids), method, request.SerializeToString())
+        return response.FromString(self.exchange(frame, timeout or self._timeout, None).meta)
 
     # Steps
 
@@ -207,7 +209,7 @@ class StreamTransport(Transport):
         request_id = next(self._ids)
         if options is None and timeout is None:
             return self.exchange(
-                encode(Kind.RUN, request_id, callable_id, b"", feeds), self._timeout, None
+                partial(encode, Kind.RUN, request_id, callable_id, b"", feeds), self._timeout, None
             ).tensors
         sent = config_pb2.RunOptions()
         if options is not None:
@@ -216,14 +218,20 @@ class StreamTransport(Transport):
             sent.timeout_in_ms = max(int(timeout * 1000), 1)
         # An empty message would say that there are no options.
         meta = sent.SerializeToString() or config_pb2.RunOptions(inter_op_thread_pool=-1).SerializeToString()
-        buffers = encode_with_meta(Kind.RUN, request_id, callable_id, meta, feeds)
-        limit = timeout or self._timeout
-        return self.exchange(buffers, limit, metadata).tensors
+        frame = partial(encode_with_meta, Kind.RUN, request_id, callable_id, meta, feeds)
+        return self.exchange(frame, timeout or self._timeout, metadata).tensors
 
     def exchange(
-        self, buffers: list[bytes], timeout: float | None, metadata: config_pb2.RunMetadata | None
+        self,
+        frame: Callable[..., list[Any]],
+        timeout: float | None,
+        metadata: config_pb2.RunMetadata | None,
     ) -> Frame:
-        """Sends a request and waits for its answer."""
+        """Sends a request and waits for its answer.
+
+        Args:
+            frame: makes the request, with the `arena` of the connection that it will go over.
+        """
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -231,12 +239,12 @@ class StreamTransport(Transport):
         try:
             if timeout is not None:
                 connection.sock.settimeout(timeout + GRACE_SECONDS)
-            connection.send(buffers)
-            frame = connection.reader.read()
-            while frame.kind == Kind.TRACED:
+            connection.send(frame(arena=connection.arena))
+            answer = connection.reader.read()
+            while answer.kind == Kind.TRACED:
                 if metadata is not None:
-                    metadata.ParseFromString(frame.meta)
-                frame = connection.reader.read()
+                    metadata.ParseFromString(answer.meta)
+                answer = connection.reader.read()
             if timeout is not None:
                 connection.sock.settimeout(None)
         except BaseException as e:
@@ -247,9 +255,9 @@ class StreamTransport(Transport):
                 self._drop_idle()  # the others lead to the same process
             raise self._failure(e, timeout) from None
         self._idle.append(connection)
-        if frame.kind == Kind.ERROR:
-            raise unpack_error(frame)
-        return frame
+        if answer.kind == Kind.ERROR:
+            raise unpack_error(answer)
+        return answer
 
     def _connect(self) -> Connection:
         try:

@@ -34,7 +34,7 @@ from tensorfleet_service.worker.queues import Queue
 from tensorfleet_service.worker.timed import NOT_RUN
 
 if TYPE_CHECKING:
-    from tensorfleet.stream import Traffic
+    from tensorfleet.traffic import Traffic
     from tensorfleet_service.master.master import Master
     from tensorfleet_service.observe.health import Health
     from tensorfleet_service.observe.meter import MasterMeter

@@ -27,10 +27,10 @@ from tensorfleet.stream import (
     FrameTooLarge,
     Kind,
     Method,
-    Traffic,
     encode,
     pack_error,
 )
+from tensorfleet.traffic import Traffic
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.worker import limits
 
@@ -226,7 +226,7 @@ class _Client:
         try:
             if prepared.direct is not None and not frame.meta and not session.operation_timeout:
                 values = session.run_metered(prepared, frame.tensors)
-                self._connection.send(encode(Kind.RESULT, frame.a, 0, b"", values))
+                self._connection.send(encode(Kind.RESULT, frame.a, 0, b"", values, 0, self._connection.arena))
                 self._ended()
             else:
                 self._start(frame, session, prepared)
@@ -268,7 +268,7 @@ class _Client:
             if error is not None:
                 self._answer_error(request, error)
             else:
-                self._connection.send(encode(Kind.RESULT, request, 0, b"", values))
+                self._connection.send(encode(Kind.RESULT, request, 0, b"", values, 0, self._connection.arena))
         except OSError:
             log.debug("a step's client is gone")
         self._ended()

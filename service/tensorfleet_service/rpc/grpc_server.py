@@ -11,7 +11,7 @@ import grpc
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from tensorfleet import errors
-from tensorfleet.stream import Traffic
+from tensorfleet.traffic import Traffic
 from tensorfleet_service.worker import limits
 from tensorfleet_service.worker.peer_grpc import OWN_ERROR
 from tensorfleet_service.worker.pool import PoolExecutor

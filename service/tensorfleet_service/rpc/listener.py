@@ -76,7 +76,7 @@ class Listener:
         try:
             sock.settimeout(HELLO_SECONDS)
             limits.apply(reader)
-            hello = answer_hello(sock, reader, self._hello)
+            hello, connection.arena = answer_hello(sock, reader, self._hello)
             sock.settimeout(None)
         except (OSError, EOFError, ValueError, RecursionError, errors.OpError) as e:
             log.info("a connection was refused: %s", e)

@@ -12,6 +12,7 @@ import itertools
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -78,6 +79,7 @@ class Peer:
         self.address = address
         self.lost: errors.OpError | None = None
         self._connection = connection
+        self._encode = partial(encode, arena=connection.arena)
         self._service = service
         self._ids = itertools.count(1)
         self._lock = threading.Lock()
@@ -125,19 +127,27 @@ class Peer:
     ) -> None:
         """Runs a registered graph on the peer; `done` is called once."""
         with self._lock:
-            if self.lost is None:
+            lost = self.lost
+            if lost is None:
                 self._steps[step_id] = (done, trace)
-        if self.lost is not None:
-            self._finish(step_id, self.lost, (), done)
+        if lost is not None:
+            done(lost, ())
             return
         try:
-            self._send(encode(Kind.RUN_GRAPH, step_id, handle, b"", values, TRACE if trace else 0))
+            self._send(self._encode(Kind.RUN_GRAPH, step_id, handle, b"", values, TRACE if trace else 0))
         except errors.UnavailableError as e:
-            self._finish(step_id, e, (), done)
+            self._end_step(step_id, e, ())  # unless the thread that reads has done so
 
-    def _finish(self, step_id: int, error: errors.OpError, values: Sequence[Any], done: MemberDone) -> None:
-        self._steps.pop(step_id, None)
-        done(error, values)
+    def _end_step(self, step_id: int, error: errors.OpError | None, values: Sequence[Any]) -> bool:
+        """Tells whoever waits for the peer's part of a step; whether anybody does.
+
+        A method of its own, so that the thread that reads keeps nothing of the step until the next one ends.
+        """
+        found = self._steps.pop(step_id, None)
+        if found is None:
+            return False
+        found[0](error, values)
+        return True
 
     def push(self, step_id: int, edge: int, value: Any) -> None:
         """Sends a tensor."""
@@ -152,7 +162,7 @@ class Peer:
 
     def tell(self, kind: Kind, a: int, b: int, meta: bytes = b"", tensors: Sequence[Any] = ()) -> None:
         """Sends a frame about a collective, at once: such frames stay in the order in which they are sent."""
-        self._call_connection(self._connection.send_now, encode(kind, a, b, meta, tensors))
+        self._call_connection(self._connection.send_now, self._encode(kind, a, b, meta, tensors))
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
         """Ends a step on the peer; its answer is not waited for any more."""
@@ -178,7 +188,7 @@ class Peer:
                 code, text = pack_error(error)
                 self._call_connection(send, encode(Kind.ERROR, step_id, code, text))
             else:
-                self._call_connection(send, encode(Kind.RESULT, step_id, 0, b"", values))
+                self._call_connection(send, self._encode(Kind.RESULT, step_id, 0, b"", values))
         except errors.UnavailableError as e:
             log.debug("step %d not answered: %s", step_id, e.message, extra={"step": step_id})
 
@@ -241,9 +251,7 @@ class Peer:
                     with held(), resuming():
                         self._service.deliver(frame.a, pushed_edges(frame), frame.tensors)
                 elif kind == Kind.RESULT:
-                    found = self._steps.pop(frame.a, None)
-                    if found is not None:
-                        found[0](None, frame.tensors)
+                    self._end_step(frame.a, None, frame.tensors)
                 elif kind == Kind.RUN_GRAPH:
                     with held(), resuming():
                         self._service.run_graph(
@@ -267,9 +275,7 @@ class Peer:
             code, text = pack_error(error)
             self._send(encode(Kind.ERROR, frame.a, code, text))
         elif frame.kind == Kind.RESULT:
-            found = self._steps.pop(frame.a, None)
-            if found is not None:
-                found[0](error, ())
+            self._end_step(frame.a, error, ())
         else:
             self._service.abort(frame.a, error)
 
@@ -287,12 +293,10 @@ class Peer:
                     call.meta = frame.meta
                     call.ended.set()
             case Kind.ERROR:
-                found = self._steps.pop(frame.a, None)
+                error = unpack_error(frame)
                 call = self._calls.get(frame.a)
-                if found is not None:
-                    found[0](unpack_error(frame), ())
-                elif call is not None:
-                    call.error = unpack_error(frame)
+                if not self._end_step(frame.a, error, ()) and call is not None:
+                    call.error = error
                     call.ended.set()
             case Kind.TRACED:
                 running = self._steps.get(frame.a)

@@ -17,7 +17,8 @@ from google.protobuf.message import Message
 
 from tensorfleet import errors, tensor_util
 from tensorfleet.proto import worker_pb2
-from tensorfleet.stream import Method, Traffic
+from tensorfleet.stream import Method
+from tensorfleet.traffic import Traffic
 from tensorfleet_service.worker.dead import DEAD
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet import errors
 from tensorfleet.connection import Connection, open_socket
 from tensorfleet.hello import say_hello
-from tensorfleet.stream import Traffic
+from tensorfleet.traffic import Traffic
 from tensorfleet_service.worker import limits
 from tensorfleet_service.worker.peer import Peer, TaskService
 from tensorfleet_service.worker.peer_grpc import GrpcPeer
@@ -204,7 +204,7 @@ def greet(sock: socket.socket, hello: dict[str, Any], expected: str) -> tuple[Co
     limits.apply(connection.reader)
     sock.settimeout(HELLO_SECONDS)
     try:
-        answer = say_hello(sock, connection.reader, hello)
+        answer, connection.arena = say_hello(sock, connection.reader, hello)
     except EOFError:
         raise ConnectionError(f"{expected} closed the connection") from None
     except ValueError as e:

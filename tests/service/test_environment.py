@@ -67,6 +67,7 @@ def test_an_unknown_variable_is_a_warning() -> None:
         ("TENSORFLEET_MAX_TENSORS_MB", "-1"),
         ("TENSORFLEET_RECEIVE_BUFFERS_MB", "x"),
         ("TENSORFLEET_SHARED_MEMORY_MB", "-1"),
+        ("TENSORFLEET_WATCH_MICROSECONDS", "fast"),
     ],
 )
 def test_an_impossible_number_names_its_variable(name: str, value: str) -> None:

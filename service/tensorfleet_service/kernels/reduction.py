@@ -44,13 +44,19 @@ def reduced_axes(indices: Any, rank: int) -> tuple[int, ...] | None:
 def _reduction(node: KernelNode, reduce: Callable[..., Any]) -> Kernel:
     """A kernel out of `reduce(array, axis, keepdims)`."""
     keep = node.attrs["keep_dims"]
+    is_identity = node.op != "EuclideanNorm"  # of single elements
+    # The indices are a constant nearly always. Whoever holds them here sees to it that they do not change.
+    last: tuple[Any, int, tuple[int, ...] | None] = (None, 0, None)
 
     def kernel(x: Any, indices: Any) -> Any:
+        nonlocal last
         rank = x.ndim
-        axes = reduced_axes(indices, rank)
+        known, known_rank, axes = last
+        if known is not indices or known_rank != rank:
+            axes = reduced_axes(indices, rank)
+            last = (indices, rank, axes)
         if axes == ():
-            # NumPy's scalars cannot be reduced by no axis.
-            return reduce(x.reshape(*x.shape, 1), rank, False)
+            return x if is_identity else reduce(x.reshape(*x.shape, 1), rank, False)
         return reduce(x, axes, keep)
 
     return kernel
@@ -152,7 +158,8 @@ def _mean(node: KernelNode) -> Kernel:
         total = sum_of(x, axis, wide, keep)
         if dtype.is_complex and not x.size:
             return total  # TensorFlow divides complex numbers by at least 1
-        return (total / wide.type(x.size // max(total.size, 1))).astype(target, copy=False)
+        result = total / wide.type(x.size // max(total.size, 1))
+        return result if wide is target else result.astype(target)
 
     def integer_mean(x: Any, axis: Any, keep: bool) -> Any:
         total = sum_of(x, axis, total_type, keep)

@@ -116,15 +116,23 @@ def squeeze(node: KernelNode) -> Kernel:
     return some if axes else all_ones
 
 
+SMALL = 10_000
+"""So many elements are sooner copied than described by NumPy's `broadcast_to`."""
+
+
 @array_kernel("BroadcastTo")
 def broadcast_to(node: KernelNode) -> Kernel:
     xp = node.xp
 
     def run(x: Any, shape: Any) -> Any:
+        wanted = shape.tolist()
         try:
-            return xp.broadcast_to(x, shape.tolist())
+            if xp is np and x.ndim <= len(wanted) and 0 <= math.prod(wanted) <= SMALL:
+                result = np.empty(wanted, x.dtype)
+                result[...] = x
+                return result
+            return xp.broadcast_to(x, wanted)
         except ValueError:
-            wanted = shape.tolist()
             if x.ndim > len(wanted):
                 raise invalid(
                     f"Rank of input ({x.ndim}) must be no greater than rank of output shape ({len(wanted)})."

@@ -36,6 +36,7 @@ from tensorfleet.stream import (
 from tensorfleet_service.worker import limits
 from tensorfleet_service.worker.dead import DEAD
 from tensorfleet_service.worker.resuming import resuming
+from tensorfleet_service.worker.watching import WATCHER
 
 if TYPE_CHECKING:
     from tensorfleet_service.observe.trace import StepTrace
@@ -229,14 +230,21 @@ class Peer:
 
     def _read(self) -> None:
         np.seterr(all="ignore")  # this thread runs kernels
-        read = self._connection.reader.read
+        connection = self._connection
+        reader, read = connection.reader, connection.reader.read
+        sent = connection.traffic.sent
         try:
             while True:
+                if connection.traffic.sent != sent:
+                    # An answer will come, and to what this thread has sent, soon.
+                    sent = connection.traffic.sent
+                    if not reader.buffered:
+                        WATCHER.watch(connection.sock)
                 try:
                     frame = read()
                 except FrameTooLarge as e:
                     self._refuse(e)
-                    self._connection.reader.skip(e)
+                    reader.skip(e)
                     continue
                 kind = frame.kind
                 if kind == Kind.PUSH:

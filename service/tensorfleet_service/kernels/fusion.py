@@ -87,7 +87,8 @@ _COST = {
 """About how many additions a ufunc takes the time of."""
 
 WORTH = 400_000
-"""Additions from which blocks and threads pay: some 0.1 ms."""
+"""Additions from which blocks and threads pay: some 0.1 ms. A block has as many at least: at its end a thread
+may have to wait for the interpreter's lock, for half as long."""
 
 Source = tuple[bool, int]
 """Where an input of an op comes from: (True, which input of the group) or (False, which op of it)."""
@@ -164,7 +165,8 @@ class FusedGroup:
             if op.type == "BiasAdd" and own != [_FULL, _ROW]:
                 return None
             found.append(_FULL if {_ROW, _COLUMN} <= {*own} else max(own))
-        return _Program(self._ops, forms, found, self._outputs)
+        size = max(self.least, BLOCK_BYTES // self._dtype.itemsize)
+        return _Program(self._ops, forms, found, self._outputs, size)
 
 
 def _size(value: Any) -> int:
@@ -191,11 +193,17 @@ def _form(value: Any, shape: tuple[int, ...]) -> int | None:
 class _Program:
     """A group for inputs of certain forms, as two generated functions: before the blocks, and for a block."""
 
-    __slots__ = ("_block", "_early", "_forms", "_outputs", "_rows", "_temporaries")
+    __slots__ = ("_block", "_early", "_forms", "_outputs", "_rows", "_size", "_temporaries")
 
     def __init__(
-        self, ops: Sequence[FusedOp], forms: Sequence[int], results: Sequence[int], outputs: Sequence[int]
+        self,
+        ops: Sequence[FusedOp],
+        forms: Sequence[int],
+        results: Sequence[int],
+        outputs: Sequence[int],
+        size: int,
     ) -> None:
+        """`size` is how many elements a block has."""
         early = [i for i, form in enumerate(results) if form != _FULL]
         last: dict[int, int] = {}
         for i, op in enumerate(ops):
@@ -253,6 +261,7 @@ class _Program:
         self._block = names["block"]
         self._forms = [*forms, *(results[i] for i in early)]
         self._temporaries = count
+        self._size = size
         self._rows = any(form in (_ROW, _COLUMN) for form in self._forms)
         # From an output to its place among the early values, or None where it is computed in blocks.
         self._outputs = [early.index(i) if results[i] != _FULL else None for i in outputs]
@@ -276,7 +285,7 @@ class _Program:
             operands.append((output.reshape(-1, width) if self._rows else output.reshape(-1), True))
         block, count = self._block, self._temporaries
         total = full[0].size // width
-        step = max(1, BLOCK_BYTES // (dtype.itemsize * width))
+        step = max(1, self._size // width)
 
         def run(part: tuple[int, int]) -> None:
             temporaries = scratch(count, step * width, dtype)
@@ -289,5 +298,5 @@ class _Program:
                     *[t[: end - begin] for t in temporaries],
                 )
 
-        in_parallel(run, shares(total))
+        in_parallel(run, shares(total, step))
         return tuple(outputs)

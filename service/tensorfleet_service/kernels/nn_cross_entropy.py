@@ -43,7 +43,10 @@ def softmax_cross_entropy(node: KernelNode) -> Kernel:
         shape = _broadcast(logits, labels)
         if not shape[1]:
             return xp.zeros(shape[:1], dtype), xp.zeros(shape, dtype)
-        logits, labels = (xp.broadcast_to(a, shape).astype(inner, copy=False) for a in (logits, labels))
+        logits, labels = (
+            (a if a.shape == shape else xp.broadcast_to(a, shape)).astype(inner, copy=False)
+            for a in (logits, labels)
+        )
         loss = xp.empty(shape[0], inner)
         backprop = None
         if has_gradient:
@@ -51,22 +54,24 @@ def softmax_cross_entropy(node: KernelNode) -> Kernel:
         ones = xp.ones(shape[1], inner)
 
         def block(begin: int, end: int) -> None:
-            target = labels[begin:end]
-            if xp is np:
-                temporaries = [t.reshape(target.shape) for t in scratch(2, target.size, inner)]
+            values, target = logits[begin:end], labels[begin:end]
+            if backprop is not None:
+                powers = backprop[begin:end]
+            elif xp is np:
+                powers = scratch(1, target.size, inner)[0].reshape(target.shape)
             else:
-                temporaries = [xp.empty_like(target) for _ in range(2)]
-            shifted = temporaries[0]
-            powers = temporaries[1] if backprop is None else backprop[begin:end]
-            xp.subtract(logits[begin:end], logits[begin:end].max(axis=1, keepdims=True), out=shifted)
-            xp.exp(shifted, out=powers)
+                powers = xp.empty_like(target)
+            # One array, which stays in the cache, is first what the powers are of, and at last the gradient.
+            highest = values.max(axis=1, keepdims=True)
+            xp.subtract(values, highest, out=powers)
+            products = xp.matmul(target[:, None, :], powers[:, :, None])[:, 0, 0]
+            xp.exp(powers, out=powers)
             total = powers @ ones
             # -labels · log softmax, all of whose parts are positive
-            losses = xp.log(total) * (target @ ones)
-            losses -= xp.matmul(target[:, None, :], shifted[:, :, None])[:, 0, 0]
+            losses = xp.log(total) * (target @ ones) - products
             if not xp.isfinite(losses).all():
                 # Where a label is 0, a logit of minus infinity does not count.
-                xp.subtract(xp.log(total)[:, None], shifted, out=shifted)
+                shifted = xp.log(total)[:, None] - (values - highest)
                 shifted *= target
                 shifted[target == 0] = 0
                 losses = shifted.sum(axis=1)
@@ -84,6 +89,9 @@ def softmax_cross_entropy(node: KernelNode) -> Kernel:
 
 
 def _broadcast(logits: Any, labels: Any) -> tuple[int, int]:
+    if logits.shape == labels.shape and logits.ndim == 2:
+        rows, classes = logits.shape
+        return rows, classes
     shapes = format_dims(logits.shape), format_dims(labels.shape)
     try:
         shape = np.broadcast_shapes(logits.shape, labels.shape)

@@ -302,7 +302,7 @@ class StreamTransport(Transport):
     def _converted(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, EOFError) as e:
+        except (OSError, EOFError, ValueError) as e:
             raise self._failure(e, CONNECT_SECONDS) from None
 
     def _failure(self, error: BaseException, timeout: float | None) -> BaseException:

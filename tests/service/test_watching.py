@@ -88,6 +88,12 @@ def test_who_wants_the_core_gets_it(pair: Pair, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("patience")
+def test_a_connection_that_was_closed_meanwhile(pair: Pair) -> None:
+    pair[0].close()
+    assert not Watcher().watch(pair[0])
+
+
+@pytest.mark.usefixtures("patience")
 def test_one_thread_watches_at_a_time(pair: Pair) -> None:
     watcher = Watcher()
     offered = threading.Event()

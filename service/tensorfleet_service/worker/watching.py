@@ -45,7 +45,10 @@ class Watcher:
 
     def _watch(self, sock: socket.socket) -> bool:
         poll = select.poll()
-        poll.register(sock, select.POLLIN)
+        try:
+            poll.register(sock, select.POLLIN)
+        except ValueError:
+            return False  # closed meanwhile, as the next look at the socket itself will say better
         look, offer = poll.poll, os.sched_yield
         end = perf_counter() + LONGEST
         while not look(0):

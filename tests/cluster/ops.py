@@ -6,7 +6,6 @@ Imported by the tests, for the definitions, and by the servers' processes, for t
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -42,8 +41,13 @@ class _Gate:
         self.released = threading.Event()
 
 
-_gates: defaultdict[str, _Gate] = defaultdict(_Gate)
+_gates: dict[str, _Gate] = {}
 _worker: list[Any] = []
+
+
+def _gate(node: KernelNode) -> _Gate:
+    # Two sessions' graphs may be prepared at the same time: `setdefault` gives both the same gate.
+    return _gates.setdefault(node.attrs["gate"].decode(), _Gate())
 
 
 def observe(worker: Any) -> None:
@@ -58,7 +62,7 @@ def _wait(event: threading.Event) -> None:
 
 @kernel("TestBlock")
 def _block(node: KernelNode) -> Kernel:
-    gate = _gates[node.attrs["gate"].decode()]
+    gate = _gate(node)
 
     def run(x: Any) -> Any:
         gate.entered.set()
@@ -70,7 +74,7 @@ def _block(node: KernelNode) -> Kernel:
 
 @kernel("TestEntered")
 def _entered(node: KernelNode) -> Kernel:
-    gate = _gates[node.attrs["gate"].decode()]
+    gate = _gate(node)
 
     def run() -> Any:
         _wait(gate.entered)
@@ -81,7 +85,7 @@ def _entered(node: KernelNode) -> Kernel:
 
 @kernel("TestRelease")
 def _release(node: KernelNode) -> Kernel:
-    gate = _gates[node.attrs["gate"].decode()]
+    gate = _gate(node)
 
     def run() -> Any:
         gate.released.set()

@@ -62,20 +62,18 @@ def answer_hello(
 ) -> tuple[dict[str, Any], Arena | None]:
     """As `say_hello`, for the side that accepted the connection."""
     heard, descriptor = _receive(sock, reader)
+    borrowed = None if descriptor is None else Borrowed(descriptor)
     arena = None
-    try:
-        if descriptor is not None and os.fstat(descriptor).st_size <= reader.max_payload:
-            arena = _arena(sock, min(shared_memory.SIZE, int(heard[_ROOM])))
-        if arena is not None and descriptor is not None:
-            taken, descriptor = descriptor, None
-            reader.borrowed = Borrowed(taken)
-        _send(sock, about, arena)
-        return heard, arena
-    except (KeyError, TypeError) as e:
-        raise ValueError(f"no greeting: {e!r}") from None
-    finally:
-        if descriptor is not None:
-            os.close(descriptor)
+    if borrowed is not None and borrowed.size <= reader.max_payload:
+        try:
+            room = int(heard[_ROOM])
+        except (KeyError, TypeError) as e:
+            raise ValueError(f"no greeting: {e!r}") from None
+        arena = _arena(sock, min(shared_memory.SIZE, room))
+    if arena is not None:
+        reader.borrowed = borrowed
+    _send(sock, about, arena)
+    return heard, arena
 
 
 def _arena(sock: socket.socket, size: int) -> Arena | None:

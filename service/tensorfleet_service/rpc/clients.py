@@ -226,7 +226,7 @@ class _Client:
         try:
             if prepared.direct is not None and not frame.meta and not session.operation_timeout:
                 values = session.run_metered(prepared, frame.tensors)
-                self._connection.send(encode(Kind.RESULT, frame.a, 0, b"", values, 0, self._connection.arena))
+                self._answer(frame.a, values)
                 self._ended()
             else:
                 self._start(frame, session, prepared)
@@ -268,10 +268,14 @@ class _Client:
             if error is not None:
                 self._answer_error(request, error)
             else:
-                self._connection.send(encode(Kind.RESULT, request, 0, b"", values, 0, self._connection.arena))
+                self._answer(request, values)
         except OSError:
             log.debug("a step's client is gone")
         self._ended()
+
+    def _answer(self, request: int, values: Sequence[Any]) -> None:
+        connection = self._connection
+        connection.send(encode(Kind.RESULT, request, 0, b"", values, arena=connection.arena))
 
     def _answer_error(self, request: int, error: errors.OpError) -> None:
         code, text = pack_error(error)

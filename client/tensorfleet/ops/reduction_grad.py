@@ -56,17 +56,12 @@ def _kept(op: Operation, value: Tensor) -> Tensor:
     return apply_one("Reshape", value, sizes_in_run)
 
 
-def _reduces_all(op: Operation) -> bool:
-    """Whether it is known that all axes are reduced."""
-    axes = _static_axes(op)
-    return axes is not None and op.inputs[0].dims is not None and len(axes) == len(op.inputs[0].dims)
-
-
 def _spread(op: Operation, grad: Tensor) -> Tensor:
     """The gradient of the output, repeated along the reduced axes."""
-    if not _reduces_all(op):  # a scalar can be repeated as it is
+    x, axes = op.inputs[0], _static_axes(op)
+    if axes is None or len(axes) != x.ndim:  # else it is a scalar, which can be repeated as it is
         grad = _kept(op, grad)
-    return apply_one("BroadcastTo", grad, shape_of(op.inputs[0]))
+    return apply_one("BroadcastTo", grad, shape_of(x))
 
 
 @gradient("Sum")
@@ -84,8 +79,8 @@ def _count(op: Operation) -> Tensor:
         if None not in sizes:
             count = np.array(np.prod([size or 0 for size in sizes], dtype=np.int64))
             return constant_node(count.astype(dtype.np)[()], "Const")
-    if _reduces_all(op):
-        return apply_one("Cast", apply_one("Size", x), DstT=dtype)
+        if len(axes) == len(x.dims):
+            return apply_one("Cast", apply_one("Size", x), DstT=dtype)
     sizes_in_run = apply_one("GatherV2", apply_one("Shape", x), _axes(op), 0)
     return apply_one("Cast", apply_one("Prod", sizes_in_run, [0]), DstT=dtype)
 

@@ -170,7 +170,7 @@ def load() -> None:
         _begun = True
         from tensorfleet import ops
 
-        for module in pkgutil.iter_modules(ops.__path__, f"{ops.__name__}."):
+        for module in pkgutil.walk_packages(ops.__path__, f"{ops.__name__}."):
             if module.name.endswith("_grad"):
                 importlib.import_module(module.name)
         _loaded = True

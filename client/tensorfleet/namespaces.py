@@ -10,7 +10,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-_PACKAGE = __name__.rpartition(".")[0]
+_PACKAGE = "tensorfleet"
 
 
 def make(name: str, **more: Any) -> ModuleType:

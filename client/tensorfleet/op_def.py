@@ -1,7 +1,8 @@
 """Op definitions: the signature of every op type, in a notation close to TensorFlow's `REGISTER_OP`.
 
 An op is a name; what is known about it is kept in three tables: its signature and shape rule here (written
-beside each other in `tensorfleet.ops`), its gradient in `tensorfleet.gradients`, its kernel in the service.
+beside each other in `tensorfleet.ops`), its gradient in the registry of gradients, its kernel in the
+service.
 
     op("MatMul(a: T, b: T) -> (product: T)",
        "transpose_a: bool = false", "T: {float32, float64}", shape=matmul_shape)

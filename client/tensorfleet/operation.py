@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tensorfleet.graph import Graph
     from tensorfleet.session import BaseSession
 
-PACKAGE_DIRECTORY = os.path.dirname(os.path.abspath(__file__)) + os.sep
+PACKAGE_DIRECTORY = os.path.dirname(os.path.abspath(sys.modules["tensorfleet"].__file__ or "")) + os.sep
 
 
 class Operation:

@@ -41,15 +41,21 @@ def in_fresh_interpreter(expression: str) -> Any:
 def families() -> list[str]:
     """The modules of `tensorfleet.ops` with public names."""
     return sorted(
-        path.stem
-        for path in (PACKAGE / "ops").glob("*.py")
-        if path.stem not in ("apply", "internal") and assigned_names(path) & {"__all__", "NAMESPACES"}
+        name
+        for name, path in op_modules().items()
+        if not name.endswith((".apply", ".internal")) and assigned_names(path) & {"__all__", "NAMESPACES"}
     )
+
+
+def op_modules() -> dict[str, Path]:
+    """Files below `tensorfleet.ops` by the names of their modules."""
+    paths = (path for path in (PACKAGE / "ops").rglob("*.py") if path.stem != "__init__")
+    return {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in paths}
 
 
 @pytest.mark.parametrize("family", families())
 def test_every_family_is_public(family: str) -> None:
-    module = importlib.import_module(f"tensorfleet.ops.{family}")
+    module = importlib.import_module(family)
     for name in getattr(module, "__all__", ()):
         assert getattr(tf, name) is getattr(module, name)
     for namespace, names in getattr(module, "NAMESPACES", {}).items():
@@ -62,9 +68,9 @@ def test_every_family_is_public(family: str) -> None:
 
 
 def test_import_brings_in_every_op_that_programs_can_make() -> None:
-    known = in_fresh_interpreter("__import__('tensorfleet.op_def').op_def.registered()")
-    for path in (PACKAGE / "ops").glob("*.py"):
-        importlib.import_module(f"tensorfleet.ops.{path.stem}")
+    known = in_fresh_interpreter("__import__('tensorfleet.op_def', fromlist=['registered']).registered()")
+    for name in op_modules():
+        importlib.import_module(name)
     # Other tests register ops of their own.
     ours = {name for name in op_def.registered() if not name.startswith("Test")}
     assert ours - set(known) - INTERNAL_OPS == set()
@@ -79,7 +85,7 @@ def test_import_leaves_out_what_is_slow() -> None:
 def test_two_modules_do_not_claim_one_name() -> None:
     owners: dict[str, tuple[str, Any]] = {}
     for family in families():
-        module = importlib.import_module(f"tensorfleet.ops.{family}")
+        module = importlib.import_module(family)
         for name in getattr(module, "__all__", ()):
             owner, value = owners.setdefault(name, (family, getattr(module, name)))
             assert value is getattr(module, name), f"{name} is in {owner} and in {family}"

@@ -15,7 +15,7 @@ import tensorfleet.ops
 from tests.compat.cluster import Cluster, running
 
 # Every family registers its ops at import; a program only imports what it uses.
-for _module in pkgutil.iter_modules(tensorfleet.ops.__path__, "tensorfleet.ops."):
+for _module in pkgutil.walk_packages(tensorfleet.ops.__path__, "tensorfleet.ops."):
     importlib.import_module(_module.name)
 
 

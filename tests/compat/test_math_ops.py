@@ -224,7 +224,9 @@ def test_every_mathematical_op_is_compared() -> None:
     ops = {
         name
         for name, factory in _factories.items()
-        if factory.__module__ in FAMILIES and not name.endswith("Grad") and name not in ("Polygamma", "Zeta")
+        if factory.__module__.rpartition(".")[2] in FAMILIES
+        and not name.endswith("Grad")
+        and name not in ("Polygamma", "Zeta")
     }
     assert ops <= set(CASES), sorted(ops - set(CASES))
     assert all(lookup_op(name) for name in CASES)

@@ -30,7 +30,7 @@ def _ours() -> SimpleNamespace:
     for name in ("float32", "int32", "int64", "string", "bool"):
         names[name] = getattr(dtypes, name)
     spaces: dict[str, dict[str, Any]] = {"random": {}, "initializers": {}}
-    for info in pkgutil.iter_modules(tensorfleet.ops.__path__, "tensorfleet.ops."):
+    for info in pkgutil.walk_packages(tensorfleet.ops.__path__, "tensorfleet.ops."):
         module = importlib.import_module(info.name)
         for name in getattr(module, "__all__", ()):
             names[name] = getattr(module, name)

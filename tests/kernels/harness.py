@@ -26,7 +26,7 @@ from tensorfleet.op_def import Arg
 from tensorfleet.ops.apply import _attr, _complete
 from tensorfleet_service.kernels.registry import Expression, KernelNode, make_kernel
 
-for _module in pkgutil.iter_modules(tensorfleet.ops.__path__, "tensorfleet.ops."):
+for _module in pkgutil.walk_packages(tensorfleet.ops.__path__, "tensorfleet.ops."):
     importlib.import_module(_module.name)
 
 

@@ -44,7 +44,7 @@ class KernelNode:
     name: str
     op: str
     attrs: dict[str, Any]
-    """All attributes of the op's definition, defaults filled in, in the forms of tensorfleet.attr_value."""
+    """All attributes of the op's definition, defaults filled in, as of tensorfleet.attr_value."""
     input_types: list[DType]
     output_types: list[DType]
     device: str

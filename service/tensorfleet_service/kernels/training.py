@@ -1,4 +1,4 @@
-"""Kernels of `tensorfleet.ops.training`: optimizers' updates of a variable and its slots, in place.
+"""Kernels of `tensorfleet.ops.training`: updates of a variable and its slots, in place.
 
 The arithmetic is in `training_rules`; here it is applied to whole arrays, or to the rows that a sparse
 gradient names.

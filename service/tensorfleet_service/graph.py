@@ -32,7 +32,7 @@ class Node:
         op: the op type; `opdef` its definition.
         inputs: (producer, index of its output) of each data input.
         controls: nodes that must have run before.
-        attrs: all attributes of the op's definition and any others, as of `tensorfleet.attr_value`. Copies
+        attrs: all attributes of the op's definition and any others (`tensorfleet.attr_value`). Copies
             of a node share this dict: replace it, never change it.
         device: the device asked for, possibly partial or empty.
         assigned: the full name of the device it runs on; "" until it is placed.

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, Protocol
 
-from tensorfleet.graph import Graph
-from tensorfleet.operation import Operation
+
+class RunsSteps(Protocol):
+    """What `eval` and `run` need of a session."""
+
+    @property
+    def graph(self) -> Any: ...
+
+    def run(self, fetches: Any, feed_dict: Any = None) -> Any: ...
 
 
 class _Stack(threading.local):
@@ -52,9 +58,17 @@ def get_default_session() -> Any:
 
 
 def eval_using_default_session(
-    tensors: Any, feed_dict: dict[Any, Any] | None, graph: Graph, session: Any = None
+    tensors: Any,
+    feed_dict: dict[Any, Any] | None,
+    graph: Any,
+    session: RunsSteps | None = None,
+    is_op: bool = False,
 ) -> Any:
     """`session.run(tensors, feed_dict)`, in the default session if none is given.
+
+    Args:
+        graph: the graph of `tensors`, which must be the session's.
+        is_op: `tensors` is an operation: errors speak of `run`.
 
     Raises:
         ValueError: there is no default session, or the session is one of another graph.
@@ -64,7 +78,6 @@ def eval_using_default_session(
         session = get_default_session()
     if session is not None and session.graph is graph:
         return session.run(tensors, feed_dict)
-    is_op = isinstance(tensors, Operation)
     call, noun, doing = (
         ("run", "operation", "execute operation") if is_op else ("eval", "tensor", "evaluate tensor")
     )

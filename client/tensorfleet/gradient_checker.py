@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.default_session import get_default_session
 from tensorfleet.gradients import gradients
 from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.session import get_default_session
 from tensorfleet.tensor import Tensor
 
 __all__ = ["compute_gradient", "compute_gradient_error"]

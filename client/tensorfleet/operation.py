@@ -10,6 +10,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import attr_value, shapes
+from tensorfleet.default_session import RunsSteps, eval_using_default_session
 from tensorfleet.device import DeviceSpec
 from tensorfleet.dtypes import DType
 from tensorfleet.op_def import OpDef
@@ -18,7 +19,6 @@ from tensorfleet.tensor import Tensor
 
 if TYPE_CHECKING:
     from tensorfleet.graph import Graph
-    from tensorfleet.session import BaseSession
 
 PACKAGE_DIRECTORY = os.path.dirname(os.path.abspath(sys.modules["tensorfleet"].__file__ or "")) + os.sep
 
@@ -179,11 +179,9 @@ class Operation:
                 return f"{code.co_filename}:{line} in {code.co_name}" + (f": {source}" if source else "")
         return None
 
-    def run(self, feed_dict: dict[Any, Any] | None = None, session: BaseSession | None = None) -> None:
+    def run(self, feed_dict: dict[Any, Any] | None = None, session: RunsSteps | None = None) -> None:
         """Runs the operation in `session`, or in the default session."""
-        from tensorfleet.session import eval_using_default_session
-
-        eval_using_default_session(self, feed_dict, self.graph, session)
+        eval_using_default_session(self, feed_dict, self.graph, session, is_op=True)
 
     def __str__(self) -> str:
         return str(self.node_def)

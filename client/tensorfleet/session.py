@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from tensorfleet import collector, errors, transport
-from tensorfleet.default_session import DefaultSession, eval_using_default_session, get_default_session
+from tensorfleet.default_session import DefaultSession, get_default_session
 from tensorfleet.feeds import converter, feed_tensor
 from tensorfleet.graph import Graph, get_default_graph
 from tensorfleet.proto import config_pb2
@@ -23,7 +23,6 @@ __all__ = [
     "BaseSession",
     "InteractiveSession",
     "Session",
-    "eval_using_default_session",
     "get_default_session",
 ]
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import shapes
+from tensorfleet.default_session import RunsSteps, eval_using_default_session
 from tensorfleet.dtypes import DType
 from tensorfleet.shapes import Dims, TensorShape
 
 if TYPE_CHECKING:
     from tensorfleet.graph import Graph
     from tensorfleet.operation import Operation
-    from tensorfleet.session import BaseSession
 
 
 class Tensor:
@@ -74,10 +74,8 @@ class Tensor:
         """The operations that take this tensor as an input."""
         return list(self._consumers)
 
-    def eval(self, feed_dict: dict[Any, Any] | None = None, session: BaseSession | None = None) -> Any:
+    def eval(self, feed_dict: dict[Any, Any] | None = None, session: RunsSteps | None = None) -> Any:
         """The tensor's value in `session`, or in the default session (`tf.Tensor.eval`)."""
-        from tensorfleet.session import eval_using_default_session
-
         return eval_using_default_session(self, feed_dict, self.graph, session)
 
     def experimental_ref(self) -> TensorRef:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -69,3 +70,13 @@ def device_scope(device: Any) -> DeviceFunction | None:
         return result
 
     return merge
+
+
+def strip_scope(name: str, scope: str | None) -> str:
+    """`name` as seen from inside the name scope `scope`."""
+    return re.sub(rf"^{re.escape(scope.rstrip('/'))}/+", "", name) if scope else name
+
+
+def prepend_scope(name: str, scope: str | None) -> str:
+    """`name` under the name scope `scope`."""
+    return f"{scope.rstrip('/')}/{name}" if scope and name else name

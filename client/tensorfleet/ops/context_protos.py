@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.graph import get_default_graph
-from tensorfleet.ops.save_slice import prepend_scope, strip_scope
 from tensorfleet.proto import attr_value_pb2
+from tensorfleet.scopes import prepend_scope, strip_scope
 from tensorfleet.tensor import Tensor
 
 if TYPE_CHECKING:

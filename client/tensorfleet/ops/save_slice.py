@@ -1,11 +1,11 @@
-"""Which part of a larger tensor a variable is, and names inside of name scopes, as protos have them."""
+"""Which part of a larger tensor a variable is, as protos have it."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from tensorfleet.proto import variable_pb2
+from tensorfleet.scopes import prepend_scope, strip_scope
 
 
 class SaveSliceInfo:
@@ -47,13 +47,3 @@ class SaveSliceInfo:
             var_offset=self.var_offset,
             var_shape=self.var_shape,
         )
-
-
-def strip_scope(name: str, scope: str | None) -> str:
-    """`name` as seen from inside the name scope `scope`."""
-    return re.sub(rf"^{re.escape(scope.rstrip('/'))}/+", "", name) if scope else name
-
-
-def prepend_scope(name: str, scope: str | None) -> str:
-    """`name` under the name scope `scope`."""
-    return f"{scope.rstrip('/')}/{name}" if scope and name else name

@@ -13,8 +13,8 @@ from tensorfleet.graph import Graph, get_default_graph
 from tensorfleet.graph_keys import GraphKeys
 from tensorfleet.operation import Operation
 from tensorfleet.ops import save_slice, state
-from tensorfleet.ops.save_slice import prepend_scope, strip_scope
 from tensorfleet.proto import variable_pb2
+from tensorfleet.scopes import prepend_scope, strip_scope
 from tensorfleet.shapes import TensorShape
 from tensorfleet.tensor import Tensor
 

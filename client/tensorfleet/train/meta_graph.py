@@ -12,7 +12,6 @@ from tensorfleet.graph_keys import GraphKeys
 from tensorfleet.import_graph import import_graph_def
 from tensorfleet.operation import Operation
 from tensorfleet.ops.control_flow_contexts import CondContext
-from tensorfleet.ops.save_slice import prepend_scope, strip_scope
 from tensorfleet.ops.variables import Variable
 from tensorfleet.ops.while_context import WhileContext
 from tensorfleet.proto.control_flow_pb2 import CondContextDef, WhileContextDef
@@ -20,6 +19,7 @@ from tensorfleet.proto.graph_pb2 import GraphDef
 from tensorfleet.proto.meta_graph_pb2 import CollectionDef, MetaGraphDef
 from tensorfleet.proto.saver_pb2 import SaverDef
 from tensorfleet.proto.variable_pb2 import VariableDef
+from tensorfleet.scopes import prepend_scope, strip_scope
 from tensorfleet.tensor import Tensor
 
 NAMESPACES = {"train": ["export_meta_graph"]}

@@ -9,9 +9,9 @@ import time
 from typing import Any
 
 from tensorfleet import errors, logging
-from tensorfleet.ops.save_slice import prepend_scope, strip_scope
 from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef
 from tensorfleet.proto.saver_pb2 import SaverDef
+from tensorfleet.scopes import prepend_scope, strip_scope
 from tensorfleet.session import BaseSession
 from tensorfleet.train import checkpoint_management, meta_graph, restore_errors
 from tensorfleet.train.saveables import all_saveable_objects

@@ -16,7 +16,7 @@ from tensorfleet.data.structure import Structure, normalize
 from tensorfleet.dims import Dims, merge
 from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.ops.random import get_seed
+from tensorfleet.seeds import get_seed
 from tensorfleet.static_value import static_value
 from tensorfleet.tensor import Tensor
 

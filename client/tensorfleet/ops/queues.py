@@ -16,6 +16,7 @@ from tensorfleet.ops import queue_ops  # noqa: F401  the ops register themselves
 from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.shape_rules import with_rank_at_least
+from tensorfleet.seeds import get_seed
 from tensorfleet.shapes import Dimension, TensorShape
 from tensorfleet.static_value import static_value
 from tensorfleet.tensor import Tensor
@@ -324,8 +325,6 @@ class RandomShuffleQueue(QueueBase):
         shared_name: str | None = None,
         name: str = "random_shuffle_queue",
     ) -> None:
-        from tensorfleet.ops.random import get_seed
-
         dtypes, shapes = _type_list(dtypes), _shape_list(shapes)
         seed1, seed2 = get_seed(seed)
         if seed1 is None and seed2 is None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from tensorfleet import dims as dims_module
 from tensorfleet import dtypes, framework
 from tensorfleet.dims import Dims
-from tensorfleet.graph import Graph, get_default_graph
+from tensorfleet.graph import get_default_graph
 from tensorfleet.op_def import op
 from tensorfleet.operation import Operation
 from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.shape_rules import scalar, unchanged
+from tensorfleet.seeds import get_seed
 from tensorfleet.shapes import TensorShape, dimension_value
 from tensorfleet.static_value import static_dims, static_value
 from tensorfleet.tensor import Tensor
@@ -213,32 +213,6 @@ op(
     "Tshape: {int32, int64} = int32",
     shape=_shape_input,
 )
-
-DEFAULT_GRAPH_SEED = 87654321
-_MAX_INT32 = 2**31 - 1
-
-_seeds_drawn: WeakKeyDictionary[Graph, int] = WeakKeyDictionary()
-
-
-def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """The two seeds of a random op (`tf.random.get_seed`).
-
-    With the graph's seed alone, each op gets another one: the number of seeds so drawn before it. With the
-    op's seed alone, the graph's is a constant. With neither, the numbers differ from run to run.
-    """
-    graph = get_default_graph()
-    if graph.seed is None:
-        if op_seed is None:
-            return None, None
-        seeds = DEFAULT_GRAPH_SEED, op_seed
-    else:
-        if op_seed is None:
-            op_seed = _seeds_drawn.get(graph, 0)
-            _seeds_drawn[graph] = op_seed + 1
-        seeds = graph.seed, op_seed
-    first, second = (seed % _MAX_INT32 for seed in seeds)
-    # Two zeros would mean no seed at all.
-    return (0, _MAX_INT32) if (first, second) == (0, 0) else (first, second)
 
 
 def set_random_seed(seed: int) -> None:

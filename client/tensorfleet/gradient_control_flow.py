@@ -10,14 +10,57 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tensorfleet import dtypes
+from tensorfleet.operation import Operation
+from tensorfleet.ops.indexed_slices import IndexedSlices
 from tensorfleet.ops.math_common import apply_one
+from tensorfleet.tensor import Tensor
 
-if TYPE_CHECKING:
-    from tensorfleet.gradients import Received
-    from tensorfleet.operation import Operation
-    from tensorfleet.tensor import Tensor
+Gradient = Tensor | IndexedSlices
+
+_TRAINABLE = frozenset(
+    (
+        *(dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64),
+        *(dtypes.complex64, dtypes.complex128, dtypes.resource, dtypes.variant),
+    )
+)
+
+
+def is_trainable(tensor: Tensor) -> bool:
+    """Whether gradients flow through a tensor of this dtype."""
+    return tensor.dtype.base in _TRAINABLE
+
+
+class Received:
+    """The gradients that each operation has received at each of its outputs.
+
+    They are lists while gradients still arrive, and one gradient or None once they were added up.
+    """
+
+    def __init__(self) -> None:
+        self._lists: dict[Operation, list[list[Gradient]]] = {}
+        self.sums: dict[Operation, list[Gradient | None]] = {}
+
+    def add(self, tensor: Tensor, grad: Gradient) -> None:
+        """Adds a gradient of a tensor."""
+        op = tensor.op
+        if op in self.sums:
+            # Around a loop one more gradient arrives after the operation had its turn.
+            self.sums[op][tensor.value_index] = grad
+            return
+        if op not in self._lists:
+            self._lists[op] = [[] for _ in op.outputs]
+        self._lists[op][tensor.value_index].append(grad)
+
+    def any(self, op: Operation) -> bool:
+        """Whether any gradient arrived at the operation."""
+        return any(self._lists.get(op, ())) or any(g is not None for g in self.sums.get(op, ()))
+
+    def lists(self, op: Operation) -> list[list[Gradient]]:
+        """The gradients that arrived, for each output."""
+        return self._lists.get(op) or [[] for _ in op.outputs]
 
 
 class ControlFlow:

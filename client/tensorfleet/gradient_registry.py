@@ -15,8 +15,6 @@ asked for, since a program that only runs graphs needs none of them.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -34,6 +32,8 @@ _dense: set[Rule] = set()
 _without_rule: set[str] = set()
 _loaded = False
 _begun = False
+_load_rules: Callable[[], None] | None = None
+_gradients: Callable[..., list[Any]] | None = None
 _loading = threading.RLock()  # modules that are loaded may ask for rules themselves
 
 
@@ -159,6 +159,18 @@ def registered() -> dict[str, Rule | None]:
     return dict(_rules)
 
 
+def serve(load_rules: Callable[[], None], gradients: Callable[..., list[Any]]) -> None:
+    """Told by backpropagation: what imports the rules of all op families, and `tf.gradients` for rules."""
+    global _load_rules, _gradients
+    _load_rules, _gradients = load_rules, gradients
+
+
+def gradients_within(ys: Any, xs: Any, **options: Any) -> list[Any]:
+    """`tf.gradients`, for a rule that differentiates operations which it makes itself."""
+    assert _gradients is not None
+    return _gradients(ys, xs, **options)
+
+
 def load() -> None:
     """Imports the rules of all op families, once."""
     global _loaded, _begun
@@ -167,10 +179,7 @@ def load() -> None:
     with _loading:  # other threads wait until all rules are there
         if _begun:
             return
+        assert _load_rules is not None, "import tensorfleet first"
         _begun = True
-        from tensorfleet import ops
-
-        for module in pkgutil.walk_packages(ops.__path__, f"{ops.__name__}."):
-            if module.name.endswith("_grad"):
-                importlib.import_module(module.name)
+        _load_rules()
         _loaded = True

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import importlib
+import pkgutil
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from tensorfleet import dtypes, gradient_registry, shapes
+from tensorfleet import dtypes, gradient_registry, ops, shapes
 from tensorfleet.framework import name_scope
-from tensorfleet.gradient_control_flow import make_control_flow, zeros_like
+from tensorfleet.gradient_control_flow import Gradient, Received, is_trainable, make_control_flow, zeros_like
 from tensorfleet.graph import Graph, get_default_graph
 from tensorfleet.operation import Operation
 from tensorfleet.ops import control
@@ -24,8 +26,6 @@ from tensorfleet.ops.shaping import shape as shape_of
 from tensorfleet.tensor import Tensor
 
 __all__ = ["AggregationMethod", "UnconnectedGradients", "gradients", "hessians"]
-
-Gradient = Tensor | IndexedSlices
 
 
 class UnconnectedGradients(enum.Enum):
@@ -161,49 +161,6 @@ def _seed(y: Tensor, given: Any, index: int) -> Gradient:
             f"grad_ys[{index}] has shape {seed.shape}, but must have that of ys[{index}], {y.name}: {y.shape}"
         )
     return apply_one("Identity", seed, name=f"grad_ys_{index}")
-
-
-_TRAINABLE = frozenset(
-    (
-        *(dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64),
-        *(dtypes.complex64, dtypes.complex128, dtypes.resource, dtypes.variant),
-    )
-)
-
-
-def is_trainable(tensor: Tensor) -> bool:
-    """Whether gradients flow through a tensor of this dtype."""
-    return tensor.dtype.base in _TRAINABLE
-
-
-class Received:
-    """The gradients that each operation has received at each of its outputs.
-
-    They are lists while gradients still arrive, and one gradient or None once they were added up.
-    """
-
-    def __init__(self) -> None:
-        self._lists: dict[Operation, list[list[Gradient]]] = {}
-        self.sums: dict[Operation, list[Gradient | None]] = {}
-
-    def add(self, tensor: Tensor, grad: Gradient) -> None:
-        """Adds a gradient of a tensor."""
-        op = tensor.op
-        if op in self.sums:
-            # Around a loop one more gradient arrives after the operation had its turn.
-            self.sums[op][tensor.value_index] = grad
-            return
-        if op not in self._lists:
-            self._lists[op] = [[] for _ in op.outputs]
-        self._lists[op][tensor.value_index].append(grad)
-
-    def any(self, op: Operation) -> bool:
-        """Whether any gradient arrived at the operation."""
-        return any(self._lists.get(op, ())) or any(g is not None for g in self.sums.get(op, ()))
-
-    def lists(self, op: Operation) -> list[list[Gradient]]:
-        """The gradients that arrived, for each output."""
-        return self._lists.get(op) or [[] for _ in op.outputs]
 
 
 class _Backpropagation:
@@ -406,3 +363,12 @@ def hessians(
             ]
             results.append(apply_one("Reshape", apply_one("Pack", rows, axis=0), [*dims, *dims]))
     return results
+
+
+def _load_rules() -> None:
+    for module in pkgutil.walk_packages(ops.__path__, f"{ops.__name__}."):
+        if module.name.endswith("_grad"):
+            importlib.import_module(module.name)
+
+
+gradient_registry.serve(_load_rules, gradients)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tensorfleet.gradient_control_flow import ControlFlow, zeros_like
+from tensorfleet.gradient_control_flow import ControlFlow, Received, is_trainable, zeros_like
 from tensorfleet.graph import get_default_graph
 from tensorfleet.operation import Operation
 from tensorfleet.ops.constants import zeros
@@ -18,9 +18,6 @@ from tensorfleet.ops.loop_gradient import LoopGradient
 from tensorfleet.ops.math_common import apply_one
 from tensorfleet.ops.while_context import WhileContext
 from tensorfleet.tensor import Tensor
-
-if TYPE_CHECKING:
-    from tensorfleet.gradients import Received
 
 _SWITCHES = frozenset(("Switch", "RefSwitch"))
 
@@ -95,8 +92,6 @@ class LoopFlow(ControlFlow):
         Args:
             others: whether those that have none are included.
         """
-        from tensorfleet.gradients import is_trainable
-
         ops = []
         for tensor in exits:
             trainable = is_trainable(tensor)

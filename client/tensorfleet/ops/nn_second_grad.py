@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet import dtypes
-from tensorfleet.gradient_registry import gradient
+from tensorfleet.gradient_registry import gradient, gradients_within
 from tensorfleet.operation import Operation
 from tensorfleet.ops.gradient_common import ints, like, zeros_like
 from tensorfleet.ops.math_common import apply_one
@@ -25,12 +25,12 @@ def _max_pool_grad(op: Operation, grad: Tensor) -> list[Tensor]:
 
 @gradient("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
 def _fused_batch_norm_grad(op: Operation, *grads: Any) -> list[Any]:
-    from tensorfleet.gradients import gradients
-
     y_grad, x, scale, mean, variance = op.inputs[:5]
     made = _normalization(op, y_grad, x, scale, mean, variance)
     # Of the op alone: that its inputs depend on each other is the business of the call that is going on.
-    found = gradients(made, [y_grad, x, scale], grad_ys=list(grads[:3]), stop_gradients=list(op.inputs[:5]))
+    found = gradients_within(
+        made, [y_grad, x, scale], grad_ys=list(grads[:3]), stop_gradients=list(op.inputs[:5])
+    )
     return [*found, *([None] * (len(op.inputs) - 3))]
 
 

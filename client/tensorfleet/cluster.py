@@ -65,7 +65,7 @@ class ClusterSpec:
         from tensorfleet.kube import release as releases
 
         kubernetes = api.Cluster("ClusterSpec.from_kubernetes", context)
-        return cls(releases.find(kubernetes, release, namespace or kubernetes.namespace).spec)
+        return cls(releases.find(kubernetes, release, namespace or kubernetes.namespace).jobs)
 
     def __bool__(self) -> bool:
         return bool(self._jobs)

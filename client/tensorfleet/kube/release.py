@@ -1,13 +1,13 @@
-"""A release of the chart, found by the labels that its objects have: its ClusterSpec, master and image."""
+"""A release of the chart, found by the labels that its objects have: its tasks, its master and its image."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tensorfleet import errors
-from tensorfleet.cluster import ClusterSpec
 from tensorfleet.kube.api import CALL_SECONDS, Cluster
 
 INSTANCE, COMPONENT = "app.kubernetes.io/instance", "app.kubernetes.io/component"
@@ -23,13 +23,13 @@ class Release:
     Attributes:
         name, namespace: as Helm knows it.
         fullname: what the names of its objects begin with.
-        spec: the ClusterSpec that its tasks read.
+        jobs: the addresses of its tasks by job, from which a ClusterSpec can be made.
     """
 
     name: str
     namespace: str
     fullname: str
-    spec: ClusterSpec
+    jobs: Mapping[str, list[str] | dict[str, str]]
 
     @property
     def address(self) -> str:
@@ -44,7 +44,7 @@ class Release:
     @property
     def master_job(self) -> str:
         """The job whose task 0 is the master of clients' sessions."""
-        return "chief" if "chief" in self.spec.jobs else "worker"
+        return "chief" if "chief" in self.jobs else "worker"
 
 
 def find(cluster: Cluster, name: str, namespace: str) -> Release:
@@ -75,7 +75,7 @@ def find(cluster: Cluster, name: str, namespace: str) -> Release:
     item = by_release[name]
     config_map = item.metadata.name
     try:
-        spec = ClusterSpec(json.loads(item.data[SPEC_KEY]))
+        jobs = _jobs(item.data[SPEC_KEY])
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise errors.InvalidArgumentError(
             None,
@@ -83,7 +83,21 @@ def find(cluster: Cluster, name: str, namespace: str) -> Release:
             f"the ConfigMap {config_map} in the namespace {namespace} has no ClusterSpec under {SPEC_KEY}: "
             f"{error!r}. helm upgrade {name} writes it anew",
         ) from None
-    return Release(name, namespace, config_map.removesuffix(_SUFFIX), spec)
+    return Release(name, namespace, config_map.removesuffix(_SUFFIX), jobs)
+
+
+def _jobs(text: str) -> dict[str, list[str] | dict[str, str]]:
+    """A ClusterSpec in JSON. Raises ValueError or TypeError where it is none."""
+    jobs = json.loads(text)
+    if not isinstance(jobs, dict):
+        raise TypeError(f"jobs in a dictionary are expected, not {jobs!r}")
+    for job, tasks in jobs.items():
+        addresses = list(tasks.values()) if isinstance(tasks, dict) else tasks
+        if not isinstance(addresses, list) or not all(isinstance(address, str) for address in addresses):
+            raise TypeError(f"the addresses of the job {job!r} are expected in a list, not {tasks!r}")
+        if isinstance(tasks, dict) and not all(index.isdecimal() for index in tasks):
+            raise ValueError(f"the tasks of the job {job!r} are told by numbers, not {list(tasks)}")
+    return jobs
 
 
 def master_pod(cluster: Cluster, release: Release) -> Any:

@@ -7,7 +7,6 @@ from typing import Any
 
 from tensorfleet import dtypes
 from tensorfleet.data import iterator as iterators
-from tensorfleet.data import nest
 from tensorfleet.data.functional import FunctionalTransformations
 from tensorfleet.data.generator import generate
 from tensorfleet.data.options import Options
@@ -18,6 +17,7 @@ from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.seeds import get_seed
 from tensorfleet.static_value import static_value
+from tensorfleet.structures import ELEMENTS as nest
 from tensorfleet.tensor import Tensor
 
 __all__ = ["AUTOTUNE", "Dataset", "get_output_classes", "get_output_shapes", "get_output_types"]

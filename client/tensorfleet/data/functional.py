@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import dtypes
-from tensorfleet.data import nest
 from tensorfleet.data.structure import Structure, normalize, trace_elements
 from tensorfleet.dims import compatible
 from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.convert import convert_to_tensor
+from tensorfleet.structures import ELEMENTS as nest
 from tensorfleet.tensor import Tensor
 
 if TYPE_CHECKING:

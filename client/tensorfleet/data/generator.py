@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from tensorfleet import dtypes, tensor_util
-from tensorfleet.data import nest
 from tensorfleet.data.structure import Structure
 from tensorfleet.dims import compatible
 from tensorfleet.func_graph import trace
 from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.script import py_func
 from tensorfleet.shapes import TensorShape
+from tensorfleet.structures import ELEMENTS as nest
 from tensorfleet.tensor import Tensor
 
 

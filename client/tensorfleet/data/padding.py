@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet import dtypes
-from tensorfleet.data import nest
 from tensorfleet.data.structure import Structure
 from tensorfleet.dims import Dims
 from tensorfleet.dtypes import DType
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.shapes import TensorShape, as_dims
+from tensorfleet.structures import ELEMENTS as nest
 from tensorfleet.tensor import Tensor
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorfleet import dtypes
-from tensorfleet.data import nest
 from tensorfleet.dims import Dims
 from tensorfleet.dtypes import DType
 from tensorfleet.func_graph import Traced, trace
 from tensorfleet.graph import get_default_graph
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.shapes import TensorShape, as_dims
+from tensorfleet.structures import ELEMENTS as nest
 from tensorfleet.tensor import Tensor
 
 

@@ -15,6 +15,7 @@ from tensorfleet.ops.convert import convert_to_tensor, register_tensor_conversio
 from tensorfleet.ops.math_common import apply_one
 from tensorfleet.shapes import TensorShape
 from tensorfleet.static_value import static_dims
+from tensorfleet.structures import register_composite
 from tensorfleet.tensor import Tensor
 
 __all__ = [
@@ -86,8 +87,7 @@ class IndexedSlices:
 
     def consumers(self) -> list[Operation]:
         """The operations that take one of the parts as an input."""
-        parts = [t for t in (self._values, self._indices, self._dense_shape) if t is not None]
-        return list(dict.fromkeys(op for part in parts for op in part.consumers()))
+        return list(dict.fromkeys(op for part in _components(self) for op in part.consumers()))
 
     def __neg__(self) -> IndexedSlices:
         return self.with_values(-self._values)
@@ -95,6 +95,13 @@ class IndexedSlices:
     def __str__(self) -> str:
         shape = "" if self._dense_shape is None else f", dense_shape={self._dense_shape}"
         return f"IndexedSlices(indices={self._indices}, values={self._values}{shape})"
+
+
+def _components(slices: IndexedSlices) -> list[Tensor]:
+    return [t for t in (slices.values, slices.indices, slices.dense_shape) if t is not None]
+
+
+register_composite(IndexedSlices, _components)
 
 
 class IndexedSlicesValue(NamedTuple):

@@ -12,7 +12,7 @@ from tensorfleet.dtypes import DType
 from tensorfleet.fetches import expansion_of
 from tensorfleet.graph import Graph
 from tensorfleet.tensor import Tensor
-from tensorfleet.transport import Value
+from tensorfleet.transport_base import Value
 
 Convert = Callable[[Any], Value]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.cluster import ClusterSpec
+from tensorfleet.installed import load_entry_point
 from tensorfleet.proto import config_pb2
 from tensorfleet.proto.tensorflow_server_pb2 import ServerDef
 
@@ -62,9 +63,7 @@ class Server:
         Raises:
             SystemExit: with 0, once a signal has drained the server.
         """
-        from tensorfleet_service.lifecycle import wait_and_drain
-
-        if wait_and_drain(self._task, DRAIN_SECONDS):
+        if _of_service("drain")(self._task, DRAIN_SECONDS):
             raise SystemExit(0)
 
     def stop(self, grace: float | None = None) -> None:
@@ -87,16 +86,16 @@ class Server:
         return Server({"localhost": ["localhost:0"]}, protocol="grpc+stream", config=config, start=start)
 
 
+def _of_service(name: str) -> Any:
+    return load_entry_point(
+        "tensorfleet.server",
+        name,
+        "tf.train.Server takes the service's package: pip install tensorfleet-service",
+    )
+
+
 def _task_server(definition: ServerDef) -> Any:
-    try:
-        from tensorfleet_service.server import TaskServer
-    except ModuleNotFoundError as error:
-        if error.name not in ("tensorfleet_service", "tensorfleet_service.server"):
-            raise
-        raise ImportError(
-            "tf.train.Server takes the service's package: pip install tensorfleet-service"
-        ) from error
-    return TaskServer(
+    return _of_service("task")(
         ClusterSpec(definition.cluster),
         definition.job_name,
         definition.task_index,

@@ -17,7 +17,7 @@ from tensorfleet.feeds import converter, feed_tensor
 from tensorfleet.graph import Graph, get_default_graph
 from tensorfleet.proto import config_pb2
 from tensorfleet.steps import Step, Steps
-from tensorfleet.transport import Runner, Transport
+from tensorfleet.transport_base import Runner, Transport
 
 __all__ = [
     "BaseSession",

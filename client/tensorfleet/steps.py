@@ -15,7 +15,7 @@ from tensorfleet.fetches import Build, Fetches, expansion_of
 from tensorfleet.graph import Graph
 from tensorfleet.operation import Operation
 from tensorfleet.tensor import Tensor
-from tensorfleet.transport import Runner, Transport, Value
+from tensorfleet.transport_base import Runner, Transport, Value
 
 if TYPE_CHECKING:
     from tensorfleet.proto.config_pb2 import RunMetadata, RunOptions

@@ -1,81 +1,25 @@
-"""Transport: what a session needs of its master, whichever way it is reached.
+"""The way from a session to its master: `connect` chooses.
 
-`connect` chooses: a master in this process (no target, or that of a server of this process), a stream to one
-of TensorFleet's tasks, or plain gRPC as TensorFlow's own servers speak it. Values are NumPy arrays; of rank
-0, NumPy scalars. Strings are object arrays of bytes, of rank 0 for a single one.
+It is a master in this process (no target, or that of a server of this process), a stream to one of
+TensorFleet's tasks, or plain gRPC as TensorFlow's own servers speak it.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
-
-import numpy as np
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from tensorfleet import errors
+from tensorfleet.installed import load_entry_point
+from tensorfleet.transport_base import Transport, address_of
 
 if TYPE_CHECKING:
-    from tensorfleet.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
-    from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
-    from tensorfleet.proto.graph_pb2 import GraphDef
-
-Value = np.ndarray[Any, Any] | np.generic
+    from tensorfleet.proto.config_pb2 import ConfigProto
 
 FORCE_VARIABLE = "TENSORFLEET_TRANSPORT"
-DEFAULT_CONNECT_SECONDS = 30.0
 
 _GRPC_PREFIXES = ("grpc://", "grpc+stream://")
-
-
-class Runner(Protocol):
-    """One run signature, prepared once: feeds and fetches go by position, in the order given to `prepare`."""
-
-    def __call__(self, feeds: Sequence[Value], timeout: float | None = None) -> Sequence[Value]:
-        """Runs a step. `timeout` is in seconds; None leaves it to the session's configuration."""
-        ...
-
-    def traced(
-        self, feeds: Sequence[Value], options: RunOptions, metadata: RunMetadata, timeout: float | None = None
-    ) -> Sequence[Value]:
-        """Runs a step under `options` and writes into `metadata` what they ask for."""
-        ...
-
-
-class Transport(ABC):
-    """One session on one master. Many threads may call its runners at once; failures are `tf.errors`."""
-
-    @abstractmethod
-    def create(self, graph_def: GraphDef, config: ConfigProto) -> None:
-        """Makes the session on the master. Called once, before everything else."""
-
-    @abstractmethod
-    def extend(self, graph_def: GraphDef) -> None:
-        """Adds nodes, all of them new. Runners that were prepared before stay valid."""
-
-    @abstractmethod
-    def prepare(self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> Runner:
-        """The runner of a signature: names of tensors to feed and to fetch, and of operations to run."""
-
-    @abstractmethod
-    def partial_run_setup(
-        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
-    ) -> str:
-        """Opens a step that is run in parts, and returns its handle."""
-
-    @abstractmethod
-    def partial_run(self, handle: str, feeds: dict[str, Value], fetches: tuple[str, ...]) -> Sequence[Value]:
-        """Feeds a part of an open step and returns the fetches, in order."""
-
-    @abstractmethod
-    def list_devices(self) -> list[DeviceAttributes]:
-        """The devices that the session can use."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Ends the session on the master; steps that are running are cancelled."""
 
 
 def check_target(target: str) -> None:
@@ -101,11 +45,11 @@ def connect(target: str, config: ConfigProto) -> Transport:
     check_target(target)
     if not target:
         return _in_process(config)
-    service = sys.modules.get("tensorfleet_service.inprocess")
-    if service is not None and FORCE_VARIABLE not in os.environ:
-        own: Transport | None = service.own_server(address_of(target), config)
-        if own is not None:
-            return own
+    if FORCE_VARIABLE not in os.environ:
+        for find in _own_servers:
+            own = find(address_of(target), config)
+            if own is not None:
+                return own
     from tensorfleet import transport_grpc
 
     channel = transport_grpc.Channel(address_of(target), config)
@@ -122,19 +66,23 @@ def connect(target: str, config: ConfigProto) -> Transport:
     return transport_grpc.GrpcTransport(channel, target, config)
 
 
+_own_servers: list[Callable[[str, ConfigProto], Transport | None]] = []
+
+
+def register_own_servers(find: Callable[[str, ConfigProto], Transport | None]) -> None:
+    """Registers what finds the server of this process at an address: a session on it needs no socket."""
+    _own_servers.append(find)
+
+
 def _in_process(config: ConfigProto) -> Transport:
-    try:
-        from tensorfleet_service.inprocess import InProcessTransport
-    except ModuleNotFoundError as error:
-        if error.name not in ("tensorfleet_service", "tensorfleet_service.inprocess"):
-            raise
-        raise ImportError(
-            "A session without a target computes in this process, which takes the service's package: "
-            "pip install tensorfleet-service. To use a cluster, name one of its tasks: "
-            'tf.Session("grpc://host:port").'
-        ) from error
-    transport: Transport = InProcessTransport(config)
-    return transport
+    way: Callable[[ConfigProto], Transport] = load_entry_point(
+        "tensorfleet.session",
+        "in_process",
+        "A session without a target computes in this process, which takes the service's package: "
+        "pip install tensorfleet-service. To use a cluster, name one of its tasks: "
+        'tf.Session("grpc://host:port").',
+    )
+    return way(config)
 
 
 def reset(target: str, containers: Sequence[str] | None, config: ConfigProto | None) -> None:
@@ -153,13 +101,3 @@ def reset(target: str, containers: Sequence[str] | None, config: ConfigProto | N
         channel.reset(list(containers or ()), list(config.device_filters))
     finally:
         channel.close()
-
-
-def address_of(target: str) -> str:
-    """`host:port` of a target `grpc://host:port`."""
-    return target.split("://", 1)[1]
-
-
-def connect_seconds(config: ConfigProto) -> float:
-    """How long to wait for a server to answer at all."""
-    return config.operation_timeout_in_ms / 1000 or DEFAULT_CONNECT_SECONDS

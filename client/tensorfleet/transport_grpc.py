@@ -16,7 +16,7 @@ from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
 from tensorfleet.proto.named_tensor_pb2 import NamedTensorProto
 from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet.shapes import to_proto as shape_proto
-from tensorfleet.transport import Transport, Value, connect_seconds
+from tensorfleet.transport_base import Transport, Value, connect_seconds
 
 _CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", -1),

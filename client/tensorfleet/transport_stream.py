@@ -29,7 +29,7 @@ from tensorfleet.stream import (
     encode_with_meta,
     unpack_error,
 )
-from tensorfleet.transport import Transport, Value, address_of, connect_seconds
+from tensorfleet.transport_base import Transport, Value, address_of, connect_seconds
 
 CONNECT_SECONDS = 10.0
 CLOSE_SECONDS = 10.0

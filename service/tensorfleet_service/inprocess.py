@@ -17,7 +17,8 @@ from tensorfleet.buffers import POOLED_SIZE, SHARED
 from tensorfleet.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
 from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
 from tensorfleet.proto.graph_pb2 import GraphDef
-from tensorfleet.transport import Transport
+from tensorfleet.transport import register_own_servers
+from tensorfleet.transport_base import Transport
 from tensorfleet_service.devices.device import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
@@ -116,6 +117,9 @@ def own_server(address: str, config: ConfigProto) -> MasterTransport | None:
     """The transport to a server of this process; None if the address is not that of one."""
     master = _serving.get((os.getpid(), address))
     return None if master is None else MasterTransport(master, config)
+
+
+register_own_servers(own_server)
 
 
 def _to_stderr(text: str) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cli import demo
 from tensorfleet.examples import mapreduce_mnist
 from tensorfleet.examples.mapreduce_mnist import MapReduce, Result, largest_difference, with_numpy
+from tensorfleet_service.cli import demo
 from tensorfleet_service.local_cluster import LocalCluster
 
 WORKERS = 2

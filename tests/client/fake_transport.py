@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
 from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
 from tensorfleet.proto.graph_pb2 import GraphDef
-from tensorfleet.transport import Transport, Value
+from tensorfleet.transport_base import Transport, Value
 
 
 class FakeTransport(Transport):

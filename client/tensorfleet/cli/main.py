@@ -6,17 +6,19 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-# Modules whose `main(argv)` returns an exit code; each is loaded only when it is asked for.
+from tensorfleet.installed import load_entry_point
+
+# Modules whose `main(argv)` returns an exit code; each is loaded only when it is asked for. Where none stands
+# here, the service registers one by an entry point.
 _COMMANDS = {
-    "serve": ("tensorfleet_service.main", "serve one task of a cluster"),
-    "up": ("tensorfleet.cli.up", "start a cluster on this machine"),
+    "serve": ("", "serve one task of a cluster"),
+    "up": ("", "start a cluster on this machine"),
     "status": ("tensorfleet.cli.status", "show the tasks of a cluster and what they hold"),
     "submit": ("tensorfleet.cli.submit", "run a script as a Kubernetes Job beside a release of the chart"),
     "connect": ("tensorfleet.cli.connect", "forward ports of this machine to a release of the chart"),
-    "demo": ("tensorfleet.cli.demo", "run a map/reduce over handwritten digits on a cluster"),
+    "demo": ("", "run a map/reduce over handwritten digits on a cluster"),
     "version": ("tensorfleet.cli.version", "print the versions of the installed packages"),
 }
-_NEED_SERVICE = ("serve", "up", "demo")
 WRONG_USAGE = 2
 INTERRUPTED = 130
 
@@ -34,18 +36,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         problem = f"no such command: {name}" if name else "a command is missing"
         print(f"{usage()}\n\ntensorfleet: {problem}", file=sys.stderr)
         return WRONG_USAGE
-    try:
-        if name in _NEED_SERVICE:
-            import_module("tensorfleet_service")
-        run: Callable[[Sequence[str]], int] = import_module(_COMMANDS[name][0]).main
-    except ModuleNotFoundError as error:
-        if error.name != "tensorfleet_service":
-            raise
-        print(
-            f"tensorfleet {name} takes the service's package: pip install tensorfleet-service",
-            file=sys.stderr,
-        )
-        return 1
+    absent = f"tensorfleet {name} takes the service's package: pip install tensorfleet-service"
+    run: Callable[[Sequence[str]], int]
+    if _COMMANDS[name][0]:
+        run = import_module(_COMMANDS[name][0]).main
+    else:
+        try:
+            run = load_entry_point("tensorfleet.commands", name, absent)
+        except ImportError as error:
+            if error.msg != absent:
+                raise
+            print(absent, file=sys.stderr)
+            return 1
     try:
         return run(arguments[1:])
     except KeyboardInterrupt:

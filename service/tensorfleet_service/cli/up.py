@@ -8,10 +8,9 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from itertools import chain, repeat
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tensorfleet_service.local_cluster import LocalCluster
+from tensorfleet_service.lifecycle import on_signals
+from tensorfleet_service.local_cluster import Cancelled, ClusterError, LocalCluster, describe
 
 
 def parser() -> argparse.ArgumentParser:
@@ -51,9 +50,6 @@ def main(argv: Sequence[str]) -> int:
 
     Returns 0 after a signal, else the exit code of that task; 1 if the cluster did not come up.
     """
-    from tensorfleet_service.lifecycle import on_signals
-    from tensorfleet_service.local_cluster import Cancelled, ClusterError, LocalCluster, describe
-
     p = parser()
     flags = p.parse_args(argv)
     jobs = dict(flags.job) if flags.job else {"ps": flags.ps, "worker": flags.workers}

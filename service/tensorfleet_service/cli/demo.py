@@ -15,6 +15,7 @@ from tqdm import tqdm
 import tensorfleet as tf
 from tensorfleet.examples import mapreduce_mnist
 from tensorfleet.examples.mapreduce_mnist import MapReduce, Result
+from tensorfleet_service.local_cluster import LocalCluster
 
 TOLERANCE = 1e-6
 MARGIN = 4  # pixels of an image's border, always empty
@@ -104,8 +105,6 @@ def _target(address: str | None, workers: int) -> Iterator[str]:
     if address:
         yield address if "://" in address else f"grpc://{address}"
         return
-    from tensorfleet_service.local_cluster import LocalCluster
-
     print(f"Starting a cluster on this machine: 1 ps and {workers} workers, a process each")
     with LocalCluster({"ps": 1, "worker": workers}) as cluster:
         yield cluster.target

@@ -1,0 +1,30 @@
+"""What other packages that are installed offer to this one, by entry points."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def load_entry_point(group: str, name: str, absent: str) -> Any:
+    """The object that an installed package registered under a name.
+
+    Args:
+        group, name: as in the package's `[project.entry-points]`.
+        absent: the message of the error that there is no such package; it says what to install.
+
+    Raises:
+        ImportError: no package registered anything under the name, or it is gone.
+    """
+    from importlib import metadata  # imports much that most programs need not have
+
+    for entry in metadata.entry_points(group=group, name=name):
+        package = entry.module.partition(".")[0]
+        try:
+            import_module(package)
+        except ModuleNotFoundError as error:
+            if error.name != package:
+                raise
+            raise ImportError(absent) from error
+        return entry.load()
+    raise ImportError(absent)

@@ -1,0 +1,80 @@
+"""Transport: what a session needs of its master, whichever way it is reached.
+
+Values are NumPy arrays; of rank 0, NumPy scalars. Strings are object arrays of bytes, of rank 0 for a single
+one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tensorfleet.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
+    from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
+    from tensorfleet.proto.graph_pb2 import GraphDef
+
+Value = np.ndarray[Any, Any] | np.generic
+
+DEFAULT_CONNECT_SECONDS = 30.0
+
+
+class Runner(Protocol):
+    """One run signature, prepared once: feeds and fetches go by position, in the order given to `prepare`."""
+
+    def __call__(self, feeds: Sequence[Value], timeout: float | None = None) -> Sequence[Value]:
+        """Runs a step. `timeout` is in seconds; None leaves it to the session's configuration."""
+        ...
+
+    def traced(
+        self, feeds: Sequence[Value], options: RunOptions, metadata: RunMetadata, timeout: float | None = None
+    ) -> Sequence[Value]:
+        """Runs a step under `options` and writes into `metadata` what they ask for."""
+        ...
+
+
+class Transport(ABC):
+    """One session on one master. Many threads may call its runners at once; failures are `tf.errors`."""
+
+    @abstractmethod
+    def create(self, graph_def: GraphDef, config: ConfigProto) -> None:
+        """Makes the session on the master. Called once, before everything else."""
+
+    @abstractmethod
+    def extend(self, graph_def: GraphDef) -> None:
+        """Adds nodes, all of them new. Runners that were prepared before stay valid."""
+
+    @abstractmethod
+    def prepare(self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> Runner:
+        """The runner of a signature: names of tensors to feed and to fetch, and of operations to run."""
+
+    @abstractmethod
+    def partial_run_setup(
+        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+    ) -> str:
+        """Opens a step that is run in parts, and returns its handle."""
+
+    @abstractmethod
+    def partial_run(self, handle: str, feeds: dict[str, Value], fetches: tuple[str, ...]) -> Sequence[Value]:
+        """Feeds a part of an open step and returns the fetches, in order."""
+
+    @abstractmethod
+    def list_devices(self) -> list[DeviceAttributes]:
+        """The devices that the session can use."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends the session on the master; steps that are running are cancelled."""
+
+
+def address_of(target: str) -> str:
+    """`host:port` of a target `grpc://host:port`."""
+    return target.split("://", 1)[1]
+
+
+def connect_seconds(config: ConfigProto) -> float:
+    """How long to wait for a server to answer at all."""
+    return config.operation_timeout_in_ms / 1000 or DEFAULT_CONNECT_SECONDS

@@ -1,0 +1,1 @@
+"""The commands of `tensorfleet` that take a server: up and demo."""

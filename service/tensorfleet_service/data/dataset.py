@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tensorfleet.attr_value import NameAttrList
     from tensorfleet.dims import Dims
     from tensorfleet.dtypes import DType
-    from tensorfleet_service.worker.functions import Function, Library
+    from tensorfleet_service.worker.library import Function, Library
     from tensorfleet_service.worker.pool import Pool
 
 Element = tuple[Any, ...]

@@ -13,7 +13,7 @@ from tensorfleet_service.worker.drive import drive
 from tensorfleet_service.worker.waiter import Waiter
 
 if TYPE_CHECKING:
-    from tensorfleet_service.worker.functions import Function, Library
+    from tensorfleet_service.worker.library import Function, Library
 
 
 def library_of(node: KernelNode) -> Library:

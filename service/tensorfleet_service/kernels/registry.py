@@ -29,7 +29,7 @@ from tensorfleet import errors
 from tensorfleet.dtypes import DType
 
 if TYPE_CHECKING:
-    from tensorfleet_service.worker.functions import Library
+    from tensorfleet_service.worker.library import Library
     from tensorfleet_service.worker.resources import Resources
 
 Kernel = Callable[..., Any]

@@ -10,7 +10,7 @@ import platform
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import grpc
 import numpy as np
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
     from tensorfleet_service.observe.health import Health
     from tensorfleet_service.observe.meter import MasterMeter
-    from tensorfleet_service.rpc.clients import Clients
     from tensorfleet_service.worker.peers import Peers
     from tensorfleet_service.worker.worker import Worker
 
@@ -48,6 +47,15 @@ CLIENTS, GRPC = "clients", "grpc"
 """Peers that are no tasks: clients by stream; whoever calls by gRPC, as callers do not say who they are."""
 
 CODES = {code.value[0]: code.name for code in grpc.StatusCode if code is not grpc.StatusCode.OK}
+
+
+class Clients(Protocol):
+    """The connections of clients: how many are open, and what goes over all of them."""
+
+    traffic: Traffic
+
+    @property
+    def connections(self) -> int: ...
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from tensorfleet_service.worker.timed import Timed, is_run
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
-    from tensorfleet_service.worker.functions import Library
+    from tensorfleet_service.worker.library import Library
     from tensorfleet_service.worker.resources import Resources
 
 _NATIVE = frozenset(

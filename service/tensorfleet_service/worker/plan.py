@@ -57,7 +57,7 @@ from tensorfleet_service.worker.waiter import Waiter
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
-    from tensorfleet_service.worker.functions import Library
+    from tensorfleet_service.worker.library import Library
     from tensorfleet_service.worker.resources import Resources
 
 Trace = Callable[["Node", int, int, Any], None]

@@ -20,7 +20,7 @@ from tensorfleet.dims import Dims, compatible, format_dims
 from tensorfleet.dtypes import DType
 
 if TYPE_CHECKING:
-    from tensorfleet_service.worker.collectives.service import Collectives
+    from tensorfleet_service.worker.collectives.member import Collectives
 
 DEFAULT_CONTAINER = "localhost"
 

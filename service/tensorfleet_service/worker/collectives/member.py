@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from tensorfleet_service.worker.collectives.call import Call, Place
+from tensorfleet import errors
+from tensorfleet_service.worker.collectives.call import Call, Key, Place
 from tensorfleet_service.worker.collectives.ring import Ring
 from tensorfleet_service.worker.waiter import Waiter
 
@@ -50,3 +51,19 @@ class Running:
     joins: list[int]
     before: Place
     members: list[Place]
+
+
+class Collectives(Protocol):
+    """A task's part in collectives, as its kernels see it; `service.py` has what it does."""
+
+    def group(self, device: str, group_key: int) -> Group:
+        """What a device knows of one of its groups."""
+        ...
+
+    def join(self, call: Call, value: Any, group: Group) -> Waiter:
+        """Takes part with a value; the Waiter gets the result."""
+        ...
+
+    def stopped(self, device: str, key: Key, error: errors.OpError) -> None:
+        """Told that a step failed before the device came to its collective."""
+        ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from tensorfleet.tensor import Tensor
 
 if TYPE_CHECKING:
     from tensorfleet.dtypes import DType
+    from tensorfleet.steps import Steps
 
 _VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _VALID_SCOPE = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
@@ -41,6 +43,7 @@ class Graph:
         )
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
+        self._steps: weakref.WeakSet[Steps] = weakref.WeakSet()
         self._functions: dict[str, function_pb2.FunctionDef] = {}
         self.seed: int | None = None
         self._state = ScopeState()
@@ -90,6 +93,23 @@ class Graph:
             op._control_flow_context = state.control_flow
             state.control_flow.AddOp(op)
         return op
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Takes back the operations, names and functions that are added, if it is left by an exception."""
+        with self._lock:
+            count, names, functions = len(self._operations), dict(self._names_in_use), dict(self._functions)
+            try:
+                yield
+            except BaseException:
+                for op in list(self._operations.values())[count:]:
+                    del self._operations[op.name]
+                    for tensor in op.inputs:
+                        tensor._consumers.remove(op)
+                    for control in op.control_inputs:
+                        control._control_outputs.remove(op)
+                self._names_in_use, self._functions = names, functions
+                raise
 
     def create_op(
         self,
@@ -388,12 +408,19 @@ class Graph:
 
     def prevent_feeding(self, tensor: Any) -> None:
         self._unfeedable.add(tensor)
+        self._forget_steps()
 
     def is_fetchable(self, tensor_or_op: Any) -> bool:
         return tensor_or_op not in self._unfetchable
 
     def prevent_fetching(self, op: Any) -> None:
         self._unfetchable.add(op)
+        self._forget_steps()
+
+    def _forget_steps(self) -> None:
+        """Has sessions look again at what they have run already: it may not be allowed any longer."""
+        for steps in list(self._steps):
+            steps.cache.clear()
 
     # Collections
 

@@ -58,6 +58,13 @@ def remove_training_nodes(input_graph: GraphDef, protected_nodes: Iterable[str] 
     keep = set(protected_nodes or ())
     # A node that waits for others, or that others wait for, orders them and has to stay.
     keep.update(text[1:] for node in input_graph.node for text in node.input if text.startswith("^"))
+    # So has one that others ask to be placed with.
+    keep.update(
+        group.removeprefix(b"loc:@").decode()
+        for node in input_graph.node
+        for group in node.attr["_class"].list.s
+        if "_class" in node.attr and group != b"loc:@" + node.name.encode()
+    )
     removable = {
         node.name: node
         for node in input_graph.node
@@ -65,7 +72,6 @@ def remove_training_nodes(input_graph: GraphDef, protected_nodes: Iterable[str] 
         and node.name not in keep
         and len(node.input) == 1
         and not node.input[0].startswith("^")
-        and "_class" not in node.attr
     }
 
     def followed(text: str) -> str:

@@ -68,16 +68,18 @@ def import_graph_def(
     graph = get_default_graph()
     with graph.name_scope("import" if name is None else name) as scope:
         mapped = _as_tensors(graph, name, input_map or {})
-    importer = _Importer(graph, graph_def, scope, mapped, _producer_defaults(producer_op_list))
-    importer.run()
-    for function in graph_def.library.function:
-        graph._add_function(function)
+    with graph._all_or_nothing():
+        importer = _Importer(graph, graph_def, scope, mapped, _producer_defaults(producer_op_list))
+        importer.run()
+        for function in graph_def.library.function:
+            graph._add_function(function)
+        elements = None
+        if return_elements is not None:
+            elements = [importer.element(e.decode() if isinstance(e, bytes) else e) for e in return_elements]
     missing = importer.unused_and_missing()
     if missing:
         raise ValueError(f"Attempted to map inputs that were not found in graph_def: [{', '.join(missing)}]")
-    if return_elements is None:
-        return None
-    return [importer.element(e.decode() if isinstance(e, bytes) else e) for e in return_elements]
+    return elements
 
 
 def _check_input_map(input_map: Any) -> None:

@@ -13,13 +13,19 @@ DeviceFunction = Callable[[Operation], Any]
 
 
 class Controller:
-    """One `control_dependencies` scope, and the operations made under it."""
+    """One `control_dependencies` scope.
+
+    Attributes:
+        ops: what operations made under it wait for.
+        seen: the operations made under it. Who takes one of them as an input waits for all of `ops` already;
+            who takes one of `ops` does not.
+    """
 
     __slots__ = ("ops", "seen")
 
     def __init__(self, ops: list[Operation]) -> None:
         self.ops = ops
-        self.seen: set[Operation] = set(ops)
+        self.seen: set[Operation] = set()
 
 
 class ScopeState:

@@ -30,7 +30,7 @@ class Steps:
 
     Attributes:
         cache: steps by the identities of what they were asked with: `id(fetches)`, or a tuple of that and of
-            the ids of the feed keys. An entry keeps these objects alive, so no other object has their ids.
+            the ids of the feed keys. These objects are kept alive, so no other object has their ids.
     """
 
     def __init__(self, graph: Graph, prepare: Prepare) -> None:
@@ -39,6 +39,7 @@ class Steps:
         self._prepare = prepare
         self._runners: dict[tuple[_Key, _Key, _Key], Runner] = {}
         self._alive: list[Any] = []
+        graph._steps.add(self)
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
         """Runs a step whose fetches are several objects, or that was not seen before."""

@@ -70,7 +70,7 @@ def test_gradients_that_nobody_asked_for_are_not_computed() -> None:
 def test_a_read_stays_before_the_update() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         v = tf.Variable(1.0)
-        before = tf.identity(v)
+        before = v * 1.0
         with tf.control_dependencies([before * 2.0]):
             update = tf.assign_add(v, 1.0)
         session.run(tf.global_variables_initializer())

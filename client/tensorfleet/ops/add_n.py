@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tensorfleet import dtypes, shapes
@@ -44,21 +45,23 @@ op(
 
 def _tensors(inputs: Any, message: str) -> list[Tensor]:
     if not isinstance(inputs, (list, tuple)):
-        inputs = [inputs]
+        several = isinstance(inputs, Iterable) and not isinstance(inputs, (Tensor, str))
+        inputs = list(inputs) if several and not hasattr(inputs, "op") else [inputs]
     if not inputs:
         raise ValueError(message)
     first = next((t.dtype.base for t in inputs if isinstance(t, Tensor)), None)
-    tensors = [convert_to_tensor(t, dtype=None if isinstance(t, Tensor) else first) for t in inputs]
-    if any(t.dtype.base is not tensors[0].dtype.base for t in tensors):
-        raise ValueError(message)
-    return tensors
+    return [convert_to_tensor(t, dtype=None if isinstance(t, Tensor) else first) for t in inputs]
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """The sum of tensors of one shape and dtype (`tf.add_n`). The sum of one tensor is the tensor.
 
+    Args:
+        inputs: tensors, or what converts to them, in any iterable.
+
     Raises:
-        ValueError: no inputs, or inputs that do not fit each other.
+        TypeError: inputs of different dtypes.
+        ValueError: no inputs, or inputs of different shapes.
     """
     tensors = _tensors(
         inputs,
@@ -80,7 +83,10 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
         TypeError: `tensor_dtype` is another dtype.
         ValueError: no inputs, or inputs that do not fit each other.
     """
-    tensors = _tensors(inputs, "inputs must be a list of at least one Tensor with the same dtype and shape")
+    message = "inputs must be a list of at least one Tensor with the same dtype and shape"
+    tensors = _tensors(inputs, message)
+    if any(t.dtype.base is not tensors[0].dtype.base for t in tensors):
+        raise ValueError(message)
     if tensor_dtype is not None and dtypes.as_dtype(tensor_dtype) is not tensors[0].dtype.base:
         raise TypeError(
             f"The `tensor_dtype` argument is {tensor_dtype}, but `input` is of type {tensors[0].dtype.base}. "

@@ -32,7 +32,7 @@ def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) 
 
     Returns:
         The output tensor; a list of tensors for one list output; a named tuple for several outputs; the
-        Operation for an op without outputs.
+        Operation for a node without outputs, also where a stateful one's list of outputs is empty.
 
     Raises:
         TypeError, ValueError: inputs or attributes that do not fit the op's signature.
@@ -334,10 +334,10 @@ def _scalar_attr(value: Any, kind: str, name: str) -> Any:
 def _result(op: Operation) -> Any:
     outputs = op.outputs
     opdef = op.opdef
+    if not outputs and (opdef.is_stateful or not opdef.outputs):
+        return op
     if len(opdef.outputs) == 1:
         return list(outputs) if opdef.outputs[0].is_list else outputs[0]
-    if not opdef.outputs:
-        return op
     return _output_tuple(opdef.name)(
         *(
             list(outputs[start:stop]) if arg.is_list else outputs[start]

@@ -297,8 +297,11 @@ def eye(
     from tensorfleet.ops.shaping import broadcast_to, expand_dims
 
     with get_default_graph().name_scope(name or "eye"):
-        columns = range(num_rows if num_columns is None else num_columns)
-        matrix: Tensor = cast(apply_one("Equal", expand_dims(range(num_rows), 1), columns), dtype)
+        rows = range(num_rows)
+        columns = rows if num_columns is None else range(num_columns)
+        if rows.dtype is not columns.dtype:
+            rows, columns = cast(rows, dtypes.int64), cast(columns, dtypes.int64)
+        matrix: Tensor = cast(apply_one("Equal", expand_dims(rows, 1), columns), dtype)
         if batch_shape is None or (isinstance(batch_shape, (list, tuple)) and not batch_shape):
             return matrix
         return broadcast_to(matrix, concat([batch_shape, shape_tensor(matrix)], 0))

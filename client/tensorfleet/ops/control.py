@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterator, ValuesView
 from typing import Any
 
 from tensorfleet import framework
@@ -30,10 +30,10 @@ def _flatten(value: Any) -> Iterator[Any]:
     if isinstance(value, dict):
         for key in sorted(value):
             yield from _flatten(value[key])
-    elif isinstance(value, (list, builtins.tuple)):
+    elif isinstance(value, (list, builtins.tuple, ValuesView)):
         for item in value:
             yield from _flatten(item)
-    elif value is not None:
+    else:
         yield value
 
 

@@ -77,13 +77,23 @@ def convert_to_tensor(
     if isinstance(value, (list, tuple)) and _contains_tensor(value):
         return _pack(value, wanted, name)
     if wanted is None and hint is not None:
-        try:
-            array = tensor_util.convert_value(value, dtypes.as_dtype(hint))
-        except (TypeError, ValueError):
-            array = tensor_util.convert_value(value, None)
+        array = _convert_as_hinted(value, dtypes.as_dtype(hint))
     else:
         array = tensor_util.convert_value(value, wanted)
     return constant_node(array, name or "Const")
+
+
+def _convert_as_hinted(value: Any, hint: DType) -> np.ndarray[Any, Any] | np.generic:
+    """The array in the dtype that an op prefers; in its own if the values do not fit that one."""
+    try:
+        array = tensor_util.convert_value(value, hint)
+    except (TypeError, ValueError):
+        return tensor_util.convert_value(value, None)
+    if hint is dtypes.int32:
+        own = tensor_util.convert_value(value, None)
+        if own.dtype.kind in "iu" and not np.array_equal(array, own):
+            return own  # sizes of 2**31 and more
+    return array
 
 
 def _contains_tensor(value: Iterable[Any]) -> bool:
@@ -107,10 +117,19 @@ def _pack(value: Any, dtype: DType | None, name: str | None) -> Tensor:
         items = [
             _pack(item, dtype, str(i))
             if isinstance(item, (list, tuple)) and _contains_tensor(item)
-            else convert_to_tensor(item, dtype, str(i))
+            else _as_item(item, dtype, str(i))
             for i, item in enumerate(value)
         ]
         return apply_op("Pack", items, axis=0, name=scope)  # type: ignore[no-any-return]
+
+
+def _as_item(item: Any, dtype: DType | None, name: str) -> Tensor:
+    if isinstance(item, Tensor) and dtype is not None and item.dtype.base is not dtype:
+        raise TypeError(
+            f"Cannot convert a list containing a tensor of dtype {item.dtype.base!r} to {dtype!r} "
+            f"(Tensor is: {item!r})"
+        )
+    return convert_to_tensor(item, dtype, name)
 
 
 def _dtype_of_first_tensor(value: Iterable[Any]) -> DType | None:

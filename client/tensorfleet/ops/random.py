@@ -228,7 +228,7 @@ def shape_tensor(shape: Any) -> Tensor:
     if isinstance(shape, (list, tuple)):
         shape = [dimension_value(size) for size in shape]
         if all(isinstance(size, int) for size in shape):
-            dtype = dtypes.int32
+            dtype = dtypes.int64 if any(size >= 2**31 for size in shape) else dtypes.int32
     return convert_to_tensor(shape, dtype, "shape")
 
 

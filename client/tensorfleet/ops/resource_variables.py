@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from tensorfleet import shapes
 from tensorfleet.dtypes import DType
@@ -164,6 +164,9 @@ class ResourceVariable(Variable):
 
     def _snapshot_name(self) -> str:
         return (self._graph_element if self._cached_value is None else self._cached_value).name
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"Variable {self.name} has no truth value until a session runs it. Use tf.cond.")
 
     def _as_graph_element(self) -> Tensor:
         return self._graph_element

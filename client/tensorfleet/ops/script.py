@@ -70,6 +70,9 @@ def py_func(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: st
         Tout: one dtype for one result; a list of dtypes for a list of results.
         stateful: whether equal inputs may give unequal results.
 
+    Returns:
+        As `Tout` says; for an empty list the Operation, which runs `func` for what it does.
+
     Raises:
         UnimplementedError: in a run on a task outside of the client's process.
         InvalidArgumentError: in a run, where the results do not fit `Tout`.
@@ -80,7 +83,7 @@ def py_func(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: st
     results = apply_op(
         "PyFunc" if stateful else "PyFuncStateless", list(inp), token=token, Tout=types, name=name
     )
-    return results if is_list else results[0]
+    return results if is_list or isinstance(results, Operation) else results[0]
 
 
 def numpy_function(

@@ -141,6 +141,8 @@ class VariableScope:
         use_resource = self.use_resource if use_resource is None else use_resource
         reuse = self.reuse if reuse is None else reuse
         # Variable scopes, and not the name scopes around, name variables.
+        if trainable is None:
+            trainable = synchronization is not VariableSynchronization.ON_READ
         with framework.name_scope(None):
             explicit_dtype_matches(initializer, dtype)
             return var_store.get(
@@ -349,7 +351,9 @@ class variable_scope:
         self._default_name = default_name
         self._graph: Graph = framework.graph_of(values or ())
         # False means the same as None here: a scope cannot undo the reuse of the scope around it.
-        self._reuse = reuse or None
+        self._reuse = None if reuse is False else reuse
+        if not any(self._reuse is allowed for allowed in (None, True, AUTO_REUSE)):
+            raise ValueError("The reuse parameter must be True or False or None.")
         self._defaults = {
             "initializer": initializer,
             "regularizer": regularizer,

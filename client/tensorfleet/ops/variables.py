@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import inspect
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet import shapes
 from tensorfleet.dtypes import DType
@@ -106,7 +106,8 @@ class VariableMeta(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is not Variable:
             return super().__call__(*args, **kwargs)
-        names = list(inspect.signature(Variable.__init__).parameters)[1:]
+        parameters = list(inspect.signature(Variable.__init__).parameters.values())[1:]
+        names = [parameter.name for parameter in parameters]
         if len(args) > len(names):
             raise TypeError(f"Variable() takes at most {len(names)} positional arguments")
         arguments = dict(zip(names, args, strict=False))
@@ -114,6 +115,8 @@ class VariableMeta(type):
             if key not in names or key in arguments:
                 raise TypeError(f"Variable() got an unexpected or repeated argument {key!r}")
             arguments[key] = value
+        # A creator is told all arguments, also those that were not given.
+        arguments = {parameter.name: parameter.default for parameter in parameters} | arguments
         create: Callable[..., Any] = _create_default
         for creator in creators(get_default_graph()):
             create = _with_next(creator, create)
@@ -431,9 +434,6 @@ class Variable(metaclass=VariableMeta):
         raise TypeError(
             f"Variable {self.name} is not iterable: a graph's variables have no values. Use tf.unstack."
         )
-
-    def __bool__(self) -> NoReturn:
-        raise TypeError(f"Variable {self.name} has no truth value until a session runs it. Use tf.cond.")
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise NotImplementedError(

@@ -119,13 +119,14 @@ class Optimizer:
 
         Args:
             loss: a floating-point tensor, or a function that makes one.
-            var_list: the variables, by default the trainable ones.
+            var_list: the variables, or tensors, to differentiate by: one, or any nested collection of them;
+                by default the trainable variables.
             gate_gradients: GATE_NONE, GATE_OP or GATE_GRAPH.
             grad_loss: the gradient at `loss`, by default ones.
 
         Raises:
             ValueError: there are no variables, an unknown gate, or a loss that is not floating point.
-            NotImplementedError: something to optimize that is not a variable.
+            NotImplementedError: something to differentiate by that is neither a variable nor a tensor.
         """
         from tensorfleet.gradients import gradients
 
@@ -175,12 +176,16 @@ class Optimizer:
 
         Raises:
             TypeError: a gradient that is neither a tensor nor IndexedSlices.
+            NotImplementedError: something to update that is not a variable.
             ValueError: there are no pairs, or no gradients.
         """
         pairs = [(_gradient(g), v, _target(v)) for g, v in grads_and_vars]
         if not pairs:
             raise ValueError("No variables provided.")
         variables = [v for g, v, _ in pairs if g is not None]
+        for variable in variables:
+            if isinstance(variable, Tensor):
+                raise NotImplementedError("Trying to update a Tensor ", variable)
         if not variables:
             raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v, _ in pairs]}.")
         with framework.control_dependencies(None):
@@ -346,7 +351,7 @@ def as_type_of(value: Any, var: Any) -> Any:
 def _flat(value: Any) -> list[Any]:
     if isinstance(value, dict):
         value = [value[key] for key in sorted(value)]
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, Iterable) and not isinstance(value, (Variable, Tensor, str)):
         return list(itertools.chain.from_iterable(_flat(item) for item in value))
     return [value]
 
@@ -359,8 +364,10 @@ def _target(var: Any) -> Tensor:
     """What the gradient is taken with respect to.
 
     Raises:
-        NotImplementedError: `var` is no variable.
+        NotImplementedError: `var` is neither a variable nor a tensor.
     """
+    if isinstance(var, Tensor):
+        return var
     if not isinstance(var, Variable):
         raise NotImplementedError("Trying to optimize unsupported type ", var)
     return var.handle if is_resource(var) else var._ref()  # type: ignore[attr-defined,no-any-return]

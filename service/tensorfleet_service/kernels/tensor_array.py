@@ -20,6 +20,7 @@ class Array:
 
     __slots__ = (
         "adds",
+        "alike",
         "clears",
         "dims",
         "dtype",
@@ -41,6 +42,7 @@ class Array:
         grows: bool,
         clears: bool,
         adds: bool = False,
+        alike: bool = False,
     ) -> None:
         self.name = name
         self.elements: list[Any] = [_MISSING] * size
@@ -49,6 +51,7 @@ class Array:
         self.grows = grows
         self.clears = clears
         self.adds = adds
+        self.alike = alike
         # The shapes of elements, also of those that were read and dropped: their gradients have them, too.
         self.shapes: dict[int, tuple[int, ...]] = {}
         self.read_ones: set[int] = set()
@@ -119,6 +122,8 @@ class Array:
                     f"{format_dims(present.shape)} but the new input shape is {format_dims(value.shape)}."
                 )
             value = present + value
+        if self.alike:
+            self.dims = value.shape  # from now on also that of elements that nobody writes
         self._note_shape(index, value.shape)
         self.elements[index] = value
 
@@ -164,7 +169,8 @@ def tensor_array(node: KernelNode) -> Kernel:
     name = (attrs["tensor_array_name"] or node.name.encode()).decode()
     dtype, dims = attrs["dtype"], attrs["element_shape"]
     grows, clears = attrs["dynamic_size"], attrs["clear_after_read"]
-    return lambda size: (Array(name, int(size), dtype, dims, grows, clears), _FLOW)
+    alike = attrs["identical_element_shapes"]
+    return lambda size: (Array(name, int(size), dtype, dims, grows, clears, alike=alike), _FLOW)
 
 
 @kernel("TensorArrayGradV3", "TensorArrayGradWithShape")

@@ -19,6 +19,7 @@ from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.graph import Graph, needed_functions
 from tensorfleet_service.master.colocate import holds_state, state_related
+from tensorfleet_service.master.late_reads import read_late
 from tensorfleet_service.master.members import LocalMember, Member, Registered
 from tensorfleet_service.master.optimize import optimize
 from tensorfleet_service.master.partition import partition
@@ -197,8 +198,9 @@ class MasterSession:
             self._report(f"placement of session {self.handle}:\n{placement_report(nodes)}")
         options = self.config.graph_options
         level = options.optimizer_options.opt_level
-        if not (level < 0 or options.rewrite_options.disable_meta_optimizer):
-            with timed(self._meter, "optimize"):
+        with timed(self._meter, "optimize"):
+            nodes = read_late(nodes)
+            if not (level < 0 or options.rewrite_options.disable_meta_optimizer):
                 nodes = optimize(nodes, evaluate_node, level)
         by_task: dict[str, list[Node]] = {}
         graphs = []

@@ -40,6 +40,7 @@ class Execution:
 
     __slots__ = (
         "_args",
+        "_fetched",
         "_graph",
         "_left",
         "_plan",
@@ -68,6 +69,7 @@ class Execution:
         self._trace = trace
         self._results: list[Any] = [DEAD] * len(plan.rets)
         self._left = len(plan.rets)
+        self._fetched: list[Op] = []  # the fetches that are references, which are read at the end
         self.outstanding: dict[Source, tuple[Op, Iteration]] = {}
         root = Frame("", "", None, 0)
         first = root.iterations[0] = Iteration(root, 0)
@@ -80,6 +82,10 @@ class Execution:
         """The fetches, once nothing is left to do."""
         if self._left:
             raise errors.InternalError(None, None, "a partition ended without all of its fetches")
+        for op in self._fetched:
+            place = int(op.name)
+            self._results[place] = self._to_host(self._read(op, self._results[place]))
+        self._fetched = []
         return self._results
 
     def run(self) -> None:
@@ -114,12 +120,9 @@ class Execution:
 
     def _run_op(self, op: Op, iteration: Iteration, values: list[Any], dead: bool) -> None:
         kind = op.kind
-        if op.reads and not dead:
+        if op.reads and not dead and kind != "_Retval":
             for i in op.reads if kind != "Merge" else [0] * (values[1] in op.reads):
-                try:
-                    values[i] = values[i].read()
-                except Exception as e:
-                    raise node_error(op.node, e, None, list) from e
+                values[i] = self._read(op, values[i])
         if kind == "Kernel":
             if dead:
                 self._give_dead(op, iteration)
@@ -183,13 +186,17 @@ class Execution:
                 if dead:
                     text = f"Retval[{op.node.attrs['index']}] does not have value"
                     raise errors.InvalidArgumentError(None, None, text)
-                self._results[int(op.name)] = values[0] if moves is None else moves[1](values[0])
+                if op.reads:
+                    self._results[int(op.name)] = values[0]
+                    self._fetched.append(op)
+                else:
+                    self._results[int(op.name)] = self._to_host(values[0])
                 self._left -= 1
             case "_Send":
                 edge = int(op.node.attrs["_edge"])
                 task = self._plan.send[edge]
                 edge |= iteration.tag
-                value = DEAD if dead else values[0] if moves is None else moves[1](values[0])
+                value = DEAD if dead else self._to_host(values[0])
                 if task:
                     self._step.push(task, edge, value)
                 else:
@@ -200,6 +207,17 @@ class Execution:
                 self._give_all(op, iteration, DEAD if dead else values[0])
             case _:  # NoOp
                 self._give_controls(op, iteration, DEAD if dead else None)
+
+    def _read(self, op: Op, reference: Any) -> Any:
+        """The value of a variable that an op takes."""
+        try:
+            return reference.read()
+        except Exception as e:
+            raise node_error(op.node, e, None, list) from e
+
+    def _to_host(self, value: Any) -> Any:
+        moves = self._plan.moves
+        return value if moves is None else moves[1](value)
 
     def _switch(self, op: Op, iteration: Iteration, values: list[Any], dead: bool) -> None:
         if dead:

@@ -1,4 +1,4 @@
-"""Constants in a GraphDef have the bytes that TensorFlow gives them: a scalar in its typed field, and so on."""
+"""Constants in a GraphDef have the bytes that TensorFlow gives them."""
 
 from __future__ import annotations
 

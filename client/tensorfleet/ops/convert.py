@@ -112,7 +112,7 @@ def _sizes(value: TensorShape | Dimension, dtype: DType | None, name: str | None
     wide = bool(sizes.size) and int(sizes.max()) > dtypes.int32.max
     if wide and dtype is dtypes.int32:
         raise ValueError(
-            f"Cannot convert {kind} {value} to dtype int32; a dimension is too large. Consider using tf.int64."
+            f"Cannot convert {kind} {value} to dtype int32; a dimension is too large. Consider tf.int64."
         )
     if not wide and dtype is not dtypes.int64:
         sizes = sizes.astype(np.int32)

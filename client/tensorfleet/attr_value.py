@@ -41,7 +41,7 @@ def to_proto(value: Any, proto: attr_value_pb2.AttrValue) -> None:
         for item in value:
             _append(item, proto.list)
     elif isinstance(value, (np.ndarray, np.generic)):
-        proto.tensor.CopyFrom(tensor_util.to_proto(value))
+        proto.tensor.CopyFrom(tensor_util.constant_proto(value))
     elif kind is NameAttrList:
         proto.func.CopyFrom(value)
     else:
@@ -63,7 +63,7 @@ def _append(item: Any, values: attr_value_pb2.AttrValue.ListValue) -> None:
     elif kind is float:
         values.f.append(item)
     elif isinstance(item, (np.ndarray, np.generic)):
-        values.tensor.append(tensor_util.to_proto(item))
+        values.tensor.append(tensor_util.constant_proto(item))
     elif kind is NameAttrList:
         values.func.append(item)
     else:

@@ -45,6 +45,10 @@ class FuncGraph(Graph):
             key: values for key, values in outer._collections.items() if not isinstance(key, str)
         }
 
+    @property
+    def building_function(self) -> bool:
+        return True
+
     def add_argument(self, name: str, dtype: DType, dims: Dims) -> Tensor:
         """A new argument; its dtype is not a reference."""
         opdef = lookup_op("Placeholder")

@@ -489,6 +489,11 @@ class Graph:
             raise RuntimeError("Graph is finalized and cannot be modified.")
 
     @property
+    def building_function(self) -> bool:
+        """Whether this graph becomes a function's body."""
+        return False
+
+    @property
     def version(self) -> int:
         """A number that grows with every operation added."""
         return len(self._operations)

@@ -22,6 +22,7 @@ from tensorfleet.tensor_convert import as_bytes, convert, convert_value
 
 __all__ = [
     "as_bytes",
+    "constant_proto",
     "convert_value",
     "make_ndarray",
     "make_tensor_proto",
@@ -92,12 +93,25 @@ def to_proto(array: np.ndarray[Any, Any] | np.generic) -> TensorProto:
     """
     dt = dtypes.from_numpy(array.dtype)
     dims = array.shape
+    if array.size > 1 and not any(array.strides):
+        array = np.asarray(array)[(slice(1),) * array.ndim]
+        if dt is not dtypes.string:
+            return _one_by_one(array, dt, dims)
     if dt is dtypes.string:
         items = [as_bytes(item) for item in np.asarray(array).ravel().tolist()]
         return _message(dtypes.string, dims, string_val=items)
-    if array.size > 1 and not any(array.strides):
-        return _one_by_one(np.asarray(array)[(slice(1),) * array.ndim], dt, dims)
     return _raw(array, dt, dims)
+
+
+def constant_proto(array: np.ndarray[Any, Any] | np.generic) -> TensorProto:
+    """The message for an array in a graph, in the form that `make_tensor_proto` gives it.
+
+    Programs that read graphs look for a scalar in the field of its type (`.float_val[0]`).
+    """
+    dt = dtypes.from_numpy(array.dtype)
+    if dt is not dtypes.string and (array.size <= 1 or (dt in _ONE_BY_ONE and any(array.strides))):
+        return _one_by_one(np.asarray(array), dt, array.shape)
+    return to_proto(array)
 
 
 def _raw(array: np.ndarray[Any, Any] | np.generic, dt: DType, dims: tuple[int, ...]) -> TensorProto:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from tensorfleet import dtypes, shapes, tensor_util
 from tensorfleet.dtypes import DType
 from tensorfleet.graph import get_default_graph, lookup_op
+from tensorfleet.shapes import Dimension, TensorShape
 from tensorfleet.tensor import Tensor
 
 ConversionFunction = Callable[..., Any]
@@ -61,6 +63,11 @@ def convert_to_tensor(
         return value
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     hint = preferred_dtype if preferred_dtype is not None else dtype_hint
+    if isinstance(value, (TensorShape, Dimension)):
+        if wanted is None and hint is not None and dtypes.as_dtype(hint) in _SIZE_DTYPES:
+            with contextlib.suppress(ValueError):  # too large for the hint, which is no demand
+                return _sizes(value, dtypes.as_dtype(hint), name)
+        return _sizes(value, wanted, name)
     for _, types, function in _conversions:
         if isinstance(value, types):
             if wanted is None and hint is not None:
@@ -94,6 +101,32 @@ def _convert_as_hinted(value: Any, hint: DType) -> np.ndarray[Any, Any] | np.gen
         if own.dtype.kind in "iu" and not np.array_equal(array, own):
             return own  # sizes of 2**31 and more
     return array
+
+
+_SIZE_DTYPES = (dtypes.int32, dtypes.int64)
+
+
+def _sizes(value: TensorShape | Dimension, dtype: DType | None, name: str | None) -> Tensor:
+    """A shape as an integer vector, a dimension as a scalar: int32, or int64 where a size needs it."""
+    kind = type(value).__name__
+    if isinstance(value, TensorShape):
+        if not value.is_fully_defined():
+            raise ValueError(f"Cannot convert a partially known {kind} {value} to a Tensor.")
+        sizes = np.array(value.as_list(), np.int64)
+    else:
+        if value.value is None:
+            raise ValueError(f"Cannot convert unknown {kind} {value} to a Tensor.")
+        sizes = np.array(value.value, np.int64)
+    if dtype is not None and dtype not in _SIZE_DTYPES:
+        raise TypeError(f"Cannot convert {kind} to dtype {dtype.name}: its sizes are int32 or int64.")
+    wide = bool(sizes.size) and int(sizes.max()) > dtypes.int32.max
+    if wide and dtype is dtypes.int32:
+        raise ValueError(
+            f"Cannot convert {kind} {value} to dtype int32; a dimension is too large. Consider tf.int64."
+        )
+    if not wide and dtype is not dtypes.int64:
+        sizes = sizes.astype(np.int32)
+    return constant_node(sizes[()] if sizes.ndim == 0 else sizes, name or "shape_as_tensor")
 
 
 def _contains_tensor(value: Iterable[Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet import dims as dims_module
+from tensorfleet import dtypes
 from tensorfleet.dims import Dims
 from tensorfleet.framework import name_scope
 from tensorfleet.op_def import op
@@ -263,7 +264,7 @@ def conv2d_transpose(
         attrs = window_attrs(strides, padding, data_format, dilations)
         return apply_one(
             "Conv2DBackpropInput",
-            convert_to_tensor(output_shape, name="input_sizes"),
+            convert_to_tensor(output_shape, name="input_sizes", preferred_dtype=dtypes.int32),
             filter,
             value,
             name=scope,

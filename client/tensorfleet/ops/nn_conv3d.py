@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet import dims as dims_module
+from tensorfleet import dtypes
 from tensorfleet.dims import Dims
 from tensorfleet.framework import name_scope
 from tensorfleet.op_def import op
@@ -141,6 +142,6 @@ def conv3d_transpose(
     """
     value, filter = input if value is None else value, filters if filter is None else filter
     with name_scope(name, "conv3d_transpose", [value, filter, output_shape]) as scope:
-        shape = convert_to_tensor(output_shape, name="input_sizes")
+        shape = convert_to_tensor(output_shape, name="input_sizes", preferred_dtype=dtypes.int32)
         attrs = _attrs(strides, padding, data_format, dilations)
         return apply_one("Conv3DBackpropInputV2", shape, filter, value, name=scope, **attrs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet import dtypes
 from tensorfleet.framework import name_scope
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.joining import concat
@@ -105,7 +106,7 @@ def conv1d_transpose(
     with name_scope(name, "conv1d_transpose", [input, filters, output_shape]):
         image_format = _image_format(data_format)
         axis = 1 if image_format == "NHWC" else 2
-        shape = convert_to_tensor(output_shape, name="output_shape")
+        shape = convert_to_tensor(output_shape, name="output_shape", preferred_dtype=dtypes.int32)
         shape = concat([shape[:axis], [1], shape[axis:]], 0)
         result = conv2d_transpose(
             expand_dims(convert_to_tensor(input), axis),

@@ -222,7 +222,7 @@ def set_random_seed(seed: int) -> None:
 
 def shape_tensor(shape: Any) -> Tensor:
     """A shape as an integer vector: int32, unless it is an array or a tensor of another dtype."""
-    if isinstance(shape, TensorShape):
+    if isinstance(shape, TensorShape) and shape.is_fully_defined():
         shape = shape.as_list()
     dtype = None
     if isinstance(shape, (list, tuple)):

@@ -129,11 +129,13 @@ def _from_output(node: KernelNode) -> Kernel:
     function = functions[node.op]
 
     def run(y: Any, dy: Any) -> Any:
-        if y.size != dy.size:
-            raise invalid(
-                "The two arguments to a cwise op must have same number of elements, "
-                f"got {y.size} and {dy.size}"
-            )
+        if y.shape != dy.shape:
+            if y.size != dy.size:
+                raise invalid(
+                    "The two arguments to a cwise op must have same number of elements, "
+                    f"got {y.size} and {dy.size}"
+                )
+            dy = dy.reshape(y.shape)
         return function(xp.conj(y) if conjugates else y, dy)
 
     return run if is_complex else through_float32(run, dtype)

@@ -8,7 +8,14 @@ import numpy as np
 
 from tensorfleet import dtypes
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import array_kernel, array_module, invalid, results, shape_text
+from tensorfleet_service.kernels.values import (
+    array_kernel,
+    array_module,
+    check_vector,
+    invalid,
+    results,
+    shape_text,
+)
 
 
 @array_kernel("ConcatV2")
@@ -67,6 +74,12 @@ def concat_offset(node: KernelNode) -> Kernel:
     """Where each part of a concatenation begins in the whole."""
 
     def run(axis: Any, *shapes: Any) -> Any:
+        if axis.ndim:
+            raise invalid(
+                "Concat dim tensor should be a scalar integer, but got shape " + shape_text(axis.shape)
+            )
+        for i, shape in enumerate(shapes):
+            check_vector(shape, f"input {i}")
         at, rank = int(axis), shapes[0].size
         if not -rank <= at < rank:
             raise invalid(f"Concat dim is out of range: {at} vs. {rank}")

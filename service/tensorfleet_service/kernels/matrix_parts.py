@@ -79,6 +79,18 @@ def _diag_part(node: KernelNode) -> Kernel:
     return diag_part
 
 
+def _diagonal_numbers(k: Any) -> list[int]:
+    numbers: list[int] = np.ravel(k.tolist()).tolist()
+    if not 1 <= len(numbers) <= 2 or k.ndim > 1:
+        raise invalid(f"diag_index must be a scalar or vector with one or two elements, got {numbers}")
+    return numbers
+
+
+def _check_scalar(name: str, value: Any) -> None:
+    if np.ndim(value):
+        raise invalid(f"{name} must be a scalar, got shape {format_shape(value.shape)}")
+
+
 class _Band:
     """The diagonals `k` of matrices of one shape, and where each lies in the compact form.
 
@@ -88,9 +100,7 @@ class _Band:
 
     def __init__(self, k: Any, shape: tuple[int, int], align: bytes) -> None:
         rows, columns = shape
-        numbers = np.ravel(k.tolist()).tolist()
-        if not 1 <= len(numbers) <= 2 or k.ndim > 1:
-            raise invalid(f"diag_index must be a scalar or vector with one or two elements, got {numbers}")
+        numbers = _diagonal_numbers(k)
         self.lowest, self.highest = numbers[0], numbers[-1]
         if self.lowest > self.highest:
             raise invalid(
@@ -133,6 +143,7 @@ def _matrix_diag_part(node: KernelNode) -> Kernel:
 
     def matrix_diag_part(x: Any, k: Any = _MAIN, padding: Any = None) -> Any:
         _matrix_rank(x)
+        _check_scalar("padding_value", padding)
         if not k.ndim and not k:
             return xp.diagonal(x, 0, -2, -1)
         band = _Band(k, x.shape[-2:], align)
@@ -159,7 +170,9 @@ def _matrix_diag(node: KernelNode) -> Kernel:
     ) -> Any:
         if not diagonal.ndim:
             raise invalid("diagonal must be at least 1-dim, received shape: []")
-        numbers = np.ravel(k.tolist()).tolist()
+        for name, value in (("num_rows", num_rows), ("num_cols", num_cols), ("padding_value", padding)):
+            _check_scalar(name, value)
+        numbers = _diagonal_numbers(k)
         length = diagonal.shape[-1]
         least = (length - min(numbers[-1], 0), length + max(numbers[0], 0))
         rows, columns = int(num_rows), int(num_cols)

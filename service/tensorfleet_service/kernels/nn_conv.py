@@ -167,6 +167,10 @@ def _each_image(xp: Any, run: Callable[[tuple[int, int]], None], images: Any, pr
 
 def _check_depth(channels: int, weights: tuple[int, ...]) -> None:
     depth, filters = weights[-2:]
+    if 0 in weights:
+        raise errors.InvalidArgumentError(
+            None, None, f"filter must not have zero elements, got shape {format_dims(weights)}"
+        )
     if len(weights) == 5:
         if channels != depth:
             raise errors.InvalidArgumentError(
@@ -183,7 +187,14 @@ def _check_depth(channels: int, weights: tuple[int, ...]) -> None:
         )
 
 
-def _check_gradient(gradient: Any, geometry: Geometry, filters: int) -> None:
+def _check_gradient(gradient: Any, geometry: Geometry, filters: int, images: int | None = None) -> None:
+    if images is not None and len(gradient) != images:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Conv{len(geometry.window)}D gradient: input and out_backprop must have the same batch size. "
+            f"Input batch: {images}, out_backprop batch: {len(gradient)}",
+        )
     if gradient.shape[1:] != (*geometry.out, filters):
         raise errors.InvalidArgumentError(
             None,
@@ -265,7 +276,7 @@ def convolution_backprop_filter(node: KernelNode) -> Kernel:
         gradient = channels_last(xp, gradient, windows).astype(inner, copy=False)
         _check_depth(images.shape[-1], shape)
         geometry = Geometry(windows, images.shape[1:-1], shape[:-2])
-        _check_gradient(gradient, geometry, shape[-1])
+        _check_gradient(gradient, geometry, shape[-1], len(images))
         out = _grouped(
             lambda x, g: weights_gradient(xp, x, g, geometry),
             xp,

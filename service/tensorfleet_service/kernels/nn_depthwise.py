@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet import errors
+from tensorfleet.dims import format_dims
 from tensorfleet_service.kernels.nn_conv import compute_dtype
 from tensorfleet_service.kernels.nn_patches import (
     Geometry,
@@ -18,6 +19,25 @@ from tensorfleet_service.kernels.nn_patches import (
     sizes_of,
 )
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+
+
+def _check(count: int, channels: int, weights: Any, gradient: Any, geometry: Geometry) -> None:
+    """Raises InvalidArgumentError where a gradient is not that of such images and weights."""
+    if 0 in weights or channels != weights[2]:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"input and filter must have the same depth, and no size 0: {channels} channels, filter "
+            f"{format_dims(tuple(weights))}",
+        )
+    expected = (count, *geometry.out, weights[2] * weights[3])
+    if gradient.shape != expected:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"out_backprop has shape {format_dims(gradient.shape)}, but input and filter ask for "
+            f"{format_dims(expected)}",
+        )
 
 
 @kernel("DepthwiseConv2dNative")
@@ -57,6 +77,7 @@ def depthwise_backprop_input(node: KernelNode) -> Kernel:
         gradient = channels_last(xp, gradient, windows).astype(inner, copy=False)
         weights = weights.astype(inner, copy=False)
         geometry = Geometry(windows, tuple(sizes[a] for a in windows.space_axes), weights.shape[:2])
+        _check(sizes[0], sizes[windows.channel_axis], weights.shape, gradient, geometry)
         gradient = gradient.reshape(*gradient.shape[:3], *weights.shape[2:])
         padded = xp.zeros((len(gradient), *geometry.size, weights.shape[2]), inner)
         for position in geometry.positions():
@@ -78,6 +99,7 @@ def depthwise_backprop_filter(node: KernelNode) -> Kernel:
         images = channels_last(xp, images, windows).astype(inner, copy=False)
         gradient = channels_last(xp, gradient, windows).astype(inner, copy=False)
         geometry = Geometry(windows, images.shape[1:3], shape[:2])
+        _check(len(images), images.shape[3], shape, gradient, geometry)
         gradient = gradient.reshape(*gradient.shape[:3], *shape[2:])
         padded = geometry.padded(xp, images)
         out = xp.empty(shape, inner)

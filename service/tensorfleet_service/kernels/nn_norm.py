@@ -30,11 +30,29 @@ def fused_batch_norm(node: KernelNode) -> Kernel:
     xp, attrs = node.xp, node.attrs
     axes, spread = _by_channel(node)
     rank = len(attrs["data_format"])
+    channel_axis = 1 if attrs["data_format"] in (b"NCHW", b"NCDHW") else rank - 1
     dtype = node.output_types[0].np
     epsilon, factor = np.float32(attrs["epsilon"]), np.float32(attrs["exponential_avg_factor"])
     reserved = node.op == "FusedBatchNormV3"
 
+    def mean_of(x: Any) -> Any:
+        if not x.size:  # of which NumPy would warn
+            return xp.full(x.shape[channel_axis], np.nan, np.float32)
+        return x.mean(axis=axes, dtype=np.float32)
+
     def run(x: Any, scale: Any, offset: Any, mean: Any, variance: Any) -> tuple[Any, ...]:
+        channels = x.shape[channel_axis] if x.ndim == rank else 0
+        vectors = [("scale", scale), ("offset", offset)]
+        if not attrs["is_training"] or factor != 1:
+            vectors += [("mean", mean), ("variance", variance)]
+        for name, vector in vectors:
+            if x.ndim == rank and vector.shape != (channels,):
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"{name} must be a vector with as many elements as there are channels, {channels}, "
+                    f"but has shape {format_dims(vector.shape)}",
+                )
         if x.ndim != rank:
             raise errors.InvalidArgumentError(
                 None, None, f"input must be {rank}-dimensional{format_dims(x.shape)}"
@@ -42,10 +60,9 @@ def fused_batch_norm(node: KernelNode) -> Kernel:
         x = x.astype(np.float32, copy=False)
         if attrs["is_training"]:
             count = x.size // max(scale.size, 1)
-            used_mean = x.mean(axis=axes, dtype=np.float32)
+            used_mean = mean_of(x)
             centered = x - spread(used_mean)
-            flat = xp.square(centered)
-            used_variance = flat.mean(axis=axes, dtype=np.float32)
+            used_variance = mean_of(xp.square(centered))
             new_mean = used_mean
             new_variance = used_variance * np.float32(count / max(count - 1, 1))
             if factor != 1:

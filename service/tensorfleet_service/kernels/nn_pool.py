@@ -189,6 +189,14 @@ def avg_pool_grad(node: KernelNode) -> Kernel:
         check_rank(gradient, "out_backprop", windows)
         gradient = channels_last(xp, gradient, windows).astype(inner, copy=False)
         geometry = Geometry(windows, tuple(shape[a] for a in windows.space_axes), window)
+        expected = (shape[0], *geometry.out, shape[windows.channel_axis])
+        if gradient.shape != expected:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"out_backprop has shape {format_dims(gradient.shape)}, but orig_input_shape asks for "
+                f"{format_dims(expected)}",
+            )
         share = gradient / _counts(xp, geometry, inner)
         result = xp.zeros((len(gradient), *geometry.size, gradient.shape[-1]), inner)
         for position in geometry.positions():

@@ -11,7 +11,7 @@ import numpy as np
 from tensorfleet import errors
 from tensorfleet.dims import format_dims
 from tensorfleet.dtypes import DType
-from tensorfleet_service.kernels import philox
+from tensorfleet_service.kernels import philox, random_rates
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 Sample = Callable[[tuple[int, ...]], Any]
@@ -154,7 +154,7 @@ def multinomial(node: KernelNode) -> Kernel:
     generator = np.random.Generator(np.random.SFC64())
 
     def run(logits: Any, num_samples: Any) -> Any:
-        logits, samples = _on_host(logits), int(num_samples)
+        logits, samples = _on_host(logits), _sample_count(num_samples)
         if np.ndim(logits) != 2:
             raise errors.InvalidArgumentError(
                 None, None, f"logits should be a matrix, got shape {format_dims(np.shape(logits))}"
@@ -173,6 +173,14 @@ def multinomial(node: KernelNode) -> Kernel:
         return xp.asarray(_categorical(logits, unit).astype(wanted))
 
     return run
+
+
+def _sample_count(num_samples: Any) -> int:
+    if np.ndim(num_samples):
+        raise errors.InvalidArgumentError(
+            None, None, f"num_samples should be a scalar, got shape {format_dims(num_samples.shape)}"
+        )
+    return int(num_samples)
 
 
 def _on_host(value: Any) -> Any:
@@ -199,18 +207,42 @@ def _categorical(logits: Any, unit: Any) -> Any:
 
 @kernel("RandomGamma", "RandomPoissonV2")
 def random_by_rate(node: KernelNode) -> Kernel:
-    """The shape argument in front of the rates' own; NumPy's stream, reproducible by seed."""
-    xp, wanted = node.xp, node.output_types[0].as_numpy_dtype
-    seeds = [node.attrs["seed"] % 2**64, node.attrs["seed2"] % 2**64]
-    generator = np.random.Generator(np.random.SFC64(seeds if _is_seeded(node) else None))
-    draw = generator.standard_gamma if node.op == "RandomGamma" else generator.poisson
+    """The shape argument in front of the rates' own."""
+    xp, dtype, is_gamma = node.xp, node.output_types[0], node.op == "RandomGamma"
+    wanted = dtype.as_numpy_dtype
+    generator = np.random.Generator(np.random.SFC64())
+    fast = generator.standard_gamma if is_gamma else generator.poisson
+    seeded = _is_seeded(node)
+    stream = _stream(node) if seeded else philox.seeded_stream(*generator.integers(0, 2**63, 2).tolist())
 
     def run(shape: Any, rate: Any) -> Any:
-        dims = _dims(shape)
+        dims = _vector_dims(shape)
         rate = np.asarray(_on_host(rate), np.float64)
-        return xp.asarray(np.asarray(draw(rate, dims + rate.shape)).astype(wanted))[()]
+        samples = math.prod(dims)
+        if not seeded and ((rate >= 0) & (rate < _FAST_RATES)).all():
+            values = fast(rate, dims + rate.shape)
+        else:
+            part = stream.reserve(samples * rate.size * philox.SAMPLES_PER_OUTPUT)
+            if is_gamma:
+                values = random_rates.gamma(part, samples, rate)
+            else:
+                values = random_rates.poisson(part, samples, rate, float(dtype.max))
+            values = values.reshape(dims + rate.shape)
+        return xp.asarray(np.asarray(values).astype(wanted))[()]
 
     return run
+
+
+_FAST_RATES = 1e15
+"""Up to here NumPy's generators take any rate from 0 on."""
+
+
+def _vector_dims(shape: Any) -> tuple[int, ...]:
+    if np.ndim(shape) > 1:
+        raise errors.InvalidArgumentError(
+            None, None, f"shape must be a vector, got shape {format_dims(shape.shape)}"
+        )
+    return _dims(shape)
 
 
 @kernel("StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg")
@@ -292,7 +324,7 @@ def stateless_multinomial(node: KernelNode) -> Kernel:
     xp, wanted = node.xp, node.attrs["output_dtype"].as_numpy_dtype
 
     def run(logits: Any, num_samples: Any, seed: Any) -> Any:
-        logits, samples = _on_host(logits), int(num_samples)
+        logits, samples = _on_host(logits), _sample_count(num_samples)
         stream = philox.Stream(*philox.stateless_key_counter(_seed_pair(seed)))
         unit = _simple_doubles(stream, len(logits) * samples).reshape(len(logits), samples)
         return xp.asarray(_categorical(logits, unit).astype(wanted))

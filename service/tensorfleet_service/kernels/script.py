@@ -5,10 +5,15 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
+import numpy as np
+
 from tensorfleet import dtypes, errors, tensor_util
 from tensorfleet.dtypes import DType
 from tensorfleet.ops.script import function_of
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+
+# Kernels' NaN and infinity are values; what the user's own code says of its numbers is for the user.
+_NUMPY_DEFAULTS: Any = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 
 
 @kernel("PyFunc", "PyFuncStateless")
@@ -27,7 +32,8 @@ def py_func(node: KernelNode) -> Kernel:
                 f"{node.device} runs in another. Only a session without a target can run it.",
             )
         try:
-            results = function(*(value.get() if hasattr(value, "get") else value for value in inputs))
+            with np.errstate(**_NUMPY_DEFAULTS):
+                results = function(*(value.get() if hasattr(value, "get") else value for value in inputs))
         except Exception as e:
             raise _error(e) from e
         if len(types) == 0:

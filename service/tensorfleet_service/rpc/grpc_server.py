@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from typing import Any
 
 import grpc
+import numpy as np
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from tensorfleet import errors
@@ -100,7 +101,7 @@ def _method_handler(
     function: Callable[[Any, grpc.ServicerContext], Message],
 ) -> grpc.RpcMethodHandler:
     def answer(data: bytes, context: grpc.ServicerContext) -> bytes:
-        _received(traffic, data)
+        _begin_call(traffic, data)
         try:
             return _sent(traffic, function(parse(request, data), context).SerializeToString())
         except errors.OpError as e:
@@ -114,7 +115,10 @@ def _method_handler(
     return grpc.unary_unary_rpc_method_handler(answer, None, None)
 
 
-def _received(traffic: Traffic, data: bytes) -> None:
+def _begin_call(traffic: Traffic, data: bytes) -> None:
+    # gRPC gives each call a context of its own, without the thread's settings of NumPy. The call may run
+    # kernels, whose NaN and infinity are values like all others.
+    np.seterr(all="ignore")
     traffic.received += 1
     traffic.received_bytes += len(data)
 
@@ -158,7 +162,7 @@ def _waiting_handler(
             except RuntimeError:
                 log.debug("%s not answered: the server has stopped", name)
 
-        _received(traffic, data)
+        _begin_call(traffic, data)
         try:
             function(parse(request, data), context, reply)
         except errors.OpError as e:

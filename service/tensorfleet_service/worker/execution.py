@@ -233,7 +233,7 @@ class Execution:
         try:
             result = op.function(*values)
         except Exception as e:
-            raise node_error(op.node, e, None, list) from e
+            raise node_error(op.node, e, None, lambda: values) from e
         if type(result) is Waiter:
             self._ask(op, iteration, result)
             return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,12 @@ import numpy as np
 
 from tensorfleet import dtypes, errors
 from tensorfleet_service.kernels.registry import Expression
+from tensorfleet_service.worker.refusal import refusal
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
+
+log = logging.getLogger(__name__)
 
 Line = tuple["Node | None", list[str], "Expression | None"]
 """What a line of generated code is made of: a node, the variables that it takes, and its expression."""
@@ -95,6 +99,7 @@ def explain(error: BaseException, code: CodeType, lines: list[Line]) -> errors.O
     if traceback is None or not 0 < traceback.tb_lineno < len(lines) or lines[traceback.tb_lineno][0] is None:
         if isinstance(error, errors.OpError):
             return error
+        log.error("a step failed outside of its ops", exc_info=error)
         return errors.InternalError(None, None, f"{type(error).__name__}: {error}")
     node, inputs, expression = lines[traceback.tb_lineno]
     assert node is not None
@@ -111,7 +116,7 @@ def node_error(
     if found is None and expression is not None and expression.explain is not None:
         found = expression.explain(error, *values())
     if found is None:
-        found = _from_exception(error)
+        found = _from_exception(error, node, values)
     message = found.message
     if "[[{{node " not in message or _calls(node):
         message = f"{message}\n\t [[{{{{node {node.name}}}}}]]"
@@ -132,11 +137,21 @@ def _input_value(text: str, traceback: TracebackType) -> Any:
     return value.read() if name != text else value
 
 
-def _from_exception(error: BaseException) -> errors.OpError:
-    """The canonical error for an exception that a kernel let through."""
-    text = f"{error}" or type(error).__name__
+def _from_exception(error: BaseException, node: Node, values: Callable[[], list[Any]]) -> errors.OpError:
+    """The error for an exception that a kernel let through.
+
+    What users cause is an OpError already, or the op's shape rule refuses it; the rest are defects of ours.
+    """
     if isinstance(error, MemoryError):
-        return errors.ResourceExhaustedError(None, None, f"Out of memory: {text}")
-    if isinstance(error, (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError)):
-        return errors.InvalidArgumentError(None, None, text)
-    return errors.InternalError(None, None, f"{type(error).__name__}: {text}")
+        return errors.ResourceExhaustedError(None, None, f"Out of memory: {error}")
+    if isinstance(error, (ValueError, TypeError, IndexError)):
+        refused = refusal(node, values())
+        if refused is not None:
+            return refused
+    log.error("%s %s failed: a defect of the kernel", node.op, node.name, exc_info=error)
+    return errors.InternalError(
+        None,
+        None,
+        f"{type(error).__name__}: {error}. A defect of the kernel of {node.op}: the log of its task has "
+        "the traceback.",
+    )

@@ -11,6 +11,7 @@ from tensorfleet.cluster import ClusterSpec
 PREFIX = "TENSORFLEET_"
 
 NUMBERS = {
+    "TENSORFLEET_HEARTBEAT_SECONDS": ("a number of seconds, 0 for none", 0, False),
     "TENSORFLEET_BLAS_THREADS": ("a number of threads, 1 or more", 1, True),
     "TENSORFLEET_SESSION_IDLE_SECONDS": ("a number of seconds, more than 0", 1e-9, False),
     "TENSORFLEET_MAX_MESSAGE_MB": ("a number of MiB, 1 or more", 1, True),

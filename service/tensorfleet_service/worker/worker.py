@@ -43,9 +43,10 @@ EARLY_SECONDS = 600.0  # and how long their tensors are kept
 MAX_QUESTIONS = 10_000  # those that are withdrawn when a step fails: of a loop, there are more and more
 
 
-class Puller(Protocol):
-    """Asks tasks that do not push for their tensors."""
+class Connections(Protocol):
+    """The ways to other tasks: what sends tensors to them, and asks those that do not push for theirs."""
 
+    def sender(self, tasks: Iterable[str]) -> Push: ...
     def pulls_from(self, task: str) -> bool: ...
     def pull(self, task: str, step_id: int, edge: int, key: str) -> Callable[[], None]: ...
 
@@ -73,8 +74,7 @@ class Worker:
         self.step_errors = Errors()
         self._sampler = sampler
         self._dropped = PlanTotals()  # what the plans of graphs have done that are no more
-        self._push: Push = self._no_push
-        self._puller: Puller | None = None
+        self._peers: Connections | None = None
         self._lock = threading.Lock()
         self._idle = threading.Condition()
         self._draining = False
@@ -88,10 +88,9 @@ class Worker:
         self._stateful: dict[str, StatefulKernels] = {}
         self._libraries: dict[str, Library] = {}
 
-    def connect(self, push: Push, puller: Puller) -> None:
-        """Sets the function that sends a tensor: (task, step, edge, value), and what asks for one."""
-        self._push = push
-        self._puller = puller
+    def connect(self, peers: Connections) -> None:
+        """Makes this one of the tasks of a cluster."""
+        self._peers = peers
 
     def _no_push(self, task: str, step: int, edge: int, value: Any) -> None:
         raise errors.InternalError(None, None, f"{self.task} is not connected to {task}")
@@ -159,11 +158,23 @@ class Worker:
             stateful = self._stateful.get(session)
             plans.append(kind(name, own, resources, device.xp, sends, stateful, library))
         graph = TaskGraph(plans, session, layout(nodes), *self._pulls(nodes))
+        graph.push = self._sender(nodes)
+        graph.sources = self._sources(nodes)
         graph.watches = self._watches(session, nodes)
         handle = next(self._handles)
         with self._lock:
             self._graphs[handle] = graph
         return handle, graph
+
+    def _sender(self, nodes: Sequence[Node]) -> Push:
+        """What sends the graph's tensors to other tasks."""
+        tasks = {task_of(n.attrs["recv_device"].decode()) for n in nodes if n.op == "_Send"} - {self.task}
+        return self._no_push if self._peers is None else self._peers.sender(tasks)
+
+    def _sources(self, nodes: Sequence[Node]) -> frozenset[str]:
+        """The other tasks that the graph waits for."""
+        tasks = {task_of(n.attrs["send_device"].decode()) for n in nodes if n.op == "_Recv"}
+        return frozenset(tasks - {self.task})
 
     def _watches(self, session: str, nodes: Sequence[Node]) -> list[Watch]:
         """What the graph's kernels want to be called with when a step begins."""
@@ -178,9 +189,9 @@ class Worker:
         """
         pulls, loop_pulls = [], {}
         for node in nodes:
-            if node.op == "_Recv" and self._puller is not None:
+            if node.op == "_Recv" and self._peers is not None:
                 source = task_of(node.attrs["send_device"].decode())
-                if source != self.task and self._puller.pulls_from(source):
+                if source != self.task and self._peers.pulls_from(source):
                     edge = int(node.attrs["_edge"])
                     if node.attrs.get("_in_loop"):
                         loop_pulls[edge] = (source, node)
@@ -240,13 +251,14 @@ class Worker:
             trace = sampler
         plan = graph.simple
         if plan is not None and trace is None and (may_block or plan.seconds < INLINE_SECONDS):
-            self._run_simple(plan, step_id, values, done)
+            self._run_simple(plan, step_id, values, done, graph.push)
             return
         step = self._step(step_id)
         if step is None:
             done(errors.AbortedError(None, None, f"Step {step_id} has ended already"), [])
             return
 
+        step.send, step.sources = graph.push, graph.sources
         questions: Iterable[Callable[[], None]] = self._ask(graph.pulls, step_id) if graph.pulls else ()
         if graph.loop_pulls:
             questions = deque(questions, maxlen=MAX_QUESTIONS)
@@ -273,11 +285,11 @@ class Worker:
 
     def _ask(self, pulls: Sequence[Pull], step_id: int) -> list[Callable[[], None]]:
         """Asks for tensors of other tasks; returns what withdraws each question."""
-        assert self._puller is not None
+        assert self._peers is not None
         questions: list[Callable[[], None]] = []
         try:
             for task, edge, key in pulls:
-                questions.append(self._puller.pull(task, step_id, edge, key))
+                questions.append(self._peers.pull(task, step_id, edge, key))
         except errors.OpError as e:
             self.abort(step_id, e)
         return questions
@@ -295,11 +307,11 @@ class Worker:
             task, node = found
             questions.extend(self._ask([(task, edge, key_of(node, edge))], step_id))
 
-    def _run_simple(self, plan: AnyPlan, step_id: int, values: Sequence[Any], done: Done) -> None:
+    def _run_simple(self, plan: AnyPlan, step_id: int, values: Sequence[Any], done: Done, push: Push) -> None:
         """Runs a plan to which nothing can be delivered: nobody needs to find its step."""
         started = time.perf_counter()
         try:
-            results = plan.function(Sender(step_id, self._push), values)
+            results = plan.function(Sender(step_id, push), values)
         except Exception as e:
             error = plan.explain(e)
             self.step_errors.add(error.error_code)
@@ -323,6 +335,12 @@ class Worker:
         self.rendezvous.fail(step_id, error)
         if step is not None:
             step.fail(error)
+
+    def task_lost(self, task: str, error: errors.OpError) -> None:
+        """Ends the steps that wait for tensors of a task to which the connection is lost."""
+        for step in list(self._steps.values()):
+            if task in step.sources:
+                self.abort(step.id, error)
 
     def abort_all(self, error: errors.OpError) -> None:
         """Ends every step on this task."""
@@ -372,7 +390,7 @@ class Worker:
             if step is None:
                 if step_id in self._ended:
                     return None
-                step = self._steps[step_id] = Step(step_id, self.pool, self._push)
+                step = self._steps[step_id] = Step(step_id, self.pool, self._no_push)
                 if early:
                     self._early[step_id] = time.monotonic()
                     self._drop_stale()

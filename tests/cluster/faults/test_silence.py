@@ -1,0 +1,240 @@
+"""Tasks that are stopped, or cut off, and say nothing: whoever needs them gets to know, and nobody else."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import tensorfleet as tf
+from tests.cluster import networks, ops
+from tests.cluster.conftest import MakeCluster, Way
+from tests.cluster.networks import Networks
+from tests.cluster.processes import Cluster
+from tests.cluster.test_failures import Running, works
+
+pytestmark = pytest.mark.cluster
+
+SECONDS = 3.0  # the limit of silence in these tests
+NOTICED = 4 * SECONDS  # within which a busy machine notices, too
+
+SILENT = r"no sign of life for \d+\.\d s, since 2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\dZ; last error: "
+
+
+@pytest.fixture
+def limited(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Sessions and tasks with the limit of these tests: the settings of the tasks."""
+    monkeypatch.setenv("TENSORFLEET_HEARTBEAT_SECONDS", str(SECONDS))
+    return {"heartbeat_seconds": SECONDS}
+
+
+def stop(cluster: Cluster, job: str, index: int) -> Any:
+    """Stops a task's process; the context manager has it go on."""
+
+    class Stopped:
+        def __enter__(self) -> None:
+            os.kill(cluster[job, index].pid, signal.SIGSTOP)
+
+        def __exit__(self, *_: object) -> None:
+            os.kill(cluster[job, index].pid, signal.SIGCONT)
+
+    return Stopped()
+
+
+@pytest.mark.parametrize("victim", [("ps", 0), ("worker", 1)])
+def test_a_stopped_task_ends_the_steps_that_need_it(
+    way: Way, cluster: MakeCluster, limited: dict[str, Any], victim: tuple[str, int]
+) -> None:
+    tasks = cluster(way.tasks, None, limited, ps=1, worker=2)
+    name = f"/job:{victim[0]}/replica:0/task:{victim[1]}"
+    address = re.escape(tasks[victim].address)
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [])
+        with tf.device(name):
+            blocked = ops.block(x, "gate")
+            entered = ops.entered("gate")
+        with tf.device("/job:worker/task:0"):
+            y, alone = blocked + 1, x + 1
+        with tf.Session(tasks.target()) as session, tf.Session(tasks.target()) as other:
+            assert session.run(alone, {x: 1}) == 2
+            step = Running(lambda: session.run(y, {x: 1}))
+            other.run(entered)
+            with stop(tasks, *victim):
+                error = step.error(NOTICED)
+                assert isinstance(error, tf.errors.UnavailableError), error
+                assert re.search(f"{name}.*{address}.*{SILENT}", error.message), error.message
+                for _ in range(20):
+                    assert session.run(alone, {x: 1}) == 2
+                with pytest.raises(tf.errors.UnavailableError, match=f"(?s){name}.*{address}"):
+                    session.run(y, {x: 1})
+        assert works(tasks)
+
+
+def test_a_stopped_master_ends_its_clients_steps(
+    way: Way, cluster: MakeCluster, limited: dict[str, Any]
+) -> None:
+    tasks = cluster(way.tasks, None, limited, ps=1, worker=1)
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [])
+        with tf.device("/job:ps/task:0"):
+            blocked = ops.block(x, "gate")
+            entered = ops.entered("gate")
+        with tf.device("/job:worker/task:0"):
+            y, alone = blocked + 1, x + 1
+        with tf.Session(tasks.target()) as session, tf.Session(tasks.target("ps", 0)) as other:
+            assert session.run(alone, {x: 1}) == 2
+            step = Running(lambda: session.run(y, {x: 1}))
+            other.run(entered)
+            with stop(tasks, "worker", 0):
+                error = step.error(NOTICED)
+                assert isinstance(error, tf.errors.UnavailableError), error
+                assert re.search(re.escape(tasks["worker", 0].address) + ".*" + SILENT, error.message)
+                if way.session == "stream":
+                    assert "/job:worker/replica:0/task:0" in error.message
+                with tf.device("/job:ps/task:0"):
+                    here = tf.constant(1) + 1
+                filters = tf.ConfigProto(device_filters=["/job:ps"])
+                with tf.Session(tasks.target("ps", 0), config=filters) as unconcerned:
+                    assert unconcerned.run(here) == 2
+        assert works(tasks)
+
+
+@pytest.mark.parametrize("where", ["/job:ps/task:0", "/job:worker/task:0"])
+def test_a_busy_task_is_not_taken_for_a_lost_one(
+    way: Way, cluster: MakeCluster, limited: dict[str, Any], where: str
+) -> None:
+    """A kernel that holds the interpreter: nothing of the task's own threads runs for twice the limit."""
+    tasks = cluster(way.tasks, None, limited, ps=1, worker=1)
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [])
+        with tf.device(where):
+            held = ops.hold(x, 2 * SECONDS)
+        with tf.device("/job:worker/task:0"):
+            y = held + 1
+        with tf.device("/job:ps/task:0"):
+            z = y + 1
+        with tf.Session(tasks.target()) as session:
+            assert session.run(z, {x: 1}) == 3
+            assert session.run(z, {x: 2}) == 4
+
+
+def test_a_step_that_waits_for_long_is_left_alone(
+    way: Way, cluster: MakeCluster, limited: dict[str, Any]
+) -> None:
+    tasks = cluster(way.tasks, None, limited, ps=1, worker=1)
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [])
+        with tf.device("/job:ps/task:0"):
+            blocked = ops.block(x, "gate")
+            entered, release = ops.entered("gate"), ops.release("gate")
+        with tf.device("/job:worker/task:0"):
+            y = blocked + 1
+        with tf.Session(tasks.target()) as session, tf.Session(tasks.target("ps", 0)) as other:
+            started = time.monotonic()
+            step = Running(lambda: session.run(y, {x: 1}))
+            other.run(entered)
+            with pytest.raises(tf.errors.DeadlineExceededError):
+                gate = ops.block(x, "never")
+                other.run(gate, {x: 1}, tf.RunOptions(timeout_in_ms=int(3000 * SECONDS)))
+            assert time.monotonic() - started > 2 * SECONDS
+            other.run(release)
+            assert step.error(NOTICED) is None
+
+
+@pytest.fixture
+def hosts() -> Iterator[Networks]:
+    """Three hosts with links between them."""
+    reason = networks.missing()
+    if reason:
+        pytest.skip(reason)
+    found = Networks(3)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+CLIENT = """
+import sys
+import tensorfleet as tf
+from tests.cluster import ops
+
+tf.logging.set_verbosity(tf.logging.ERROR)
+target, place, gate = sys.argv[1:] if len(sys.argv) > 1 else {arguments!r}
+x = tf.placeholder(tf.float32, [])
+with tf.device("/job:" + place):
+    a = ops.block(x, gate) if gate else x * 2.0
+with tf.device("/job:worker/task:0"):
+    b = a + 1.0
+    alone = x + 1.0
+with tf.Session(target) as session:
+    print("alone", session.run(alone, {{x: 1}}), flush=True)
+    try:
+        print("step", session.run(b, {{x: 1}}), flush=True)
+    except tf.errors.OpError as e:
+        print("error", type(e).__name__, e.message.replace("\\n", " "), flush=True)
+    if {again!r} and sys.stdin.readline():
+        with tf.Session(target) as session:
+            print("again", session.run(b, {{x: 1}}), flush=True)
+    import os
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("protocol", ["grpc+stream", "grpc"])
+def test_a_cluster_of_hosts_that_have_ipv4(
+    cluster: MakeCluster, hosts: Networks, protocol: str, limited: dict[str, Any]
+) -> None:
+    """Tasks listen at all interfaces by IPv4, too, without TENSORFLEET_BIND_HOST."""
+    places = {("ps", 0): hosts[0], ("worker", 0): hosts[1]}
+    tasks = cluster(protocol, None, {"networks": places, **limited}, ps=1, worker=1)
+    code = CLIENT.format(arguments=(tasks.target(), "ps/task:0", ""), again=False)
+    process = networks.python(hosts[2], code, {})
+    out, _ = process.communicate(timeout=60)
+    assert "alone 2.0\nstep 3.0\n" in out, out
+
+
+@pytest.mark.parametrize("protocol", ["grpc+stream", "grpc"])
+def test_a_link_between_two_tasks_is_cut(
+    cluster: MakeCluster, hosts: Networks, protocol: str, limited: dict[str, Any]
+) -> None:
+    places = {("ps", 0): hosts[0], ("worker", 0): hosts[1]}
+    tasks = cluster(protocol, None, {"networks": places, **limited}, ps=1, worker=1)
+    code = CLIENT.format(arguments=(tasks.target(), "ps/task:0", "gate"), again=False)
+    with networks.python(hosts[2], code, {"TENSORFLEET_HEARTBEAT_SECONDS": str(SECONDS)}) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "alone 2.0\n"
+        hosts[0].cut(hosts[1])
+        line = process.stdout.readline()
+        assert line.startswith("error UnavailableError"), line
+        assert "/job:ps/replica:0/task:0" in line, line
+        assert re.search(SILENT, line), line
+    hosts[0].mend(hosts[1])
+    code = CLIENT.format(arguments=(tasks.target(), "ps/task:0", ""), again=False)
+    process = networks.python(hosts[2], code, {})
+    out, _ = process.communicate(timeout=60)
+    assert "step 3.0" in out, out
+
+
+@pytest.mark.parametrize("transport", ["", "grpc"])
+def test_the_link_between_a_client_and_its_master_is_cut(
+    cluster: MakeCluster, hosts: Networks, transport: str, limited: dict[str, Any]
+) -> None:
+    tasks = cluster("grpc+stream", None, {"networks": {("worker", 0): hosts[1]}, **limited}, worker=1)
+    code = CLIENT.format(arguments=(tasks.target(), "worker/task:0", "gate"), again=False)
+    environment = {"TENSORFLEET_HEARTBEAT_SECONDS": str(SECONDS)}
+    if transport:
+        environment["TENSORFLEET_TRANSPORT"] = transport
+    with networks.python(hosts[2], code, environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "alone 2.0\n"
+        hosts[2].cut(hosts[1])
+        line = process.stdout.readline()
+        assert line.startswith("error UnavailableError"), line
+        assert tasks["worker", 0].address in line, line
+        assert re.search(SILENT, line), line

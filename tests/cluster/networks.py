@@ -21,7 +21,9 @@ def missing() -> str:
     absent = [tool for tool in ("ip", "unshare", "nsenter") if shutil.which(tool) is None]
     if absent:
         return f"network namespaces need {', '.join(absent)}"
-    tried = subprocess.run(["unshare", "-n", "ip", "link", "add", "a", "type", "veth"], capture_output=True)
+    tried = subprocess.run(
+        ["unshare", "-n", "ip", "link", "add", "name", "v0", "type", "veth"], capture_output=True
+    )
     return "" if tried.returncode == 0 else f"no network namespaces: {tried.stderr.decode().strip()}"
 
 
@@ -49,7 +51,9 @@ class Network:
 
     def __init__(self, number: int) -> None:
         self.host = f"10.77.0.{number}"
-        self._holder = subprocess.Popen(["unshare", "-n", "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._holder = subprocess.Popen(
+            ["unshare", "-n", "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         assert self._holder.stdin is not None
         assert self._holder.stdout is not None
         self._holder.stdin.write(b"ready\n")
@@ -106,7 +110,7 @@ class Networks:
 
 def _connect(one: Network, other: Network) -> None:
     here, there = _link(one, other), _link(other, one)
-    one.ip("link", "add", here, "type", "veth", "peer", "name", there, "netns", str(other.process))
+    one.ip("link", "add", "name", here, "type", "veth", "peer", "name", there, "netns", str(other.process))
     for host, link in ((one, here), (other, there)):
         host.ip("addr", "add", f"{host.host}/32", "dev", link)
         host.ip("link", "set", link, "up")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -33,17 +34,14 @@ def limited(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return {"heartbeat_seconds": SECONDS}
 
 
-def stop(cluster: Cluster, job: str, index: int) -> Any:
-    """Stops a task's process; the context manager has it go on."""
-
-    class Stopped:
-        def __enter__(self) -> None:
-            os.kill(cluster[job, index].pid, signal.SIGSTOP)
-
-        def __exit__(self, *_: object) -> None:
-            os.kill(cluster[job, index].pid, signal.SIGCONT)
-
-    return Stopped()
+@contextlib.contextmanager
+def stop(cluster: Cluster, job: str, index: int) -> Iterator[None]:
+    """Stops a task's process for a while."""
+    os.kill(cluster[job, index].pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(cluster[job, index].pid, signal.SIGCONT)
 
 
 @pytest.mark.parametrize("victim", [("ps", 0), ("worker", 1)])
@@ -138,8 +136,8 @@ def test_a_step_that_waits_for_long_is_left_alone(
             started = time.monotonic()
             step = Running(lambda: session.run(y, {x: 1}))
             other.run(entered)
+            gate = ops.block(x, "never")
             with pytest.raises(tf.errors.DeadlineExceededError):
-                gate = ops.block(x, "never")
                 other.run(gate, {x: 1}, tf.RunOptions(timeout_in_ms=int(3000 * SECONDS)))
             assert time.monotonic() - started > 2 * SECONDS
             other.run(release)
@@ -160,30 +158,43 @@ def hosts() -> Iterator[Networks]:
 
 
 CLIENT = """
-import sys
+import os, threading
 import tensorfleet as tf
 from tests.cluster import ops
 
-tf.logging.set_verbosity(tf.logging.ERROR)
-target, place, gate = sys.argv[1:] if len(sys.argv) > 1 else {arguments!r}
+target, place, gate, after = {arguments!r}
 x = tf.placeholder(tf.float32, [])
-with tf.device("/job:" + place):
+with tf.device(place):
     a = ops.block(x, gate) if gate else x * 2.0
-with tf.device("/job:worker/task:0"):
+with tf.device(after):
     b = a + 1.0
+with tf.device("/job:worker/task:0"):
     alone = x + 1.0
+
+
+def say_entered():
+    with tf.Session(target, graph=alone.graph) as other:
+        other.run(entered)
+        print("waits")
+
+
 with tf.Session(target) as session:
-    print("alone", session.run(alone, {{x: 1}}), flush=True)
+    print("alone", session.run(alone, {{x: 1}}))
+    if gate:
+        with tf.device(place):
+            entered = ops.entered(gate)
+        threading.Thread(target=say_entered, daemon=True).start()
     try:
-        print("step", session.run(b, {{x: 1}}), flush=True)
+        print("step", session.run(b, {{x: 1}}))
     except tf.errors.OpError as e:
-        print("error", type(e).__name__, e.message.replace("\\n", " "), flush=True)
-    if {again!r} and sys.stdin.readline():
-        with tf.Session(target) as session:
-            print("again", session.run(b, {{x: 1}}), flush=True)
-    import os
+        print("error", type(e).__name__, e.message.replace("\\n", " "))
     os._exit(0)
 """
+
+
+def client(cluster: Cluster, place: str, gate: str = "", after: str = "/job:worker/task:0") -> str:
+    """A program that runs an op on `place`, which waits at a gate if there is one, and one `after` it."""
+    return CLIENT.format(arguments=(cluster.target(), place, gate, after))
 
 
 @pytest.mark.parametrize("protocol", ["grpc+stream", "grpc"])
@@ -193,7 +204,7 @@ def test_a_cluster_of_hosts_that_have_ipv4(
     """Tasks listen at all interfaces by IPv4, too, without TENSORFLEET_BIND_HOST."""
     places = {("ps", 0): hosts[0], ("worker", 0): hosts[1]}
     tasks = cluster(protocol, None, {"networks": places, **limited}, ps=1, worker=1)
-    code = CLIENT.format(arguments=(tasks.target(), "ps/task:0", ""), again=False)
+    code = client(tasks, "/job:ps/task:0")
     process = networks.python(hosts[2], code, {})
     out, _ = process.communicate(timeout=60)
     assert "alone 2.0\nstep 3.0\n" in out, out
@@ -205,20 +216,39 @@ def test_a_link_between_two_tasks_is_cut(
 ) -> None:
     places = {("ps", 0): hosts[0], ("worker", 0): hosts[1]}
     tasks = cluster(protocol, None, {"networks": places, **limited}, ps=1, worker=1)
-    code = CLIENT.format(arguments=(tasks.target(), "ps/task:0", "gate"), again=False)
+    code = client(tasks, "/job:ps/task:0", "gate")
     with networks.python(hosts[2], code, {"TENSORFLEET_HEARTBEAT_SECONDS": str(SECONDS)}) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "alone 2.0\n"
+        assert process.stdout.readline() == "waits\n"
         hosts[0].cut(hosts[1])
         line = process.stdout.readline()
         assert line.startswith("error UnavailableError"), line
         assert "/job:ps/replica:0/task:0" in line, line
         assert re.search(SILENT, line), line
     hosts[0].mend(hosts[1])
-    code = CLIENT.format(arguments=(tasks.target(), "ps/task:0", ""), again=False)
+    code = client(tasks, "/job:ps/task:0")
     process = networks.python(hosts[2], code, {})
     out, _ = process.communicate(timeout=60)
     assert "step 3.0" in out, out
+
+
+@pytest.mark.parametrize("protocol", ["grpc+stream", "grpc"])
+def test_a_link_between_two_tasks_of_which_none_is_the_master(
+    cluster: MakeCluster, hosts: Networks, protocol: str, limited: dict[str, Any]
+) -> None:
+    places = {("worker", 0): hosts[0], ("worker", 1): hosts[1], ("ps", 0): hosts[2]}
+    tasks = cluster(protocol, None, {"networks": places, **limited}, ps=1, worker=2)
+    code = client(tasks, "/job:ps/task:0", "gate", "/job:worker/task:1")
+    with networks.python(hosts[0], code, {"TENSORFLEET_HEARTBEAT_SECONDS": str(SECONDS)}) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "alone 2.0\n"
+        assert process.stdout.readline() == "waits\n"
+        hosts[1].cut(hosts[2])
+        line = process.stdout.readline()
+        assert line.startswith("error UnavailableError"), line
+        assert "/job:ps/replica:0/task:0" in line or "/job:worker/replica:0/task:1" in line, line
+        assert re.search(SILENT, line), line
 
 
 @pytest.mark.parametrize("transport", ["", "grpc"])
@@ -226,13 +256,14 @@ def test_the_link_between_a_client_and_its_master_is_cut(
     cluster: MakeCluster, hosts: Networks, transport: str, limited: dict[str, Any]
 ) -> None:
     tasks = cluster("grpc+stream", None, {"networks": {("worker", 0): hosts[1]}, **limited}, worker=1)
-    code = CLIENT.format(arguments=(tasks.target(), "worker/task:0", "gate"), again=False)
+    code = client(tasks, "/job:worker/task:0", "gate")
     environment = {"TENSORFLEET_HEARTBEAT_SECONDS": str(SECONDS)}
     if transport:
         environment["TENSORFLEET_TRANSPORT"] = transport
     with networks.python(hosts[2], code, environment) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "alone 2.0\n"
+        assert process.stdout.readline() == "waits\n"
         hosts[2].cut(hosts[1])
         line = process.stdout.readline()
         assert line.startswith("error UnavailableError"), line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from collections import deque
@@ -10,7 +11,7 @@ from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.shared_memory import Arena
-from tensorfleet.stream import MAX_SEND_BUFFERS, SMALL, Reader, encode_pushes
+from tensorfleet.stream import MAX_SEND_BUFFERS, SMALL, Kind, Reader, encode, encode_pushes, pack_error
 from tensorfleet.traffic import Traffic
 
 
@@ -94,6 +95,12 @@ class Connection:
         self.traffic.sent += 1
         self._send(buffers)
 
+    def beat(self) -> None:
+        """Sends a sign of life, unless frames are on their way that are one; it is not counted."""
+        if not self._queue:
+            with contextlib.suppress(OSError):  # the thread that reads sees the end of the connection
+                self._send(_BEAT)
+
     def _send(self, buffers: list[Any]) -> None:
         with self._lock:
             if self._closed:
@@ -158,6 +165,13 @@ class Connection:
         with self._lock:
             return self._changed.wait_for(lambda: self._closed or not self._queue, timeout)
 
+    def refuse(self, error: errors.OpError) -> None:
+        """Ends the connection, whose other side does not keep to the protocol, and tells it why."""
+        code, text = pack_error(error)
+        with contextlib.suppress(OSError):
+            self.send_now(encode(Kind.ERROR, 0, code, text))
+        self.close()
+
     def close(self) -> None:
         """Ends the connection; the thread that reads it gets EOFError or OSError."""
         with self._lock:
@@ -171,7 +185,12 @@ class Connection:
         except OSError:
             pass  # not connected any more
         self.sock.close()
+        self.reader.close()
+        if self.arena is not None:
+            self.arena.close()
 
+
+_BEAT = encode(Kind.BEAT, 0)
 
 MAX_PUSHES = 1000
 """At most so many tensors become one frame."""

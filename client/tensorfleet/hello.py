@@ -65,10 +65,9 @@ def answer_hello(
     borrowed = None if descriptor is None else Borrowed(descriptor)
     arena = None
     if borrowed is not None and borrowed.size <= reader.max_payload:
-        try:
-            room = int(heard[_ROOM])
-        except (KeyError, TypeError) as e:
-            raise ValueError(f"no greeting: {e!r}") from None
+        room = heard.get(_ROOM)
+        if type(room) is not int:
+            raise ValueError(f"{_ROOM} is {room!r}, which is no number of bytes")
         arena = _arena(sock, min(shared_memory.SIZE, room))
     if arena is not None:
         reader.borrowed = borrowed

@@ -41,6 +41,7 @@ SUPPORTED = sys.platform == "linux" and hasattr(os, "memfd_create")
 _SLOTS = 1024
 _PAGE = 4096  # the first one has the state of every slot
 _FREE, _LENT = 0, 1
+_NO_MEMORY = bytearray()
 
 
 class Arena:
@@ -62,7 +63,7 @@ class Arena:
             seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
             fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, seals)
             os.posix_fallocate(self.descriptor, 0, _PAGE)
-            self._states = mmap.mmap(self.descriptor, size)
+            self._states: mmap.mmap | bytearray = mmap.mmap(self.descriptor, size)
         except BaseException:
             os.close(self.descriptor)
             raise
@@ -73,19 +74,31 @@ class Arena:
         self._slots = list(range(_SLOTS))
         self._lock = threading.Lock()
         # Not at the end of the process, when threads may still send.
-        weakref.finalize(self, os.close, self.descriptor).atexit = False
+        self._close = weakref.finalize(self, os.close, self.descriptor)
+        self._close.atexit = False
+        self._closed = False
 
     def put(self, value: Array) -> tuple[int, int] | None:
         """Copies a tensor; its slot and where it begins, or None while there is no room."""
         with self._lock:
-            place = self._take(value.nbytes)
+            place = None if self._closed else self._take(value.nbytes)
+            memory = self._memory
         if place is not None:
             begin = place[1]
-            np.copyto(
-                self._memory[begin : begin + value.nbytes].view(value.dtype).reshape(value.shape), value
-            )
+            np.copyto(memory[begin : begin + value.nbytes].view(value.dtype).reshape(value.shape), value)
             self.traffic.sent_bytes += value.nbytes
         return place
+
+    def close(self) -> None:
+        """Gives the memory back to the system, now or when the last copy into it has ended."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._close()
+            self._lent.clear()
+            self._memory = np.empty(0, np.uint8)
+            self._states = _NO_MEMORY
 
     @property
     def lent(self) -> int:
@@ -144,7 +157,7 @@ class Borrowed:
         try:
             if not fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK:
                 raise ValueError("the shared memory may become shorter")
-            self._map = mmap.mmap(descriptor, 0)
+            self._map: mmap.mmap | None = mmap.mmap(descriptor, 0)
         except OSError as e:
             raise ValueError(f"what was passed is not shared memory: {e}") from None
         finally:
@@ -157,17 +170,28 @@ class Borrowed:
 
         Raises:
             ValueError: there is no such place.
+            EOFError: it was closed.
         """
+        memory = self._map
+        if memory is None:
+            raise EOFError("connection closed")
         if slot >= _SLOTS or begin < _PAGE or begin + size > self.size:
             raise ValueError(f"{size} bytes at {begin} of slot {slot} are outside of the shared memory")
-        array: Array = np.frombuffer(self._map, np.uint8, size, begin)
+        array: Array = np.frombuffer(memory, np.uint8, size, begin)
         self._borrowed[slot] = weakref.ref(array, partial(self._give_back, slot))
         return array
 
     def _give_back(self, slot: int, _: weakref.ref[Array]) -> None:
         # In this order: once it is free, the slot may come again.
         self._borrowed.pop(slot, None)
-        self._map[slot] = _FREE
+        memory = self._map
+        if memory is not None:
+            memory[slot] = _FREE
+
+    def close(self) -> None:
+        """Lets go of the memory; arrays in it live on, and their places are given back to nobody."""
+        self._map = None
+        self._borrowed.clear()
 
 
 def same_user(sock: socket.socket) -> bool:

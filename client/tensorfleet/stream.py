@@ -33,7 +33,7 @@ Value = Any  # np.ndarray | np.generic
 
 HEADER = struct.Struct("<BBHIQQQ")
 DESCRIPTOR = struct.Struct("<BBQ")
-MAGIC = b"tensorfleet-stream-2"
+MAGIC = b"tensorfleet-stream-3"
 SMALL = 16 * 1024  # payloads up to this size are copied into the header's write
 BUFFER = 64 * 1024
 MAX_HEAD = 1 << 31
@@ -59,7 +59,7 @@ class Kind(IntEnum):
     HELLO = 1  # meta: Hello; the first frame on a connection, from the side that opened it
     CALL = 2  # a: request id, b: Method; meta: the request message
     REPLY = 3  # a: request id; meta: the response message
-    ERROR = 4  # a: request id, b: status code; meta: the text
+    ERROR = 4  # a: request id, or 0 of the connection itself; b: status code; meta: the text
     RUN = 5  # a: request id, b: callable; meta: session handle; tensors: the feeds
     RESULT = 6  # a: request id or step; tensors: the fetches
     RUN_GRAPH = 7  # a: step, b: graph handle; tensors: the fed values
@@ -69,6 +69,7 @@ class Kind(IntEnum):
     COLLECTIVE = 11  # b: what is said about a collective; meta: the rest of it
     CHUNK = 12  # a: round of a collective, b: number of the chunk; one tensor
     PUSH_ALL = 13  # a: step; meta: the edges; a tensor for each
+    BEAT = 14  # between tasks: a sign of life
 
 
 class Method(IntEnum):
@@ -301,6 +302,11 @@ class Reader:
         slot, begin = PLACE.unpack(self._bytes(PLACE.size))
         self.traffic.received_bytes += size
         return self.borrowed.array(slot, begin, size).view(dtype.np).reshape(dims)
+
+    def close(self) -> None:
+        """Lets go of the memory that the sender shares; arrays in it stay as they are."""
+        if self.borrowed is not None:
+            self.borrowed.close()
 
     def feed(self, data: bytes) -> None:
         """Takes bytes that were received in another way, at the beginning."""

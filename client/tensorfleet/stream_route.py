@@ -94,7 +94,7 @@ class _Race:
 
 def _close(answer: Connection | str) -> None:
     if isinstance(answer, Connection):
-        answer.sock.close()
+        answer.close()
 
 
 def _routes(endpoint: fleet_pb2.Endpoint, address: str) -> list[str]:
@@ -115,5 +115,5 @@ def _try(address: str, incarnation: int, timeout: float) -> Connection | str:
         return error.message if isinstance(error, errors.OpError) else f"{address}: {error}"
     if connection.incarnation == incarnation:
         return connection
-    connection.sock.close()
+    connection.close()
     return f"{address}: another task, or the same after a restart"

@@ -10,7 +10,7 @@ import grpc
 import numpy as np
 from google.protobuf.message import Message
 
-from tensorfleet import dtypes, errors, tensor_util
+from tensorfleet import dtypes, errors, heartbeat, tensor_util
 from tensorfleet.proto import config_pb2, fleet_pb2, graph_pb2, master_pb2
 from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
 from tensorfleet.proto.named_tensor_pb2 import NamedTensorProto
@@ -32,16 +32,30 @@ _PROBE_SECONDS = 1.0
 _Response = TypeVar("_Response", bound=Message)
 
 
+class _Call:
+    """One that waits for its answer."""
+
+    __slots__ = ("lost",)
+
+    def __init__(self) -> None:
+        self.lost: errors.OpError | None = None
+
+
 class Channel:
     """Calls to one server by gRPC; failures become `tf.errors`."""
 
     def __init__(self, address: str, config: config_pb2.ConfigProto) -> None:
         self.address = address
         self._config = config
+        self.incarnation = 0
         self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
         self._methods: dict[str, Any] = {}
         self._answered = False
         self._closed = False
+        self._calls: set[_Call] = set()
+        self._waiting: dict[_Call, float] = {}
+        self._heart = heartbeat.own()
+        self._heart.watch(self)
 
     def call(
         self,
@@ -60,15 +74,43 @@ class Channel:
                 request_serializer=type(request).SerializeToString,
                 response_deserializer=response.FromString,
             )
+        running = _Call()
+        if not wait:
+            self._calls.add(running)
         try:
             result: _Response = stub(request, timeout=timeout, wait_for_ready=wait)
         except grpc.RpcError as error:
-            raise self._converted(error) from None
+            raise running.lost or self._converted(error) from None
         except ValueError:
             if self._closed:
                 raise RuntimeError("Attempted to use a closed Session.") from None
-            raise
+            raise running.lost or errors.UnavailableError(
+                None, None, f"Lost the connection to {self.address}"
+            ) from None
+        finally:
+            self._calls.discard(running)
         return result
+
+    # What the heart calls
+
+    def heard(self, now: float) -> float | None:
+        """Since when a call has waited for its answer; None if none does."""
+        self._waiting = {call: self._waiting.get(call, now) for call in self._calls.copy()}
+        return min(self._waiting.values(), default=None)
+
+    def silent(self, why: str) -> None:
+        """The server is lost: the calls that wait for it fail, and later ones have a channel of their own."""
+        for call in self._calls.copy():
+            call.lost = errors.UnavailableError(None, None, f"Lost the connection to {self.address}: {why}")
+        lost, self._channel = (
+            self._channel,
+            grpc.insecure_channel(self.address, options=_CHANNEL_OPTIONS),
+        )
+        self._methods = {}
+        lost.close()
+        self._heart.watch(self)
+        if self._closed:
+            self._channel.close()
 
     def _converted(self, error: grpc.RpcError) -> errors.OpError:
         code, details = error.code().value[0], error.details() or ""
@@ -133,6 +175,7 @@ class Channel:
 
     def close(self) -> None:
         self._closed = True
+        self._heart.forget(self)
         self._channel.close()
 
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
-from tensorfleet import errors
+from tensorfleet import errors, heartbeat
 from tensorfleet.connection import open_socket, tune
 from tensorfleet.hello import say_hello
 from tensorfleet.proto import config_pb2, device_attributes_pb2, fleet_pb2, graph_pb2, master_pb2
@@ -59,11 +59,28 @@ class Connection:
             self.sock.settimeout(timeout)
             self.reader = Reader(self.sock)
             about, self.arena = say_hello(self.sock, self.reader, {"client": "tensorfleet"})
-            self.incarnation = int(about["incarnation"])
+            incarnation = about.get("incarnation")
+            if type(incarnation) is not int:
+                raise ValueError(f"it says no incarnation of its own, but {incarnation!r}")
+            self.incarnation = incarnation
             self.sock.settimeout(None)
         except BaseException:
             self.sock.close()
             raise
+        self.lost: errors.OpError | None = None
+
+    def lose(self, error: errors.OpError) -> None:
+        """Ends the call that waits, on whichever thread it does, with `error`."""
+        self.lost = error
+        with contextlib.suppress(OSError):  # it is not connected any more
+            self.sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Ends the connection and lets go of the memory that it shares."""
+        self.sock.close()
+        self.reader.close()
+        if self.arena is not None:
+            self.arena.close()
 
     def send(self, buffers: list[bytes]) -> None:
         if len(buffers) == 1:
@@ -95,12 +112,18 @@ class StreamTransport(Transport):
         self._target = target
         self._timeout: float | None = config.operation_timeout_in_ms / 1000 or None
         self._connect_seconds = connect_seconds(config)
+        self.address = address_of(target)
+        self.incarnation = endpoint.incarnation
         self._idle = [connection]
+        self._open = {connection}
+        self._waiting: dict[Connection, tuple[int, float]] = {}
         self._ids = itertools.count(1)
         self._handle = ""
         self._version = 0
         self._closed = False
         self._lock = threading.Lock()
+        self._heart = heartbeat.own()
+        self._heart.watch(self)
 
     # Calls
 
@@ -157,8 +180,9 @@ class StreamTransport(Transport):
             request.feed.add(name=name)
         meta = request.SerializeToString()
         values = list(feeds.values())
-        frame = partial(encode_with_meta, Kind.CALL, next(self._ids), Method.RUN_STEP, meta, values)
-        return self.exchange(frame, self._timeout, None).tensors
+        request_id = next(self._ids)
+        frame = partial(encode_with_meta, Kind.CALL, request_id, Method.RUN_STEP, meta, values)
+        return self.exchange(request_id, frame, self._timeout, None).tensors
 
     def list_devices(self) -> list[device_attributes_pb2.DeviceAttributes]:
         response = self._call(
@@ -181,19 +205,51 @@ class StreamTransport(Transport):
         except errors.AbortedError:
             pass  # the master does not know the session any more: it was reset or restarted
         finally:
+            self._heart.forget(self)
             self._drop_idle()
 
     def _drop_idle(self) -> None:
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
-            connection.sock.close()
+            self._drop(connection)
+
+    def _drop(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        connection.close()
+
+    # What the heart calls
+
+    def heard(self, now: float) -> float | None:
+        """Since when a call has waited without a byte from the master; None if none does.
+
+        A master that is silent may compute, so this is no more than a reason to ask it.
+        """
+        idle = set(self._idle.copy())
+        before = self._waiting
+        self._waiting = {}
+        for connection in self._open.copy() - idle:
+            received = connection.reader.traffic.received_bytes
+            known = before.get(connection)
+            self._waiting[connection] = known if known and known[0] == received else (received, now)
+        return min((since for _, since in self._waiting.values()), default=None)
+
+    def silent(self, why: str) -> None:
+        """The master is lost: the calls that wait for it fail."""
+        error = f"Lost the connection to {self._where()}: {why}"
+        for connection in self._open.copy():
+            connection.lose(errors.UnavailableError(None, None, error))
+        self._heart.watch(self)  # for calls by later connections
+
+    def _where(self) -> str:
+        return f"{self._endpoint.task} ({self._target})"
 
     def _call(
         self, method: Method, request: Message, response: type[_Response], timeout: float | None = None
     ) -> _Response:
-        frame = partial(encode, Kind.CALL, next(self._ids), method, request.SerializeToString())
-        return response.FromString(self.exchange(frame, timeout or self._timeout, None).meta)
+        request_id = next(self._ids)
+        frame = partial(encode, Kind.CALL, request_id, method, request.SerializeToString())
+        return response.FromString(self.exchange(request_id, frame, timeout or self._timeout, None).meta)
 
     # Steps
 
@@ -209,7 +265,10 @@ class StreamTransport(Transport):
         request_id = next(self._ids)
         if options is None and timeout is None:
             return self.exchange(
-                partial(encode, Kind.RUN, request_id, callable_id, b"", feeds), self._timeout, None
+                request_id,
+                partial(encode, Kind.RUN, request_id, callable_id, b"", feeds),
+                self._timeout,
+                None,
             ).tensors
         sent = config_pb2.RunOptions()
         if options is not None:
@@ -219,10 +278,11 @@ class StreamTransport(Transport):
         # An empty message would say that there are no options.
         meta = sent.SerializeToString() or config_pb2.RunOptions(inter_op_thread_pool=-1).SerializeToString()
         frame = partial(encode_with_meta, Kind.RUN, request_id, callable_id, meta, feeds)
-        return self.exchange(frame, timeout or self._timeout, metadata).tensors
+        return self.exchange(request_id, frame, timeout or self._timeout, metadata).tensors
 
     def exchange(
         self,
+        request_id: int,
         frame: Callable[..., list[Any]],
         timeout: float | None,
         metadata: config_pb2.RunMetadata | None,
@@ -230,6 +290,7 @@ class StreamTransport(Transport):
         """Sends a request and waits for its answer.
 
         Args:
+            request_id: of the request, which the answer repeats.
             frame: makes the request, with the `arena` of the connection that it will go over.
         """
         try:
@@ -241,19 +302,23 @@ class StreamTransport(Transport):
                 connection.sock.settimeout(timeout + GRACE_SECONDS)
             connection.send(frame(arena=connection.arena))
             answer = connection.reader.read()
-            while answer.kind == Kind.TRACED:
+            while answer.kind == Kind.TRACED and answer.a == request_id:
                 if metadata is not None:
                     metadata.ParseFromString(answer.meta)
                 answer = connection.reader.read()
+            if answer.a != request_id:
+                if answer.kind == Kind.ERROR and not answer.a:
+                    raise unpack_error(answer)  # the master gives the connection up, and says why
+                raise ValueError(f"the answer to request {answer.a} in place of {request_id}")
             if timeout is not None:
                 connection.sock.settimeout(None)
         except BaseException as e:
             # The answer may still come: nobody else may read it. The server takes the end of the connection
             # for the end of the call, so an interrupted step is cancelled there.
-            connection.sock.close()
+            self._drop(connection)
             if isinstance(e, (ConnectionError, EOFError)):
                 self._drop_idle()  # the others lead to the same process
-            raise self._failure(e, timeout) from None
+            raise connection.lost or self._failure(e, timeout) from None
         self._idle.append(connection)
         if answer.kind == Kind.ERROR:
             raise unpack_error(answer)
@@ -269,8 +334,9 @@ class StreamTransport(Transport):
                 raise self._restarted() from None
             raise
         if connection.incarnation != self._endpoint.incarnation:
-            connection.sock.close()
+            connection.close()
             raise self._restarted()
+        self._open.add(connection)
         return connection
 
     def _current_incarnation(self) -> int | None:
@@ -303,15 +369,15 @@ class StreamTransport(Transport):
         try:
             yield
         except (OSError, EOFError, ValueError) as e:
-            raise self._failure(e, CONNECT_SECONDS) from None
+            raise self._failure(e, None) from None
 
     def _failure(self, error: BaseException, timeout: float | None) -> BaseException:
         """What a broken exchange is reported as."""
-        where = f"{self._endpoint.task} ({self._target})"
-        if isinstance(error, socket.timeout):
+        where = self._where()
+        if isinstance(error, TimeoutError) and error.errno is None and timeout is not None:
             return errors.DeadlineExceededError(None, None, f"{where} did not answer within {timeout:g} s")
         if isinstance(error, (OSError, EOFError)):
-            return errors.UnavailableError(None, None, f"Lost the connection to {where}: {error}")
+            return errors.UnavailableError(None, None, f"Lost the connection to {where}: {error or 'closed'}")
         if isinstance(error, ValueError):
             return errors.InternalError(None, None, f"{where} sent what is not a frame: {error}")
         return error

@@ -11,10 +11,12 @@ from tensorfleet.cluster import ClusterSpec
 PREFIX = "TENSORFLEET_"
 
 NUMBERS = {
+    "TENSORFLEET_HEARTBEAT_SECONDS": ("a number of seconds, 0 for none", 0, False),
     "TENSORFLEET_BLAS_THREADS": ("a number of threads, 1 or more", 1, True),
     "TENSORFLEET_SESSION_IDLE_SECONDS": ("a number of seconds, more than 0", 1e-9, False),
     "TENSORFLEET_MAX_MESSAGE_MB": ("a number of MiB, 1 or more", 1, True),
     "TENSORFLEET_MAX_TENSORS_MB": ("a number of MiB, 1 or more", 1, True),
+    "TENSORFLEET_MAX_EARLY_MB": ("a number of MiB, 1 or more", 1, True),
     "TENSORFLEET_RECEIVE_BUFFERS_MB": ("a number of MiB, 0 or more", 0, True),
     "TENSORFLEET_SHARED_MEMORY_MB": ("a number of MiB, 0 or more", 0, True),
     "TENSORFLEET_WATCH_MICROSECONDS": ("a number of microseconds, 0 or more", 0, True),

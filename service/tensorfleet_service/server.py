@@ -13,10 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import tensorfleet_service.kernels  # noqa: F401  the kernels register themselves
-from tensorfleet import errors
+from tensorfleet import errors, heartbeat
 from tensorfleet.cluster import ClusterSpec
 from tensorfleet.connection import Connection
 from tensorfleet.device import parse
+from tensorfleet.heartbeat import Heart
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet.stream import (
@@ -71,6 +72,7 @@ class TaskServer:
         gpus: how many GPUs the task must have, and how many it uses; None: all that there are. Without the
             number that it must have, the task serves but is not ready.
         health: answers probes, where there are some.
+        heartbeat_seconds: how long another task may be silent; by default as in the environment.
 
     Raises:
         InternalError: the cluster has no such job or task.
@@ -89,6 +91,7 @@ class TaskServer:
         orphan_seconds: float = ORPHAN_SECONDS,
         gpus: int | None = None,
         health: Health | None = None,
+        heartbeat_seconds: float | None = None,
     ) -> None:
         config = config or ConfigProto()
         if job_name not in cluster.jobs:
@@ -117,7 +120,10 @@ class TaskServer:
             for job in cluster.jobs
             for index in cluster.task_indices(job)
         }
-        self._peers = Peers(self.task, self._incarnation, addresses, discover, protocol != "grpc")
+        self._heart = Heart(heartbeat.limit() if heartbeat_seconds is None else heartbeat_seconds)
+        self._peers = Peers(
+            self.task, self._incarnation, addresses, discover, protocol != "grpc", self._heart
+        )
         self._tasks = Tasks(self._worker, self._peers)
         self._worker.collectives.connect(
             self._peers,
@@ -155,6 +161,8 @@ class TaskServer:
                 self._listener.close()
             raise
         self.address = f"{host}:{self._grpc.port}"
+        self._lock = threading.Lock()
+        self._started = False
         self._stopped = threading.Event()
 
     @property
@@ -163,7 +171,11 @@ class TaskServer:
         return f"grpc://{self.address}"
 
     def start(self) -> None:
-        """Begins to answer."""
+        """Begins to answer. Starting again does nothing."""
+        with self._lock:
+            if self._started:
+                return
+            self._started = True
         if self._listener is not None:
             self._listener.start()
         self._grpc.start()
@@ -194,6 +206,7 @@ class TaskServer:
             self._listener.close()
         self._health_service.close()
         self._grpc.stop(max(end - time.monotonic(), 0.1))
+        self._heart.close()
         self._master.close_sessions(errors.AbortedError(None, None, f"{self.task} was shut down"))
         self._peers.close()
         self._worker.close()

@@ -5,6 +5,7 @@ Imported by the tests, for the definitions, and by the servers' processes, for t
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from typing import Any
 
@@ -28,6 +29,7 @@ def _scalar(operation: Any) -> list[Any]:
 
 
 op("TestBlock(x: T) -> (y: T)", "T: type", "gate: string", shape=_same, stateful=True)
+op("TestHold(x: T) -> (y: T)", "T: type", "microseconds: int", shape=_same, stateful=True)
 op("TestFail(x: T) -> (y: T)", "T: type", "code: int", "message: string", shape=_same, stateful=True)
 op("TestEntered() -> (done: bool)", "gate: string", shape=_scalar, stateful=True)
 op("TestRelease() -> (done: bool)", "gate: string", shape=_scalar, stateful=True)
@@ -67,6 +69,18 @@ def _block(node: KernelNode) -> Kernel:
     def run(x: Any) -> Any:
         gate.entered.set()
         _wait(gate.released)
+        return x
+
+    return run
+
+
+@kernel("TestHold")
+def _hold(node: KernelNode) -> Kernel:
+    microseconds = node.attrs["microseconds"]
+    library = ctypes.PyDLL(None)  # whose calls keep the interpreter's lock
+
+    def run(x: Any) -> Any:
+        library.usleep(microseconds)
         return x
 
     return run
@@ -123,6 +137,11 @@ def _collectives(node: KernelNode) -> Kernel:
 def block(x: Tensor, gate: str) -> Tensor:
     """`x`, once the gate of this name on the same task is released."""
     return apply_op("TestBlock", x, gate=gate)  # type: ignore[no-any-return]
+
+
+def hold(x: Tensor, seconds: float) -> Tensor:
+    """`x`, after the task's interpreter has done nothing else for so long."""
+    return apply_op("TestHold", x, microseconds=int(seconds * 1e6))  # type: ignore[no-any-return]
 
 
 def fail(x: Tensor, code: int, message: str, name: str) -> Tensor:

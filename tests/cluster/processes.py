@@ -13,6 +13,7 @@ from multiprocessing.context import ForkServerProcess
 from typing import Any
 
 from tests.cluster import serve
+from tests.cluster.networks import Network
 
 START_SECONDS = 30.0
 STOP_SECONDS = 15.0
@@ -103,6 +104,7 @@ class Cluster:
         jobs: how many tasks of each.
         protocols: of each job.
         absent: jobs of the ClusterSpec, with their addresses, that are not started.
+        networks: of the tasks that are in one of their own.
         settings: for every TaskServer.
     """
 
@@ -111,10 +113,15 @@ class Cluster:
         jobs: dict[str, int],
         protocols: dict[str, str],
         absent: dict[str, list[str]] | None = None,
+        networks: dict[tuple[str, int], Network] | None = None,
         **settings: Any,
     ) -> None:
         ports = iter(free_ports(sum(jobs.values())))
-        self.spec = {job: [f"127.0.0.1:{next(ports)}" for _ in range(count)] for job, count in jobs.items()}
+        networks = networks or {}
+        self.spec = {
+            job: [f"{_host(networks.get((job, index)))}:{next(ports)}" for index in range(count)]
+            for job, count in jobs.items()
+        }
         self.tasks = {
             (job, index): Task(
                 {
@@ -122,6 +129,7 @@ class Cluster:
                     "job": job,
                     "task": index,
                     "protocol": protocols[job],
+                    "network": networks[job, index].path if (job, index) in networks else None,
                     **settings,
                 }
             )
@@ -146,6 +154,10 @@ class Cluster:
         for task in self.tasks.values():
             code = task.stop()
             assert code == 0, f"{task.name} ended with {code}:\n{task.text()[-3000:]}"
+
+
+def _host(network: Network | None) -> str:
+    return "127.0.0.1" if network is None else network.host
 
 
 def free_ports(count: int) -> list[int]:

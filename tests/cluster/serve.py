@@ -12,7 +12,7 @@ from google.protobuf.json_format import ParseDict
 from tensorfleet.cluster import ClusterSpec
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.server import TaskServer
-from tests.cluster import ops
+from tests.cluster import networks, ops
 
 
 def main(settings: dict[str, Any], control: Connection, log: str) -> None:
@@ -21,6 +21,7 @@ def main(settings: dict[str, Any], control: Connection, log: str) -> None:
     for standard in (1, 2):
         os.dup2(descriptor, standard)
     logging.basicConfig(level=logging.INFO)
+    networks.enter(settings.pop("network", None))
     server = TaskServer(
         ClusterSpec(settings.pop("cluster")),
         settings.pop("job"),

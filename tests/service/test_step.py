@@ -324,7 +324,7 @@ def test_a_running_partition_stops_at_its_next_wait(
     text = "x = Placeholder()\na = Square(x) @ /task:0\nb = Neg(a) @ /task:1\nc = AddV2(a, b) @ /task:0"
     made, _ = register(worker, text, ["x"], ["c"])
     sent: list[Any] = []
-    monkeypatch.setattr(worker, "_push", lambda task, step, edge, value: sent.append(edge))
+    made.push = lambda task, step, edge, value: sent.append(edge)
     done = Done()
     worker.run(made, 1, [np.float32(1)], done)
     assert done.error().message == "ended by the test"

@@ -149,16 +149,6 @@ class _Client:
         self._sessions: set[str] = set()
         self._step: MasterStep | None = None
         self.busy = False  # from a step's request until its answer is handed to the connection
-        self._calls: dict[int, Callable[[bytes], Any]] = {
-            Method.CREATE_SESSION: self._create_session,
-            Method.EXTEND_SESSION: self._extend_session,
-            Method.MAKE_CALLABLE: self._make_callable,
-            Method.RELEASE_CALLABLE: self._release_callable,
-            Method.PARTIAL_RUN_SETUP: self._partial_run_setup,
-            Method.CLOSE_SESSION: self._close_session,
-            Method.LIST_DEVICES: self._list_devices,
-            Method.RESET: self._reset,
-        }
 
     def serve(self) -> None:
         np.seterr(all="ignore")  # this thread runs kernels
@@ -180,8 +170,11 @@ class _Client:
                 del frame
         except (EOFError, OSError):
             pass  # the client is done with this connection, or gone
-        except ValueError as e:
-            log.warning("a client's connection is given up: %s", e)
+        except (ValueError, DecodeError) as e:
+            log.warning("a client sent what cannot be understood, and its connection is given up: %s", e)
+            self._connection.refuse(
+                errors.InvalidArgumentError(None, None, f"The server cannot understand what came: {e}")
+            )
         except Exception:
             log.exception("a client's connection is given up")
         finally:
@@ -253,10 +246,14 @@ class _Client:
 
     def _watch(self, step: MasterStep, done: _Done, timeout: float) -> None:
         """Has the step end at its limit, and with this connection."""
-        if not done.ended:
-            self._step = step
-            if timeout:
-                done.deadline = self._clients.deadlines.after(timeout, lambda: step.fail(_too_long(timeout)))
+        self._step = step
+        if timeout:
+            done.deadline = self._clients.deadlines.after(timeout, lambda: step.fail(_too_long(timeout)))
+        if done.ended:
+            # Before or while both were set: nobody else lets go of them then.
+            self._step = None
+            if done.deadline is not None:
+                done.deadline.cancel()
 
     def step_done(
         self, request: int, error: errors.OpError | None, values: Sequence[Any], metadata: RunMetadata | None
@@ -284,7 +281,7 @@ class _Client:
     # Calls
 
     def _call(self, frame: Frame) -> None:
-        function = self._calls.get(frame.b)
+        function = _CALLS.get(frame.b)
         try:
             if frame.b == Method.RUN_STEP:
                 self.busy = True
@@ -292,7 +289,7 @@ class _Client:
                 return
             if function is None:
                 raise errors.UnimplementedError(None, None, f"Call {frame.b} is not known")
-            reply = function(frame.meta)
+            reply = function(self, frame.meta)
         except errors.OpError as e:
             self._fail(frame.a, e)
         except DecodeError as e:
@@ -346,6 +343,9 @@ class _Client:
 
     def _partial_run(self, frame: Frame) -> None:
         request = master_pb2.RunStepRequest.FromString(frame.meta)
+        if len(request.feed) != len(frame.tensors):
+            message = f"Expected {len(request.feed)} feed tensors, but got {len(frame.tensors)}"
+            raise errors.InvalidArgumentError(None, None, message)
         runs = self._clients.partial.get(request.session_handle)
         if runs is None:
             raise errors.InvalidArgumentError(None, None, "Must run 'setup' before performing partial runs!")
@@ -371,6 +371,18 @@ class _Client:
         request = master_pb2.ResetRequest.FromString(data)
         self._clients.master.reset(list(request.container))
         return master_pb2.ResetResponse()
+
+
+_CALLS: dict[int, Callable[[_Client, bytes], Any]] = {
+    Method.CREATE_SESSION: _Client._create_session,
+    Method.EXTEND_SESSION: _Client._extend_session,
+    Method.MAKE_CALLABLE: _Client._make_callable,
+    Method.RELEASE_CALLABLE: _Client._release_callable,
+    Method.PARTIAL_RUN_SETUP: _Client._partial_run_setup,
+    Method.CLOSE_SESSION: _Client._close_session,
+    Method.LIST_DEVICES: _Client._list_devices,
+    Method.RESET: _Client._reset,
+}
 
 
 class _Done:

@@ -20,6 +20,7 @@ from tensorfleet_service.worker.pool import PoolExecutor
 log = logging.getLogger(__name__)
 
 _OWN_ERROR = ((OWN_ERROR, "1"),)
+CLIENT_SILENT_MS = 60_000
 MAX_DETAILS = 2000  # bytes: TensorFlow's client loses longer ones to the limit on metadata
 
 # A method takes its request and gives its response; failures are OpErrors.
@@ -58,8 +59,12 @@ class GrpcServer:
                 ("grpc.max_receive_message_length", -1),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", 0),
-                # Tasks whose step waits here ask every ten seconds whether this one is still there.
-                ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+                # Whoever waits for a long step may ask as often as it likes whether this task is still there,
+                # and a client whose machine is gone is noticed, so that its step ends.
+                ("grpc.http2.min_ping_interval_without_data_ms", 1_000),
+                ("grpc.http2.max_ping_strikes", 0),
+                ("grpc.keepalive_time_ms", CLIENT_SILENT_MS),
+                ("grpc.keepalive_timeout_ms", CLIENT_SILENT_MS // 2),
             ),
         )
         try:

@@ -19,6 +19,7 @@ from tensorfleet_service.worker import limits
 log = logging.getLogger(__name__)
 
 HELLO_SECONDS = 10.0
+ROOM_SECONDS = 0.5  # until the next look for a free descriptor
 BACKLOG = 1024
 
 Accept = Callable[[Connection, dict[str, Any]], None]
@@ -41,9 +42,8 @@ class Listener:
     ) -> None:
         self._hello = hello
         self._accept = accept
-        self._closed = False
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        tcp = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        self._closed = threading.Event()
+        tcp = _bound(host, port)
         self._sockets = [tcp]
         self.addresses = [f"tcp:{advertised_host}:{tcp.getsockname()[1]}"]
         if sys.platform == "linux":
@@ -59,16 +59,27 @@ class Listener:
             threading.Thread(target=self._serve, args=(sock,), name="accept", daemon=True).start()
 
     def _serve(self, server: socket.socket) -> None:
-        while not self._closed:
+        refusing = False
+        while not self._closed.is_set():
+            sock = None
             try:
                 sock, _ = server.accept()
-            except OSError as e:
-                if not self._closed:
-                    log.warning("accept: %s", e)
-                    if server.fileno() < 0:
-                        return
-                continue
-            threading.Thread(target=self._greet, args=(sock,), name="connection", daemon=True).start()
+                threading.Thread(target=self._greet, args=(sock,), name="connection", daemon=True).start()
+            except (OSError, RuntimeError) as e:  # no descriptor is free, or no thread can be started
+                if sock is not None:
+                    sock.close()
+                if self._closed.is_set() or server.fileno() < 0:
+                    return
+                if isinstance(e, ConnectionError):
+                    continue  # whoever came has gone already
+                if not refusing:
+                    log.warning("no connection can be accepted, until there is room again: %s", e)
+                refusing = True
+                self._closed.wait(ROOM_SECONDS)
+            else:
+                if refusing:
+                    log.info("connections are accepted again")
+                refusing = False
 
     def _greet(self, sock: socket.socket) -> None:
         connection = Connection(sock)
@@ -78,18 +89,34 @@ class Listener:
             limits.apply(reader)
             hello, connection.arena = answer_hello(sock, reader, self._hello)
             sock.settimeout(None)
-        except (OSError, EOFError, ValueError, RecursionError, errors.OpError) as e:
+        except (OSError, EOFError, errors.OpError) as e:
             log.info("a connection was refused: %s", e)
             connection.close()
-            return
-        self._accept(connection, hello)
+        except Exception as e:  # whatever the bytes of a stranger lead to ends their connection alone
+            log.info("a connection was refused: %s: %s", type(e).__name__, e)
+            connection.refuse(
+                errors.InvalidArgumentError(None, None, f"The greeting cannot be understood: {e}")
+            )
+        else:
+            self._accept(connection, hello)
 
     def close(self) -> None:
         """Takes no more connections; those that are open stay."""
-        self._closed = True
+        self._closed.set()
         for sock in self._sockets:
             try:
                 sock.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
             except OSError:
                 pass  # some systems do not let a listening socket be shut down; closing it is enough there
             sock.close()
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that listens at the host; for "::" at all interfaces, by IPv4 and, if there is one, IPv6."""
+    if host == "::" and not socket.has_dualstack_ipv6():
+        host = "0.0.0.0"
+    if ":" not in host:
+        return socket.create_server((host, port), backlog=BACKLOG)
+    return socket.create_server(
+        (host, port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=host == "::"
+    )

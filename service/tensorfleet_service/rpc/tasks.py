@@ -40,7 +40,12 @@ class Tasks:
         self._steps: dict[Peer, set[int]] = {}
         self._sessions: dict[Owner, set[str]] = {}
         peers.serve(self)
-        worker.connect(peers.push, peers)
+        worker.connect(peers)
+
+    @property
+    def task(self) -> str:
+        """This task's canonical name."""
+        return self._worker.task
 
     def submit(self, function: Callable[..., None], *arguments: Any) -> None:
         self._worker.pool.submit(function, *arguments)
@@ -171,7 +176,8 @@ class Tasks:
         self._worker.abort(step_id, error)
 
     def peer_lost(self, peer: AnyPeer) -> None:
-        """Ends what the peer was master of on this task."""
+        """Ends what the peer was master of on this task, and the steps that wait for its tensors."""
+        self._peers.forget(peer)
         steps: set[int] = set()
         sessions: set[str] = set()
         if isinstance(peer, Peer):
@@ -181,6 +187,9 @@ class Tasks:
         assert peer.lost is not None
         for step_id in list(steps):
             self._worker.abort(step_id, peer.lost)
+        now = self._peers.existing(peer.task)
+        if now is None or now.incarnation == peer.incarnation:
+            self._worker.task_lost(peer.task, peer.lost)
         for session in sessions:
             self._worker.delete_session(session)
         self._worker.collectives.lost(peer)

@@ -30,8 +30,9 @@ class Deadline:
         return self._function is not None
 
     def cancel(self) -> None:
-        self._function = None
-        self._owner.forget_one()
+        function, self._function = self._function, None
+        if function is not None:
+            self._owner.forget_one()
 
     def expire(self) -> None:
         function, self._function = self._function, None

@@ -9,11 +9,25 @@ from tensorfleet.stream import Reader
 
 MESSAGE_VARIABLE = "TENSORFLEET_MAX_MESSAGE_MB"
 TENSORS_VARIABLE = "TENSORFLEET_MAX_TENSORS_MB"
+EARLY_VARIABLE = "TENSORFLEET_MAX_EARLY_MB"
 
 # A request without its tensors, or with them by gRPC: protobuf itself ends at 2 GiB.
 MAX_MESSAGE_BYTES = int(os.environ.get(MESSAGE_VARIABLE, "2047")) << 20
 # The tensors of one frame of the stream transport.
 MAX_TENSORS_BYTES = int(os.environ.get(TENSORS_VARIABLE, "65536")) << 20
+
+# Tensors for steps, and rounds of collectives, that this task has not been asked to begin.
+MAX_EARLY_BYTES = int(os.environ.get(EARLY_VARIABLE, "1024")) << 20
+
+
+def early_error(what: str, bytes: int) -> errors.OpError:
+    """What a step fails with whose tensors were dropped before it began."""
+    return errors.ResourceExhaustedError(
+        None,
+        None,
+        f"{what} cannot begin: its tensors, {bytes} bytes, had come before the request to begin it, and were "
+        f"dropped, as this task keeps {MAX_EARLY_BYTES} bytes of such tensors. Raise {EARLY_VARIABLE} on it.",
+    )
 
 
 def apply(reader: Reader) -> None:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import itertools
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 
 from tensorfleet import errors, stream
 from tensorfleet.connection import Connection, held
@@ -51,6 +52,8 @@ MemberDone = Callable[["errors.OpError | None", Sequence[Any]], None]
 class TaskService(Protocol):
     """What a task does for its peers; none of these may block, but for `call`, which runs on the pool."""
 
+    @property
+    def task(self) -> str: ...
     def call(self, peer: Peer, method: int, request: bytes) -> bytes: ...
     def run_graph(
         self, peer: Peer, step_id: int, handle: int, values: Sequence[Any], traced: bool
@@ -80,6 +83,7 @@ class Peer:
         self.address = address
         self.lost: errors.OpError | None = None
         self._connection = connection
+        self._heard = time.monotonic()
         self._encode = partial(encode, arena=connection.arena)
         self._service = service
         self._ids = itertools.count(1)
@@ -228,6 +232,18 @@ class Peer:
     def close(self) -> None:
         self._connection.close()
 
+    def heard(self, now: float) -> float:
+        """Gives the other task a sign of life, and says when the last one came from it."""
+        self._connection.beat()
+        return self._heard
+
+    def silent(self, why: str) -> None:
+        """The other task is lost, though the connection to it is not broken."""
+        with self._lock:
+            if self.lost is None:
+                self.lost = self._lost_error(OSError(why))
+        self._connection.close()  # the thread that reads tells everybody
+
     def _read(self) -> None:
         np.seterr(all="ignore")  # this thread runs kernels
         connection = self._connection
@@ -250,6 +266,8 @@ class Peer:
                 if kind == Kind.PUSH:
                     # What runs on this thread is short, with what that sets off: all that is sent may go out
                     # together.
+                    if not frame.tensors and not frame.flags & stream.DEAD:
+                        _check_tensors(frame, 1)
                     with held(), resuming():
                         edge = int.from_bytes(frame.meta, "little") if frame.meta else frame.b
                         self._service.deliver(
@@ -268,7 +286,12 @@ class Peer:
                 else:
                     self._handle(frame)
                 del frame  # its tensors live on where they are used, not here
-        except (EOFError, OSError, ValueError) as e:
+        except (EOFError, OSError) as e:
+            self._end(e)
+        except (ValueError, DecodeError) as e:
+            log.warning("%s sent what cannot be understood, and its connection is given up: %s", self.task, e)
+            text = f"{self._service.task} cannot understand what came: {e}"
+            connection.refuse(errors.InvalidArgumentError(None, None, text))
             self._end(e)
         except Exception as e:
             log.exception("the connection to %s is given up", self.task)
@@ -279,7 +302,7 @@ class Peer:
         error = limits.frame_error(frame.head, frame.payload)
         if frame.kind == Kind.RUN_GRAPH:
             self.step_done(frame.a, error, (), None)
-        elif frame.kind == Kind.CALL:
+        elif frame.kind == Kind.CALL and frame.a:
             code, text = pack_error(error)
             self._send(encode(Kind.ERROR, frame.a, code, text))
         elif frame.kind == Kind.RESULT:
@@ -289,7 +312,11 @@ class Peer:
 
     def _handle(self, frame: Frame) -> None:
         match frame.kind:
+            case Kind.BEAT:
+                self._heard = time.monotonic()
+                self._connection.traffic.received -= 1  # what is sent of them is not counted, either
             case Kind.CHUNK:
+                _check_tensors(frame, 1)
                 self._service.chunk(frame.a, frame.b, frame.tensors[0])
             case Kind.COLLECTIVE:
                 self._service.collective(self, frame)
@@ -302,6 +329,8 @@ class Peer:
                     call.ended.set()
             case Kind.ERROR:
                 error = unpack_error(frame)
+                if not frame.a:
+                    raise ConnectionError(error.message)
                 call = self._calls.get(frame.a)
                 if not self._end_step(frame.a, error, ()) and call is not None:
                     call.error = error
@@ -322,6 +351,10 @@ class Peer:
             except errors.OpError as e:
                 code, text = pack_error(e)
                 reply = encode(Kind.ERROR, frame.a, code, text)
+            except DecodeError as e:
+                message = f"The request of call {frame.b} cannot be read: {e}"
+                log.warning("%s: %s", self.task, message)
+                reply = encode(Kind.ERROR, frame.a, errors.INVALID_ARGUMENT, message.encode())
             except Exception as e:
                 log.exception("call %d of %s failed", frame.b, self.task)
                 reply = encode(Kind.ERROR, frame.a, errors.INTERNAL, f"{type(e).__name__}: {e}".encode())
@@ -332,9 +365,8 @@ class Peer:
 
     def _end(self, cause: BaseException) -> None:
         """The connection is over: everything that waits for the peer gets to know."""
-        error = self._lost_error(cause)
         with self._lock:
-            self.lost = error
+            error = self.lost = self.lost or self._lost_error(cause)
             calls = list(self._calls.values())
         self._connection.close()
         for call in calls:
@@ -347,6 +379,11 @@ class Peer:
                 break  # another thread took the last one
             done(error, ())
         self._service.peer_lost(self)
+
+
+def _check_tensors(frame: Frame, count: int) -> None:
+    if len(frame.tensors) != count:
+        raise ValueError(f"a frame of kind {frame.kind} with {len(frame.tensors)} tensors, not {count}")
 
 
 class _Call:

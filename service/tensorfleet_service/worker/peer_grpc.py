@@ -47,10 +47,6 @@ _NAMES = {
 CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
-    # A step may wait for hours; a machine that is gone is noticed within half a minute all the same.
-    ("grpc.keepalive_time_ms", 10_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-    ("grpc.http2.max_pings_without_data", 0),
     ("grpc.use_local_subchannel_pool", 1),
 )
 
@@ -71,16 +67,24 @@ class GrpcPeer:
         self._stubs: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._steps: dict[int, grpc.Future] = {}
+        self._open: set[object] = set()  # calls that have not ended,
+        self._waited: dict[object, float] = {}  # and those of them that had not at the last look
 
     def call(self, method: Method, request: Message, response: type[_Response], timeout: float) -> _Response:
         """A call with an answer, within `timeout` seconds."""
         if self.lost is not None:
             raise self.lost
+        call = object()
+        self._open.add(call)
         try:
             answer = self._stub(_NAMES[method])(self._sent(request.SerializeToString()), timeout=timeout)
             return response.FromString(self._received_bytes(answer))
         except grpc.RpcError as e:
             raise self._converted(e) from None
+        except ValueError:  # the channel was closed meanwhile
+            raise self._lose("closed") from None
+        finally:
+            self._open.discard(call)
 
     def notify(self, method: Method, request: Message) -> None:
         """A call whose answer does not matter; a lost connection does not, either."""
@@ -173,6 +177,16 @@ class GrpcPeer:
         self._lose("closed")
         self._channel.close()
 
+    def heard(self, now: float) -> float | None:
+        """Since when a call has waited for its answer; None if none does."""
+        self._waited = {call: self._waited.get(call, now) for call in self._open.copy()}
+        return min(self._waited.values(), default=None)
+
+    def silent(self, why: str) -> None:
+        """The other task is lost, though the connection to it is not broken: its calls end."""
+        self._lose(why)
+        self._channel.close()
+
     def _sent(self, data: bytes) -> bytes:
         self._traffic.sent += 1
         self._traffic.sent_bytes += len(data)
@@ -207,8 +221,10 @@ class GrpcPeer:
             future = self._stub(name).future(self._sent(request.SerializeToString()))
         except ValueError:  # the channel was closed meanwhile
             raise self._lose("closed") from None
+        self._open.add(future)
         started(future)
         future.add_done_callback(ended)
+        future.add_done_callback(self._open.discard)
 
     def _tell(self, name: str, request: Message) -> None:
         def ended(future: grpc.Future) -> None:

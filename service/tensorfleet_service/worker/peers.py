@@ -6,11 +6,12 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
 from tensorfleet.connection import Connection, open_socket
+from tensorfleet.heartbeat import Heart
 from tensorfleet.hello import say_hello
 from tensorfleet.traffic import Traffic
 from tensorfleet_service.worker import limits
@@ -19,6 +20,7 @@ from tensorfleet_service.worker.peer_grpc import GrpcPeer
 
 if TYPE_CHECKING:
     from tensorfleet_service.rpc.discovery import Discovery
+    from tensorfleet_service.worker.step import Push
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +39,7 @@ class Peers:
         discover: asks an address where its stream endpoint is.
         streams: whether this task has a stream endpoint. Two tasks are connected by stream if both have one:
             each of them has to know which of them moves the tensors.
+        heart: notices those that have fallen silent.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Peers:
         addresses: dict[str, str],
         discover: Discovery,
         streams: bool = True,
+        heart: Heart | None = None,
     ) -> None:
         self.task = task
         self.incarnation = incarnation
@@ -53,6 +57,7 @@ class Peers:
         self.traffic = {name: Traffic() for name in addresses if name != task}
         self._discover = discover
         self._streams = streams
+        self._heart = heart or Heart(0)
         self._service: TaskService | None = None
         self._lock = threading.Lock()
         self._peers: dict[str, AnyPeer] = {}
@@ -68,10 +73,48 @@ class Peers:
         peer = self._peers.get(task)
         return peer if peer is not None and peer.lost is None else None
 
-    def push(self, task: str, step_id: int, edge: int, value: Any) -> None:
-        """Sends a tensor; the connection was made when the graph was registered."""
-        peer = self.existing(task) or self.get(task, HELLO_SECONDS)
-        peer.push(step_id, edge, value)
+    def sender(self, tasks: Iterable[str]) -> Push:
+        """What sends tensors to these tasks, as (task, step, edge, value), as long as they are not restarted.
+
+        It never waits: where the connection is lost, it fails at once, and another one is made elsewhere for
+        the next steps.
+
+        Raises:
+            UnavailableError: a task does not answer.
+        """
+        routes = {task: self.get(task, HELLO_SECONDS) for task in tasks}
+
+        def push(task: str, step_id: int, edge: int, value: Any) -> None:
+            peer = routes[task]
+            if peer.lost is not None:
+                peer = routes[task] = self._again(peer)
+            peer.push(step_id, edge, value)
+
+        return push
+
+    def _again(self, lost: AnyPeer) -> AnyPeer:
+        """Another connection to the same process of a task.
+
+        Raises:
+            UnavailableError: there is none now.
+            AbortedError: the task has restarted.
+        """
+        peer = self.existing(lost.task)
+        if peer is None:
+            assert self._service is not None
+            self._service.submit(self._reconnect, lost.task)
+            assert lost.lost is not None
+            raise errors.UnavailableError(None, None, lost.lost.message)
+        if peer.incarnation != lost.incarnation:
+            text = f"{lost.task} ({lost.address}) has restarted. Make a new session."
+            raise errors.AbortedError(None, None, text)
+        return peer
+
+    def _reconnect(self, task: str) -> None:
+        try:
+            self.get(task, HELLO_SECONDS)
+        except errors.OpError as e:
+            log.info("no connection for later steps: %s", e.message)
 
     def pulls_from(self, task: str) -> bool:
         """Whether tensors of this task have to be asked for, as they have by gRPC.
@@ -154,10 +197,9 @@ class Peers:
         task, incarnation = str(hello["task"]), hello.get("incarnation")
         address = self.addresses.get(task)
         if address is None or task == self.task or not isinstance(incarnation, int):
-            log.warning(
-                "a connection was refused: it says to be %s, which is no other task of the cluster", task
-            )
-            connection.close()
+            text = f"it says to be {task}, incarnation {incarnation!r}, which is no other task of the cluster"
+            log.warning("a connection was refused: %s", text)
+            connection.refuse(errors.InvalidArgumentError(None, None, f"{self.task} refuses: {text}"))
             return
         self._add(connection, task, incarnation, address)
 
@@ -165,6 +207,7 @@ class Peers:
         assert self._service is not None
         connection.count_in(self.traffic[task])
         peer = Peer(connection, task, incarnation, address, self._service)
+        self._heart.watch(peer)
         with self._lock:
             known = self._peers.get(task)
             if known is None or known.lost is not None or known.incarnation != incarnation:
@@ -177,9 +220,14 @@ class Peers:
     def _add_grpc(self, task: str, incarnation: int, address: str) -> GrpcPeer:
         assert self._service is not None
         peer = GrpcPeer(task, incarnation, address, self._service, self.traffic[task])
+        self._heart.watch(peer)
         with self._lock:
             self._peers[task] = peer
         return peer
+
+    def forget(self, peer: AnyPeer) -> None:
+        """A peer is lost: nobody listens for signs of life of it any more."""
+        self._heart.forget(peer)
 
     def flush(self, end: float) -> None:
         """Waits until the sockets have taken all that was sent, or the monotonic time is `end`."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
@@ -53,7 +53,6 @@ class Step:
         "_arrived",
         "_done",
         "_lock",
-        "_push",
         "_remaining",
         "_results",
         "_trace",
@@ -63,6 +62,8 @@ class Step:
         "id",
         "pool",
         "pull",
+        "send",
+        "sources",
     )
 
     def __init__(self, step_id: int, pool: Pool, push: Push) -> None:
@@ -71,7 +72,8 @@ class Step:
         self.error: errors.OpError | None = None
         # Asks for a tensor of a loop's iteration, where there are tasks that do not push.
         self.pull: Callable[[int], None] | None = None
-        self._push = push
+        self.send = push  # to other tasks,
+        self.sources: Collection[str] = ()  # and those from which the step's plans receive
         self._lock = threading.Lock()
         self._arrived: dict[int, Any] = {}
         self._waiting: dict[int | Waiter, AnyRun] = {}
@@ -130,7 +132,7 @@ class Step:
 
     def push(self, task: str, edge: int, value: Any) -> None:
         """Sends a tensor to another task."""
-        self._push(task, self.id, edge, value)
+        self.send(task, self.id, edge, value)
 
     def deliver(self, edges: Sequence[int], values: Sequence[Any]) -> None:
         """Hands tensors to the partitions of this task that receive them, now or later."""

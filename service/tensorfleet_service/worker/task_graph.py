@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
     from tensorfleet_service.kernels.registry import Watch
     from tensorfleet_service.worker.layout import Layout
-    from tensorfleet_service.worker.step import AnyPlan
+    from tensorfleet_service.worker.step import AnyPlan, Push
 
 Pull = tuple[str, int, str]
 """A tensor to ask for: its task, its edge, and its key."""
@@ -22,6 +22,8 @@ class TaskGraph:
     `layout`.
 
     Attributes:
+        push: sends a tensor to another task.
+        sources: the other tasks of whose tensors the plans wait.
         sends_first: whether a plan may send tensors before it waits for one.
     """
 
@@ -31,9 +33,11 @@ class TaskGraph:
         "loop_pulls",
         "plans",
         "pulls",
+        "push",
         "sends_first",
         "session",
         "simple",
+        "sources",
         "watches",
     )
 
@@ -46,6 +50,8 @@ class TaskGraph:
         loop_pulls: dict[int, tuple[str, Node]],
     ) -> None:
         self.plans = plans
+        self.push: Push
+        self.sources: frozenset[str] = frozenset()
         self.pulls = pulls
         self.loop_pulls = loop_pulls
         self.session = session

@@ -7,6 +7,7 @@ service call it for masters elsewhere. What it needs of other tasks is one funct
 from __future__ import annotations
 
 import itertools
+import logging
 import secrets
 import threading
 import time
@@ -19,9 +20,11 @@ from tensorfleet import errors
 from tensorfleet_service.kernels.blas import limit_threads
 from tensorfleet_service.kernels.registry import AsyncKernel, Watch
 from tensorfleet_service.observe.meter import SAMPLE_MASK, Errors, OpSampler, PlanTotals
+from tensorfleet_service.worker import limits
 from tensorfleet_service.worker.allocator import keep_freed_memory
 from tensorfleet_service.worker.collectives.service import Collectives
 from tensorfleet_service.worker.dataflow import DataflowPlan, needs_dataflow
+from tensorfleet_service.worker.deadlines import Deadlines
 from tensorfleet_service.worker.functions import Library
 from tensorfleet_service.worker.layout import by_device, layout, task_of
 from tensorfleet_service.worker.plan import Plan, StatefulKernels
@@ -37,17 +40,30 @@ if TYPE_CHECKING:
     from tensorfleet_service.devices.device import Device
     from tensorfleet_service.graph import Node
 
+log = logging.getLogger(__name__)
+
 REMEMBERED_STEPS = 10_000  # ended steps whose late tensors are dropped
 MAX_EARLY_STEPS = 10_000  # steps of which tensors have arrived, but no request yet,
-EARLY_SECONDS = 600.0  # and how long their tensors are kept
+EARLY_SECONDS = 60.0  # and how long their tensors are kept: masters ask all tasks at the same time
 MAX_QUESTIONS = 10_000  # those that are withdrawn when a step fails: of a loop, there are more and more
 
 
-class Puller(Protocol):
-    """Asks tasks that do not push for their tensors."""
+class Connections(Protocol):
+    """The ways to other tasks: what sends tensors to them, and asks those that do not push for theirs."""
 
+    def sender(self, tasks: Iterable[str]) -> Push: ...
     def pulls_from(self, task: str) -> bool: ...
     def pull(self, task: str, step_id: int, edge: int, key: str) -> Callable[[], None]: ...
+
+
+class _Early:
+    """The tensors of a step that the task has not been asked to run."""
+
+    __slots__ = ("began", "bytes")
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.bytes = 0
 
 
 class Worker:
@@ -73,8 +89,7 @@ class Worker:
         self.step_errors = Errors()
         self._sampler = sampler
         self._dropped = PlanTotals()  # what the plans of graphs have done that are no more
-        self._push: Push = self._no_push
-        self._puller: Puller | None = None
+        self._peers: Connections | None = None
         self._lock = threading.Lock()
         self._idle = threading.Condition()
         self._draining = False
@@ -82,16 +97,18 @@ class Worker:
         # A handle of the task's process before a restart must not name another graph now.
         self._handles = itertools.count(secrets.randbits(47) << 15)
         self._steps: dict[int, Step] = {}
-        self._early: dict[int, float] = {}
-        self._ended: OrderedDict[int, None] = OrderedDict()
+        self._early: dict[int, _Early] = {}
+        self._early_bytes = 0
+        self._early_watched = False
+        self._deadlines = Deadlines()
+        self._ended: OrderedDict[int, errors.OpError | None] = OrderedDict()
         self._isolated: dict[str, Resources] = {}
         self._stateful: dict[str, StatefulKernels] = {}
         self._libraries: dict[str, Library] = {}
 
-    def connect(self, push: Push, puller: Puller) -> None:
-        """Sets the function that sends a tensor: (task, step, edge, value), and what asks for one."""
-        self._push = push
-        self._puller = puller
+    def connect(self, peers: Connections) -> None:
+        """Makes this one of the tasks of a cluster."""
+        self._peers = peers
 
     def _no_push(self, task: str, step: int, edge: int, value: Any) -> None:
         raise errors.InternalError(None, None, f"{self.task} is not connected to {task}")
@@ -159,11 +176,23 @@ class Worker:
             stateful = self._stateful.get(session)
             plans.append(kind(name, own, resources, device.xp, sends, stateful, library))
         graph = TaskGraph(plans, session, layout(nodes), *self._pulls(nodes))
+        graph.push = self._sender(nodes)
+        graph.sources = self._sources(nodes)
         graph.watches = self._watches(session, nodes)
         handle = next(self._handles)
         with self._lock:
             self._graphs[handle] = graph
         return handle, graph
+
+    def _sender(self, nodes: Sequence[Node]) -> Push:
+        """What sends the graph's tensors to other tasks."""
+        tasks = {task_of(n.attrs["recv_device"].decode()) for n in nodes if n.op == "_Send"} - {self.task}
+        return self._no_push if self._peers is None else self._peers.sender(tasks)
+
+    def _sources(self, nodes: Sequence[Node]) -> frozenset[str]:
+        """The other tasks that the graph waits for."""
+        tasks = {task_of(n.attrs["send_device"].decode()) for n in nodes if n.op == "_Recv"}
+        return frozenset(tasks - {self.task})
 
     def _watches(self, session: str, nodes: Sequence[Node]) -> list[Watch]:
         """What the graph's kernels want to be called with when a step begins."""
@@ -178,9 +207,9 @@ class Worker:
         """
         pulls, loop_pulls = [], {}
         for node in nodes:
-            if node.op == "_Recv" and self._puller is not None:
+            if node.op == "_Recv" and self._peers is not None:
                 source = task_of(node.attrs["send_device"].decode())
-                if source != self.task and self._puller.pulls_from(source):
+                if source != self.task and self._peers.pulls_from(source):
                     edge = int(node.attrs["_edge"])
                     if node.attrs.get("_in_loop"):
                         loop_pulls[edge] = (source, node)
@@ -240,13 +269,15 @@ class Worker:
             trace = sampler
         plan = graph.simple
         if plan is not None and trace is None and (may_block or plan.seconds < INLINE_SECONDS):
-            self._run_simple(plan, step_id, values, done)
+            self._run_simple(plan, step_id, values, done, graph.push)
             return
         step = self._step(step_id)
         if step is None:
-            done(errors.AbortedError(None, None, f"Step {step_id} has ended already"), [])
+            ended = errors.AbortedError(None, None, f"Step {step_id} has ended already")
+            done(self._ended.get(step_id) or ended, [])
             return
 
+        step.send, step.sources = graph.push, graph.sources
         questions: Iterable[Callable[[], None]] = self._ask(graph.pulls, step_id) if graph.pulls else ()
         if graph.loop_pulls:
             questions = deque(questions, maxlen=MAX_QUESTIONS)
@@ -273,11 +304,11 @@ class Worker:
 
     def _ask(self, pulls: Sequence[Pull], step_id: int) -> list[Callable[[], None]]:
         """Asks for tensors of other tasks; returns what withdraws each question."""
-        assert self._puller is not None
+        assert self._peers is not None
         questions: list[Callable[[], None]] = []
         try:
             for task, edge, key in pulls:
-                questions.append(self._puller.pull(task, step_id, edge, key))
+                questions.append(self._peers.pull(task, step_id, edge, key))
         except errors.OpError as e:
             self.abort(step_id, e)
         return questions
@@ -295,11 +326,11 @@ class Worker:
             task, node = found
             questions.extend(self._ask([(task, edge, key_of(node, edge))], step_id))
 
-    def _run_simple(self, plan: AnyPlan, step_id: int, values: Sequence[Any], done: Done) -> None:
+    def _run_simple(self, plan: AnyPlan, step_id: int, values: Sequence[Any], done: Done, push: Push) -> None:
         """Runs a plan to which nothing can be delivered: nobody needs to find its step."""
         started = time.perf_counter()
         try:
-            results = plan.function(Sender(step_id, self._push), values)
+            results = plan.function(Sender(step_id, push), values)
         except Exception as e:
             error = plan.explain(e)
             self.step_errors.add(error.error_code)
@@ -313,16 +344,24 @@ class Worker:
         step = self._steps.get(step_id) or self._step(step_id, early=True)
         if step is not None:
             step.deliver(edges, values)
+        if self._early and step_id in self._early:
+            self._count_early(step_id, values)
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
         """Ends a step on this task, now or when it comes."""
         with self._lock:
             step = self._steps.pop(step_id, None)
-            self._early.pop(step_id, None)
+            self._begun(step_id)
             self._remember(step_id)
         self.rendezvous.fail(step_id, error)
         if step is not None:
             step.fail(error)
+
+    def task_lost(self, task: str, error: errors.OpError) -> None:
+        """Ends the steps that wait for tensors of a task to which the connection is lost."""
+        for step in list(self._steps.values()):
+            if task in step.sources:
+                self.abort(step.id, error)
 
     def abort_all(self, error: errors.OpError) -> None:
         """Ends every step on this task."""
@@ -372,23 +411,57 @@ class Worker:
             if step is None:
                 if step_id in self._ended:
                     return None
-                step = self._steps[step_id] = Step(step_id, self.pool, self._push)
+                step = self._steps[step_id] = Step(step_id, self.pool, self._no_push)
                 if early:
-                    self._early[step_id] = time.monotonic()
-                    self._drop_stale()
+                    self._early[step_id] = _Early()
+                    if not self._early_watched:
+                        self._early_watched = True
+                        self._deadlines.after(EARLY_SECONDS / 4, self._drop_old)
             elif not early:
-                self._early.pop(step_id, None)
+                self._begun(step_id)
             return step
+
+    def _begun(self, step_id: int) -> None:
+        """A step is no early one any more."""
+        early = self._early.pop(step_id, None)
+        if early is not None:
+            self._early_bytes -= early.bytes
+
+    def _count_early(self, step_id: int, values: Sequence[Any]) -> None:
+        """Holds the tensors that come before their steps to the limit on their bytes."""
+        size = sum(getattr(value, "nbytes", 0) for value in values)
+        with self._lock:
+            early = self._early.get(step_id)
+            if early is not None:
+                early.bytes += size
+                self._early_bytes += size
+        self._drop_stale()
+
+    def _drop_old(self) -> None:
+        self._drop_stale()
+        with self._lock:
+            self._early_watched = bool(self._early)
+            if self._early_watched:
+                self._deadlines.after(EARLY_SECONDS / 4, self._drop_old)
 
     def _drop_stale(self) -> None:
         """Forgets steps that nobody has asked to run for long, or too many: their masters are gone."""
+        dropped = []
         oldest = time.monotonic() - EARLY_SECONDS
-        for step_id in list(self._early):
-            if len(self._early) <= MAX_EARLY_STEPS and self._early[step_id] > oldest:
-                return
-            del self._early[step_id]
-            self._steps.pop(step_id, None)
-            self._remember(step_id)
+        with self._lock:
+            while self._early:
+                step_id, early = next(iter(self._early.items()))
+                fits = len(self._early) <= MAX_EARLY_STEPS and self._early_bytes <= limits.MAX_EARLY_BYTES
+                if fits and early.began > oldest:
+                    break
+                self._begun(step_id)
+                error = limits.early_error(f"Step {step_id}", early.bytes)
+                self._remember(step_id, error)
+                dropped.append((self._steps.pop(step_id), error))
+        for step, error in dropped:
+            step.fail(error)
+        if dropped:
+            log.warning("dropped the tensors of %d steps that no master has asked to run", len(dropped))
 
     def _forget(self, step_id: int) -> None:
         with self._lock:
@@ -398,8 +471,8 @@ class Worker:
             with self._idle:
                 self._idle.notify_all()
 
-    def _remember(self, step_id: int) -> None:
-        self._ended[step_id] = None
+    def _remember(self, step_id: int, error: errors.OpError | None = None) -> None:
+        self._ended[step_id] = error
         if len(self._ended) > REMEMBERED_STEPS:
             self._ended.popitem(last=False)
 
@@ -407,6 +480,7 @@ class Worker:
         """Ends all steps and the threads of the pool."""
         self.abort_all(errors.CancelledError(None, None, f"{self.task} is shutting down"))
         self.collectives.close()
+        self._deadlines.close()
         for library in list(self._libraries.values()):
             library.close()
         self.resources.close()

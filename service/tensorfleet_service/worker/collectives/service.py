@@ -21,6 +21,7 @@ from weakref import WeakValueDictionary
 
 from tensorfleet import errors
 from tensorfleet.stream import Kind
+from tensorfleet_service.worker import limits
 from tensorfleet_service.worker.collectives.call import (
     Call,
     Key,
@@ -68,7 +69,8 @@ class Collectives:
         self._members: dict[int, Member] = {}
         self._running: dict[int, Running] = {}
         self._early: dict[int, list[tuple[int, Any]]] = {}
-        self._ended: OrderedDict[int, None] = OrderedDict()
+        self._early_bytes = 0
+        self._ended: OrderedDict[int, errors.OpError | None] = OrderedDict()
         self._outbox: list[tuple[int, Verb, bytes]] | None = None
         self._closed = False
         self._completed: list[tuple[Waiter, Any, errors.OpError | None]] = []
@@ -170,9 +172,25 @@ class Collectives:
                 running = self._running.get(round_id)
                 if running is None:
                     if round_id not in self._ended:
-                        self._early.setdefault(round_id, []).append((number, array))
+                        self._keep_early(round_id, number, array)
                     return
         self._guarded(running.ring, running.ring.receive, number, array)
+
+    def _keep_early(self, round_id: int, number: int, array: Any) -> None:
+        """Keeps a chunk for a ring that is going to begin; of too many, those of the oldest are dropped."""
+        self._early.setdefault(round_id, []).append((number, array))
+        self._early_bytes += array.nbytes
+        while self._early_bytes > limits.MAX_EARLY_BYTES:
+            oldest = next(iter(self._early))
+            size = self._drop_early(oldest)
+            self._ended[oldest] = limits.early_error("A collective", size)
+            log.warning("dropped %d bytes of a collective that has not begun", size)
+
+    def _drop_early(self, round_id: int) -> int:
+        """Forgets the early chunks of a round; how many bytes they are."""
+        size = sum(array.nbytes for _, array in self._early.pop(round_id, ()))
+        self._early_bytes -= size
+        return size
 
     def lost(self, peer: AnyPeer) -> None:
         """The connection to another task has ended."""
@@ -192,7 +210,8 @@ class Collectives:
 
         A leader may have ended well, after its own part. So what is under way gets the time to arrive.
         """
-        self._early.clear()
+        for round_id in list(self._early):
+            self._drop_early(round_id)
         rounds = set(self._running)
 
         def fail(begun: bool) -> None:
@@ -330,7 +349,12 @@ class Collectives:
             member.value = None
         known = [(str(device), int(incarnation)) for device, incarnation in fields["members"]]
         self._running[round_id] = Running(ring, joins, before, known)
-        early = self._early.pop(round_id, [])
+        dropped = self._ended.get(round_id)
+        if dropped is not None:
+            self._broken(round_id, dropped)
+            return
+        early = self._early.get(round_id, [])
+        self._drop_early(round_id)
         self._pool.submit(self._begin, ring, early, sender if len(places) > 1 else None)
 
     def _begin(self, ring: Ring, early: list[tuple[int, Any]], sender: Sender | None) -> None:
@@ -406,7 +430,7 @@ class Collectives:
 
     def _forget_round(self, round_id: int) -> None:
         self._running.pop(round_id, None)
-        self._early.pop(round_id, None)
+        self._drop_early(round_id)
         self._ended[round_id] = None
         if len(self._ended) > REMEMBERED_ROUNDS:
             self._ended.popitem(last=False)

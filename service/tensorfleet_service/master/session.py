@@ -127,6 +127,7 @@ class MasterSession:
         # its master is), and from requests on a connection by their highest bit.
         self._step_ids = itertools.count(_random.getrandbits(61) | 1 << 62)
         self._closed = False
+        self._when_closed: list[Callable[[], object]] = []
         self._refusal: errors.OpError | None = None
 
     def extend(self, graph_def: GraphDef, current_version: int | None = None) -> int:
@@ -363,10 +364,21 @@ class MasterSession:
             self._closed = True
             self._refusal = error or errors.AbortedError(None, None, f"Session {self.handle} is not found.")
             self._prepared.clear()
+            functions, self._when_closed = self._when_closed, []
+        for function in functions:
+            function()
         for step in list(self._running.values()):
             step.fail(errors.CancelledError(None, None, "Session was closed."))
         for member in self.members.values():
             member.delete_session(self.handle)
+
+    def when_closed(self, function: Callable[[], object]) -> None:
+        """Has `function` called once the session is closed, by whomever; at once if it is. It must not block."""
+        with self._lock:
+            if not self._closed:
+                self._when_closed.append(function)
+                return
+        function()
 
     @property
     def closed(self) -> bool:

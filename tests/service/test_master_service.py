@@ -59,4 +59,4 @@ def test_sessions_that_were_reset_leave_nothing(server: tf.train.Server) -> None
         if each._master is server._task._master  # type: ignore[attr-defined]
     )
     assert isinstance(service, MasterService)
-    assert not (service._callables or service._partial or service._idle)
+    assert [service._callables, service._partial, service._idle] == [{}, {}, {}]

@@ -373,7 +373,7 @@ class MasterSession:
             member.delete_session(self.handle)
 
     def when_closed(self, function: Callable[[], object]) -> None:
-        """Has `function` called once the session is closed, by whomever; at once if it is. It must not block."""
+        """Has `function` called once the session is closed, by whomever, at once if it is; it must not block."""
         with self._lock:
             if not self._closed:
                 self._when_closed.append(function)

@@ -114,8 +114,9 @@ class MasterSession:
         self.steps = 0
         self._devices = [device.name for member in members for device in member.devices]
         self._incarnations = {
-            member.task: device.incarnation for member in members for device in member.devices[:1]
+            device.name: device.incarnation for member in members for device in member.devices
         }
+        self._frame_ids = any(member.by_grpc for member in members)
         self._default_device = self._devices[0]
         self._lock = threading.Lock()
         self._idle = threading.Condition()
@@ -204,7 +205,7 @@ class MasterSession:
         by_task: dict[str, list[Node]] = {}
         graphs = []
         with timed(self._meter, "partition"):
-            parts = partition(nodes, self._incarnations)
+            parts = partition(nodes, self._incarnations, self._frame_ids)
         for part in parts:
             by_task.setdefault(task_of(part.device), []).extend(part.nodes)
             graphs.append((part.device, part.nodes))
@@ -373,7 +374,9 @@ class MasterSession:
             member.delete_session(self.handle)
 
     def when_closed(self, function: Callable[[], object]) -> None:
-        """Has `function` called once the session is closed, by whomever, at once if it is; it must not block."""
+        """Has `function` called once the session is closed, by whomever, at once if it is. It must not
+        block.
+        """
         with self._lock:
             if not self._closed:
                 self._when_closed.append(function)

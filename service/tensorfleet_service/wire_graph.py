@@ -72,11 +72,30 @@ def to_wire(
             else:
                 fetches[node] = key_of(copied)
     _join(made)
-    graph_def = to_graph_def(made.values(), functions)
+    graph_def = to_graph_def(_pass_on_death(list(made.values())), functions)
     graph_def.versions.producer = PRODUCER_VERSION
     graph_def.versions.min_consumer = MIN_CONSUMER_VERSION
     in_order = [fetches[node] for own in by_device(nodes).values() for node in own if node in fetches]
     return graph_def, Keys(tuple(feeds), tuple(in_order))
+
+
+def _pass_on_death(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes, with an Identity behind what is received and waited for.
+
+    In TensorFlow, who waits for a `_Recv` runs though the tensor that came was dead.
+    """
+    made: dict[Node, Node] = {}
+    waited_for = {control for node in nodes for control in node.controls}
+    result = []
+    for node in nodes:
+        node.controls = [made.get(control, control) for control in node.controls]
+        result.append(node)
+        if node.op == "_Recv" and node in waited_for and node.attrs.get("_may_be_dead"):
+            identity = made[node] = _node(node, "Identity", {"T": node.attrs["tensor_type"]})
+            identity.name = f"{node.name}/alive"
+            identity.inputs = [(node, 0)]
+            result.append(identity)
+    return result
 
 
 def from_wire(graph_def: graph_pb2.GraphDef) -> tuple[list[Node], Keys]:

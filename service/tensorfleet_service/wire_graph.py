@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.errors import InvalidArgumentError
 from tensorfleet.graph import MIN_CONSUMER_VERSION, PRODUCER_VERSION
 from tensorfleet.op_def import lookup
+from tensorfleet_service.fused_ops import take_apart
 from tensorfleet_service.graph import Node, from_graph_def, is_back_edge, to_graph_def
 from tensorfleet_service.master.loops import find_frames
 from tensorfleet_service.worker.layout import by_device, layout
@@ -104,6 +105,7 @@ def from_wire(graph_def: graph_pb2.GraphDef) -> tuple[list[Node], Keys]:
     Raises as `from_graph_def` does; InvalidArgumentError too where tensors are exchanged under names that are
     not TensorFlow's.
     """
+    take_apart(graph_def)
     given = from_graph_def(graph_def)
     is_foreign = any(_is_foreign(node) for node in given)
     feeds: list[tuple[str, int]] = []

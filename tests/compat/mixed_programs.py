@@ -257,6 +257,9 @@ def layers_on_the_ps(tf: Any, target: str) -> Any:
         found = [f(tf.nn.bias_add(tf.matmul(x, x), bias)) for f in (tf.nn.relu, tf.tanh, tf.identity)]
         convolved = tf.nn.conv2d(image, kernel, [1, 1, 1, 1], "SAME")
         found += [f(tf.nn.bias_add(convolved, bias)) for f in (tf.nn.relu, tf.nn.elu)]
+        found.append(tf.nn.leaky_relu(tf.nn.bias_add(convolved, bias), 0.3))
+        normal = tf.nn.fused_batch_norm(convolved, bias, bias, bias, bias + 1, is_training=False)[0]
+        found += [normal, tf.nn.relu(normal), tf.tanh(tf.sqrt(tf.abs(tf.sin(convolved))))]
         found.append(tf.reduce_sum(tf.transpose(tf.reshape(found[0], [2, 2, 4])) * 2 + 1, axis=0))
     with tf.device(WORKER):
         total = tf.add_n([tf.reduce_sum(value) for value in found])

@@ -27,7 +27,7 @@ from tensorfleet_service import inprocess
 from tensorfleet_service.devices.device import Device, task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
-from tensorfleet_service.master.remote import RemoteMember
+from tensorfleet_service.master.remote import remote_member
 from tensorfleet_service.observe.health import Health
 from tensorfleet_service.observe.meter import MasterMeter, OpSampler
 from tensorfleet_service.rpc.clients import ORPHAN_SECONDS, Clients
@@ -265,7 +265,7 @@ class TaskServer:
                 peer = None
                 try:
                     peer = self._peers.get(task, max(end - time.monotonic(), 0))
-                    return RemoteMember(self._peers, peer, self._worker.pool, session, isolate, timeout)
+                    return remote_member(self._peers, peer, self._worker.pool, session, isolate, timeout)
                 except errors.OpError as e:
                     if peer is None or peer.lost is None or time.monotonic() > end:
                         return e

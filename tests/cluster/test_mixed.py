@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.proto import worker_pb2
+from tensorfleet import dtypes
+from tensorfleet.attr_value import to_proto
+from tensorfleet.proto import graph_pb2, worker_pb2
 from tests.cluster import ops
 from tests.cluster.conftest import MakeCluster
 from tests.cluster.processes import Cluster, Task
@@ -117,3 +119,32 @@ def test_the_worker_service_answers_other_programs(mixed: Cluster) -> None:
             call("RunGraph", graph_handle=handle, step_id=4)
         assert caught.value.code() is grpc.StatusCode.ABORTED
         call("DeregisterGraph", graph_handle=handle)
+
+
+def test_who_asks_for_a_tensor_of_a_failed_step_gets_its_error(mixed: Cluster) -> None:
+    """As TensorFlow's worker needs it: it asks as soon as its own part begins, also after ours has failed."""
+    task = mixed["ps", 0]
+    call = worker_call(task)
+    (device,) = call("GetStatus").device_attributes
+    call("CreateWorkerSession", session_handle="s")
+    attrs = {
+        "tensor_name": b"edge_7_x",
+        "send_device": device.name.encode(),
+        "send_device_incarnation": device.incarnation,
+        "recv_device": b"/job:worker/replica:0/task:0/device:CPU:0",
+        "client_terminated": False,
+    }
+    graph = graph_pb2.GraphDef()
+    x = graph.node.add(name="x", op="Placeholder", device=device.name)
+    x.attr["dtype"].type = dtypes.float32.enum
+    send = graph.node.add(name="send", op="_Send", device=device.name, input=["x"])
+    send.attr["T"].type = dtypes.float32.enum
+    for name, value in attrs.items():
+        to_proto(value, send.attr[name])
+    handle = call("RegisterGraph", session_handle="s", graph_def=graph).graph_handle
+    answer = call("RunGraph", graph_handle=handle, step_id=77, store_errors_in_response_body=True)
+    assert answer.status_code == tf.errors.INVALID_ARGUMENT
+    with pytest.raises(grpc.RpcError, match="must feed a value for placeholder tensor 'x'") as caught:
+        call("RecvTensor", step_id=77, rendezvous_key=key(task, device.incarnation, "edge_7_x"))
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    call("DeleteWorkerSession", session_handle="s")

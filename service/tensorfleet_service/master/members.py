@@ -39,6 +39,8 @@ class Member(ABC):
     task: str
     devices: list[DeviceAttributes]
     is_local = False
+    by_grpc = False  # whether tensors come from it, and go to it, in the names of TensorFlow's protocol
+    cleans_up = False  # whether it has to be told that a step is over
 
     @abstractmethod
     def register(self, session: str, nodes: Sequence[Node], functions: Functions = ()) -> Registered:
@@ -69,6 +71,9 @@ class Member(ABC):
     @abstractmethod
     def abort(self, step_id: int, error: errors.OpError) -> None:
         """Ends a step on the task, without waiting."""
+
+    def end_step(self, step_id: int) -> None:  # noqa: B027 - only some keep something of it
+        """Says that a step is over on all tasks, where the task wants to know."""
 
     @abstractmethod
     def delete_session(self, session: str) -> None:

@@ -14,6 +14,7 @@ from tensorfleet.errors import InvalidArgumentError
 from tensorfleet.op_def import OpDef, lookup
 from tensorfleet_service.graph import Node, is_back_edge, type_name
 from tensorfleet_service.master.loops import ENTERS, EXITS, find_frames, in_order, is_spread, spread
+from tensorfleet_service.worker.rendezvous import FRAME_IDS
 
 _CONTROL = -1  # the output index that stands for "has run"
 _SWITCHES = frozenset(("Switch", "RefSwitch"))
@@ -28,7 +29,9 @@ class Partition:
     nodes: list[Node]
 
 
-def partition(nodes: Sequence[Node], incarnations: Mapping[str, int]) -> list[Partition]:
+def partition(
+    nodes: Sequence[Node], incarnations: Mapping[str, int], frame_ids: bool = False
+) -> list[Partition]:
     """Cuts placed nodes by device; partitions come in the order in which their devices first appear.
 
     Each partition keeps the order of `nodes`. There is one `_Send` for each pair of a tensor and a device
@@ -41,7 +44,10 @@ def partition(nodes: Sequence[Node], incarnations: Mapping[str, int]) -> list[Pa
 
     Args:
         nodes: in an order in which they can run; stay as they are.
-        incarnations: by task ("/job:worker/replica:0/task:1"), for all tasks that send.
+        incarnations: by device, or by task ("/job:worker/replica:0/task:1") where it is that of all its
+            devices, for all that send.
+        frame_ids: whether what is sent in loops is named by TensorFlow's numbers of frames, as it has to be
+            where a task is reached by gRPC.
 
     Raises:
         InvalidArgumentError: a resource, or a reference that is to be assigned, that is not on the device of
@@ -65,7 +71,7 @@ def partition(nodes: Sequence[Node], incarnations: Mapping[str, int]) -> list[Pa
         for control in node.controls:
             if control.assigned != device and control.op != "_Arg":
                 consumers.setdefault(control, {})[(_CONTROL, device)] = None
-    cut = _Cut(incarnations, _may_be_dead(nodes, frames), frames, triggers)
+    cut = _Cut(incarnations, _may_be_dead(nodes, frames), frames, triggers, frame_ids)
     for node in nodes:
         if node.op != "_Arg":
             cut.add(node)
@@ -100,7 +106,9 @@ class _Cut:
         may_be_dead: set[Node],
         frames: Mapping[Node, str],
         triggers: Mapping[tuple[str, str], Node],
+        frame_ids: bool,
     ) -> None:
+        self._frame_ids = frame_ids
         self.parts: dict[str, list[Node]] = {}
         self.copies: dict[Node, Node] = {}
         self._args: dict[tuple[Node, str], Node] = {}
@@ -165,6 +173,8 @@ class _Cut:
             "client_terminated": False,
             "_edge": edge,
         }
+        if self._frame_ids and node in self._frames:
+            attrs[FRAME_IDS] = True
         send = self._new("_Send", dtype, f"_send_{edge}_{node.name}", {"T": dtype, **attrs})
         send.inputs.append((source, index))
         send.assigned = node.assigned
@@ -213,7 +223,8 @@ class _Cut:
         """An incarnation is a number of 64 bits without sign, an attribute one with sign."""
         signed = self._signed.get(device)
         if signed is None:
-            number = self._incarnations[task_of(device)]
+            known = self._incarnations
+            number = known[device if device in known else task_of(device)]
             signed = self._signed[device] = number - 2**64 if number >= 2**63 else number
         return signed
 

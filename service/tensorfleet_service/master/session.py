@@ -115,8 +115,9 @@ class MasterSession:
         self.steps = 0
         self._devices = [device.name for member in members for device in member.devices]
         self._incarnations = {
-            member.task: device.incarnation for member in members for device in member.devices[:1]
+            device.name: device.incarnation for member in members for device in member.devices
         }
+        self._frame_ids = any(member.by_grpc for member in members)
         self._default_device = self._devices[0]
         self._lock = threading.Lock()
         self._idle = threading.Condition()
@@ -128,6 +129,7 @@ class MasterSession:
         # its master is), and from requests on a connection by their highest bit.
         self._step_ids = itertools.count(_random.getrandbits(61) | 1 << 62)
         self._closed = False
+        self._when_closed: list[Callable[[], object]] = []
         self._refusal: errors.OpError | None = None
 
     def extend(self, graph_def: GraphDef, current_version: int | None = None) -> int:
@@ -205,7 +207,7 @@ class MasterSession:
         by_task: dict[str, list[Node]] = {}
         graphs = []
         with timed(self._meter, "partition"):
-            parts = partition(nodes, self._incarnations)
+            parts = partition(nodes, self._incarnations, self._frame_ids)
         for part in parts:
             by_task.setdefault(task_of(part.device), []).extend(part.nodes)
             graphs.append((part.device, part.nodes))
@@ -365,10 +367,23 @@ class MasterSession:
             self._closed = True
             self._refusal = error or errors.AbortedError(None, None, f"Session {self.handle} is not found.")
             self._prepared.clear()
+            functions, self._when_closed = self._when_closed, []
+        for function in functions:
+            function()
         for step in list(self._running.values()):
             step.fail(errors.CancelledError(None, None, "Session was closed."))
         for member in self.members.values():
             member.delete_session(self.handle)
+
+    def when_closed(self, function: Callable[[], object]) -> None:
+        """Has `function` called once the session is closed, by whomever, at once if it is. It must not
+        block.
+        """
+        with self._lock:
+            if not self._closed:
+                self._when_closed.append(function)
+                return
+        function()
 
     @property
     def closed(self) -> bool:

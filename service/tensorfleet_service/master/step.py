@@ -75,6 +75,9 @@ class MasterStep:
             done, self._done = self._done, None
         if done is not None:
             done(None, results)
+        for each in self._parts:
+            if each.member.cleans_up:
+                each.member.end_step(self.id)
 
     def fail(self, error: errors.OpError) -> None:
         """Ends the step with `error`, if it has not ended, and tells all tasks to let go of it."""

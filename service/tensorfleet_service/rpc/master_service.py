@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
     from tensorfleet_service.master.session import MasterSession
     from tensorfleet_service.master.step import MasterStep
-    from tensorfleet_service.worker.deadlines import Deadlines
+    from tensorfleet_service.worker.deadlines import Deadline, Deadlines
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +46,7 @@ class MasterService:
         self._callables: dict[int, tuple[str, Any]] = {}
         self._callable_ids = itertools.count()
         self._partial: dict[str, PartialRuns] = {}
+        self._idle: dict[str, Deadline] = {}
 
     def methods(self) -> Methods:
         """The calls by their gRPC names."""
@@ -68,6 +69,7 @@ class MasterService:
     ) -> master_pb2.CreateSessionResponse:
         session = self._master.create_session(request.graph_def, request.config)
         self._watch(session)
+        session.when_closed(functools.partial(self._forget, session.handle))
         return master_pb2.CreateSessionResponse(
             session_handle=session.handle, graph_version=session.graph.version
         )
@@ -128,6 +130,7 @@ class MasterService:
         session = self._master.session(request.session_handle)
         self._check_new(request.request_id)
         with self._lock:
+            session.check_open()  # what is noted after its end would stay for ever
             runs = self._partial.setdefault(session.handle, PartialRuns(session))
         return master_pb2.PartialRunSetupResponse(
             partial_run_handle=runs.setup(request.feed, request.fetch, request.target)
@@ -136,7 +139,6 @@ class MasterService:
     def close_session(
         self, request: master_pb2.CloseSessionRequest, context: grpc.ServicerContext
     ) -> master_pb2.CloseSessionResponse:
-        self._forget(request.session_handle)
         self._master.close_session(request.session_handle)
         return master_pb2.CloseSessionResponse()
 
@@ -149,9 +151,6 @@ class MasterService:
         self, request: master_pb2.ResetRequest, context: grpc.ServicerContext
     ) -> master_pb2.ResetResponse:
         self._master.reset(list(request.container))
-        with self._lock:
-            self._callables.clear()
-            self._partial.clear()
         return master_pb2.ResetResponse()
 
     def make_callable(
@@ -162,6 +161,7 @@ class MasterService:
         options = request.options
         prepared = session.prepare(tuple(options.feed), tuple(options.fetch), tuple(options.target))
         with self._lock:
+            session.check_open()
             handle = next(self._callable_ids)
             self._callables[handle] = session.handle, (prepared, options.run_options)
         return master_pb2.MakeCallableResponse(handle=handle)
@@ -199,32 +199,32 @@ class MasterService:
         return master_pb2.ReleaseCallableResponse()
 
     def _watch(self, session: MasterSession) -> None:
-        self._deadlines.after(IDLE_SECONDS, functools.partial(self._check_idle, session, session.steps))
+        check = functools.partial(self._check_idle, session.handle, session.steps)
+        with self._lock:
+            if not session.closed:  # else nobody would cancel it
+                self._idle[session.handle] = self._deadlines.after(IDLE_SECONDS, check)
 
-    def _check_idle(self, session: MasterSession, steps: int) -> None:
+    def _check_idle(self, handle: str, steps: int) -> None:
         """Closes a session that has run no step for long: by gRPC, the end of a client is not seen."""
-        if session.closed:
-            return
-        if session.steps != steps or session.running:
-            self._watch(session)
-            return
-        log.info(
-            "session %s closed: no step for %g s",
-            session.handle,
-            IDLE_SECONDS,
-            extra={"session": session.handle},
-        )
-        self._forget(session.handle)
         try:
-            self._master.close_session(session.handle)
+            session = self._master.session(handle)
+            if session.steps != steps or session.running:
+                self._watch(session)
+                return
+            log.info("session %s closed: no step for %g s", handle, IDLE_SECONDS, extra={"session": handle})
+            self._master.close_session(handle)
         except errors.AbortedError:
             pass  # its client has closed it at this very moment
 
     def _forget(self, session: str) -> None:
+        """Drops what is kept for a session, which was closed."""
         with self._lock:
+            idle = self._idle.pop(session, None)
             self._partial.pop(session, None)
             for handle in [h for h, (owner, _) in self._callables.items() if owner == session]:
                 del self._callables[handle]
+        if idle is not None:
+            idle.cancel()
 
     def _check_new(self, request_id: int) -> None:
         """A request that was answered already must not run again: its client has retried it."""

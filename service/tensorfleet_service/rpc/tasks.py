@@ -12,6 +12,7 @@ from tensorfleet.proto import worker_pb2
 from tensorfleet.stream import Frame, Method
 from tensorfleet_service.graph import from_graph_def
 from tensorfleet_service.observe.trace import StepTrace
+from tensorfleet_service.wire_graph import from_wire
 from tensorfleet_service.worker.layout import task_of
 from tensorfleet_service.worker.peer import Peer
 
@@ -124,20 +125,25 @@ class Tasks:
         self._worker.resources.reset(list(request.container))
         return worker_pb2.CleanupAllResponse()
 
-    def register(self, request: worker_pb2.RegisterGraphRequest) -> worker_pb2.RegisterGraphResponse:
-        """Compiles a graph."""
+    def register(
+        self, request: worker_pb2.RegisterGraphRequest, by_grpc: bool = False
+    ) -> worker_pb2.RegisterGraphResponse:
+        """Compiles a graph, which is in TensorFlow's form if it came by gRPC."""
+        keys = None
         with collector.paused():
-            nodes = from_graph_def(request.graph_def)
-            for node in nodes:
-                node.assigned = node.device
+            if by_grpc:
+                nodes, keys = from_wire(request.graph_def)
+            else:
+                nodes = from_graph_def(request.graph_def)
         # The tasks that this one is going to send to are connected now, not in the middle of the first step.
         for task in sorted({task_of(n.attrs["recv_device"].decode()) for n in nodes if n.op == "_Send"}):
             if task != self._worker.task:
                 self._peers.get(task, PEER_SECONDS)
         with collector.paused():
-            handle, _ = self._worker.register_graph(
+            handle, graph = self._worker.register_graph(
                 request.session_handle, nodes, list(request.graph_def.library.function)
             )
+            graph.keys = keys
         return worker_pb2.RegisterGraphResponse(graph_handle=str(handle))
 
     def run_graph(self, peer: Peer, step_id: int, handle: int, values: Sequence[Any], traced: bool) -> None:

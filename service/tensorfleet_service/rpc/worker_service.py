@@ -26,6 +26,7 @@ class WorkerService:
     def __init__(self, worker: Worker, tasks: Tasks) -> None:
         self._worker = worker
         self._tasks = tasks
+        self._incarnations = {device.name: device.incarnation for device in worker.devices.values()}
 
     def methods(self) -> Methods:
         """The calls that are answered at once, by their gRPC names."""
@@ -40,7 +41,10 @@ class WorkerService:
                 worker_pb2.DeleteWorkerSessionRequest,
                 lambda request, _: tasks.delete_session(request),
             ),
-            "RegisterGraph": (worker_pb2.RegisterGraphRequest, lambda request, _: tasks.register(request)),
+            "RegisterGraph": (
+                worker_pb2.RegisterGraphRequest,
+                lambda request, _: tasks.register(request, True),
+            ),
             "DeregisterGraph": (
                 worker_pb2.DeregisterGraphRequest,
                 lambda request, _: tasks.deregister(request),
@@ -71,11 +75,14 @@ class WorkerService:
     ) -> None:
         step_id = request.step_id
         graph = self._worker.graph(graph_number(request.graph_handle))
-        values = [value_of(named.tensor) for named in request.send]
-        if len(values) != len(graph.layout.args):
-            raise errors.InvalidArgumentError(
-                None, None, f"Expected {len(graph.layout.args)} fed values, but got {len(values)}"
-            )
+        if graph.keys is None or request.is_partial:
+            what = "A partial run" if request.is_partial else "A graph that was not registered by gRPC"
+            raise errors.UnimplementedError(None, None, f"{what} cannot be run by gRPC")
+        sent = {named.name: named.tensor for named in request.send}
+        if missing := [key for key, _ in graph.keys.feeds if key not in sent]:
+            raise errors.InvalidArgumentError(None, None, f"No value was sent for {missing[0]}")
+        values = [value_of(sent[key]) for key, _ in graph.keys.feeds]
+        fetches = graph.keys.fetches
         trace = StepTrace() if request.exec_opts.record_timeline else None
         ended = False
 
@@ -88,8 +95,8 @@ class WorkerService:
             try:
                 if error is not None:
                     raise error
-                for i, value in enumerate(results):
-                    response.recv.add(name=f"fetch_{i}", tensor=_proto(value))
+                for key, value in zip(fetches, results, strict=True):
+                    response.recv.add(name=key, tensor=_proto(value))
             except errors.OpError as e:
                 response.ClearField("recv")
                 response.status_code = e.error_code  # type: ignore[assignment]
@@ -108,7 +115,7 @@ class WorkerService:
     def _recv_tensor(
         self, request: worker_pb2.RecvTensorRequest, context: grpc.ServicerContext, reply: Reply
     ) -> None:
-        edge = edge_of(request.rendezvous_key, self._worker.incarnation)
+        edge = edge_of(request.rendezvous_key, self._incarnations)
 
         def taken(error: errors.OpError | None, value: Any) -> None:
             if error is not None:

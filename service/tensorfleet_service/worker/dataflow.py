@@ -31,6 +31,7 @@ from tensorfleet_service.worker.plan import (
     StatefulKernels,
     make_kernels,
 )
+from tensorfleet_service.worker.rendezvous import FRAME_IDS
 from tensorfleet_service.worker.statements import constant_value, dereferences
 from tensorfleet_service.worker.timed import Timed, is_run
 
@@ -174,6 +175,7 @@ class DataflowPlan(Timed):
 
     Attributes:
         graph: its ops, where loops that can be compiled are one op each.
+        frame_ids: whether the iterations that tensors are sent in have the names that TensorFlow gives them.
     """
 
     __slots__ = (
@@ -182,6 +184,7 @@ class DataflowPlan(Timed):
         "_whole",
         "args",
         "device",
+        "frame_ids",
         "function",
         "graph",
         "loops",
@@ -205,6 +208,7 @@ class DataflowPlan(Timed):
         self.device = device
         self.send = send
         self.moves = movers(xp)
+        self.frame_ids = any(FRAME_IDS in node.attrs for node in nodes if node.op in ("_Send", "_Recv"))
         self.args = [int(node.attrs["index"]) for node in nodes if node.op == "_Arg"]
         self.rets = [int(node.attrs["index"]) for node in nodes if node.op == "_Retval"]
         own = [node for node in nodes if node.op not in _NATIVE]

@@ -353,7 +353,7 @@ class Execution:
             path = f"{iteration.frame.path}/{op.name}"
             parallel = max(int(op.node.attrs["parallel_iterations"]), 1)
             frame = iteration.children[op.name] = Frame(
-                op.name, path, iteration, self._graph.enters[path], parallel
+                op.name, path, iteration, self._graph.enters[path], parallel, self._plan.frame_ids
             )
             iteration.busy += 1
         first = self._iteration(frame, 0)

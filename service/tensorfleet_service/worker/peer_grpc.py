@@ -10,6 +10,7 @@ import logging
 import secrets
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
@@ -24,6 +25,7 @@ from tensorfleet_service.worker.dead import DEAD
 if TYPE_CHECKING:
     from tensorfleet.proto.tensor_pb2 import TensorProto
     from tensorfleet_service.observe.trace import StepTrace
+    from tensorfleet_service.wire_graph import Keys
     from tensorfleet_service.worker.peer import MemberDone, TaskService
 
 log = logging.getLogger(__name__)
@@ -51,12 +53,33 @@ CHANNEL_OPTIONS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class WireGraph:
+    """A graph that a task has registered: for which session, under which handle, and with which keys."""
+
+    session: str
+    handle: str
+    keys: Keys
+
+
 class GrpcPeer:
-    """Another task, until a call to it fails for the lack of a connection."""
+    """Another task, until a call to it fails for the lack of a connection.
+
+    Args:
+        keeps_steps: whether the task keeps what it knows of a step until it is told that it is over, as
+            TensorFlow's does.
+    """
 
     def __init__(
-        self, task: str, incarnation: int, address: str, service: TaskService, traffic: Traffic
+        self,
+        task: str,
+        incarnation: int,
+        address: str,
+        service: TaskService,
+        traffic: Traffic,
+        keeps_steps: bool = False,
     ) -> None:
+        self.keeps_steps = keeps_steps
         self._traffic = traffic
         self.task = task
         self.incarnation = incarnation
@@ -82,7 +105,7 @@ class GrpcPeer:
         except grpc.RpcError as e:
             raise self._converted(e) from None
         except ValueError:  # the channel was closed meanwhile
-            raise self._lose("closed") from None
+            raise self.lose("closed") from None
         finally:
             self._open.discard(call)
 
@@ -91,37 +114,50 @@ class GrpcPeer:
         self._tell(_NAMES[method], request)
 
     def run_graph(
-        self, step_id: int, handle: int, values: Sequence[Any], done: MemberDone, trace: StepTrace | None
+        self,
+        step_id: int,
+        graph: WireGraph,
+        values: Sequence[Any],
+        done: MemberDone,
+        trace: StepTrace | None,
     ) -> None:
         """Runs a registered graph on the peer; `done` is called once."""
         request = worker_pb2.RunGraphRequest(
-            graph_handle=str(handle),
+            session_handle=graph.session,
+            create_worker_session_called=True,
+            graph_handle=graph.handle,
             step_id=step_id,
+            recv_key=graph.keys.fetches,
             store_errors_in_response_body=True,
             request_id=secrets.randbits(63) or 1,
         )
         request.exec_opts.record_timeline = trace is not None
-        for i, value in enumerate(values):
-            request.send.add(name=f"feed_{i}", tensor=tensor_util.to_proto(value))
+        for key, position in graph.keys.feeds:
+            request.send.add(name=key, tensor=tensor_util.to_proto(values[position]))
 
         def ended(future: grpc.Future) -> None:
             self._steps.pop(step_id, None)
             if not future.cancelled():
-                self._service.submit(self._answered, future, done, trace)
+                self._service.submit(self._answered, future, graph, done, trace)
 
         try:
             self._start("RunGraph", request, ended, lambda future: self._steps.__setitem__(step_id, future))
         except errors.UnavailableError as e:
             done(e, ())
 
-    def _answered(self, future: grpc.Future, done: MemberDone, trace: StepTrace | None) -> None:
+    def _answered(
+        self, future: grpc.Future, graph: WireGraph, done: MemberDone, trace: StepTrace | None
+    ) -> None:
         try:
             response = worker_pb2.RunGraphResponse.FromString(self._received_bytes(future.result()))
             if trace is not None:
                 trace.merge(response.step_stats)
             if response.status_code:
                 raise errors.from_code(response.status_code, response.status_error_message)
-            values = [value_of(named.tensor) for named in response.recv]
+            found = {named.name: named.tensor for named in response.recv}
+            if missing := [key for key in graph.keys.fetches if key not in found]:
+                raise errors.InternalError(None, None, f"{self.task} has not returned {missing[0]}")
+            values = [value_of(found[key]) for key in graph.keys.fetches]
         except grpc.RpcError as e:
             done(self._converted(e), ())
         except errors.OpError as e:
@@ -173,8 +209,12 @@ class GrpcPeer:
         if future is not None:
             future.cancel()
 
+    def end_step(self, step_id: int) -> None:
+        """Says that a step is over on all tasks."""
+        self._tell("CleanupGraph", worker_pb2.CleanupGraphRequest(step_id=step_id))
+
     def close(self) -> None:
-        self._lose("closed")
+        self.lose("closed")
         self._channel.close()
 
     def heard(self, now: float) -> float | None:
@@ -184,7 +224,7 @@ class GrpcPeer:
 
     def silent(self, why: str) -> None:
         """The other task is lost, though the connection to it is not broken: its calls end."""
-        self._lose(why)
+        self.lose(why)
         self._channel.close()
 
     def _sent(self, data: bytes) -> bytes:
@@ -220,7 +260,7 @@ class GrpcPeer:
         try:
             future = self._stub(name).future(self._sent(request.SerializeToString()))
         except ValueError:  # the channel was closed meanwhile
-            raise self._lose("closed") from None
+            raise self.lose("closed") from None
         self._open.add(future)
         started(future)
         future.add_done_callback(ended)
@@ -244,9 +284,10 @@ class GrpcPeer:
             if code is grpc.StatusCode.DEADLINE_EXCEEDED and not own:
                 details = f"{self.task} ({self.address}) did not answer in time"
             return errors.from_code(code.value[0], details)
-        return self._lose(details)
+        return self.lose(details)
 
-    def _lose(self, why: str) -> errors.OpError:
+    def lose(self, why: str) -> errors.OpError:
+        """Gives the peer up; the error that says so, which is that of the first reason."""
         with self._lock:
             first = self.lost is None
             if self.lost is None:

@@ -183,7 +183,7 @@ class Peers:
                 f"{address} is said to be {task}, but it is {endpoint.task}: check the ClusterSpec",
             )
         if not (self._streams and endpoint.stream_address):
-            return self._add_grpc(task, endpoint.incarnation, address)
+            return self._add_grpc(task, endpoint.incarnation, address, not endpoint.version)
         sock = open_socket(endpoint.stream_address, min(timeout, HELLO_SECONDS))
         try:
             connection, hello = greet(sock, {"task": self.task, "incarnation": self.incarnation}, task)
@@ -217,9 +217,9 @@ class Peers:
         peer.start()
         return peer
 
-    def _add_grpc(self, task: str, incarnation: int, address: str) -> GrpcPeer:
+    def _add_grpc(self, task: str, incarnation: int, address: str, keeps_steps: bool) -> GrpcPeer:
         assert self._service is not None
-        peer = GrpcPeer(task, incarnation, address, self._service, self.traffic[task])
+        peer = GrpcPeer(task, incarnation, address, self._service, self.traffic[task], keeps_steps)
         self._heart.watch(peer)
         with self._lock:
             self._peers[task] = peer

@@ -7,10 +7,11 @@ because the master is gone, when they are old.
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
@@ -114,14 +115,50 @@ class Rendezvous:
 
 
 # A tensor that is sent in a loop is named by its edge, and the iterations of the loops that it is in: the
-# edge's number in the lowest bits, then the number of the innermost iteration, and so on outwards.
+# edge's number in the lowest bits, then the number of the innermost iteration, and so on outwards. Where a
+# task that is reached by gRPC takes part, TensorFlow's number of the frame stands for the loops around it.
 _EDGE_BITS = 32
 _ITERATION_BITS = 64
+_MASK = (1 << 64) - 1
+_MULTIPLIER = 0xC6A4A7935BD1E995
 
 
 def in_iteration(outer: int, number: int) -> int:
     """What is to be added to an edge in an iteration of a loop, from what is in the one around the loop."""
     return outer << _ITERATION_BITS | number << _EDGE_BITS
+
+
+def in_frame(number: int) -> int:
+    """What stands for the iterations around a loop where its frame has a number of its own."""
+    return number << _EDGE_BITS
+
+
+FRAME_IDS = "_frame_ids"
+"""The attribute of a _Send or _Recv in a loop whose iterations are named as TensorFlow names them."""
+
+
+def child_frame(frame: int, iteration: int, name: str) -> int:
+    """TensorFlow's number for a loop that begins in an iteration of a frame; the outermost frame is 0."""
+    return _combined(frame, _combined(iteration, _hash(name.encode())))
+
+
+def _combined(a: int, b: int) -> int:
+    return a ^ (b + 0x9E3779B97F4A7800 + (a << 10) + (a >> 4)) & _MASK
+
+
+@functools.lru_cache(1024)
+def _hash(data: bytes) -> int:
+    """MurmurHash64A with TensorFlow's seed."""
+    value = 0xDECAFCAFFE ^ (len(data) * _MULTIPLIER & _MASK)
+    whole = len(data) & ~7
+    for i in range(0, whole, 8):
+        part = int.from_bytes(data[i : i + 8], "little") * _MULTIPLIER & _MASK
+        part = (part ^ part >> 47) * _MULTIPLIER & _MASK
+        value = (value ^ part) * _MULTIPLIER & _MASK
+    if whole < len(data):
+        value = (value ^ int.from_bytes(data[whole:], "little")) * _MULTIPLIER & _MASK
+    value = (value ^ value >> 47) * _MULTIPLIER & _MASK
+    return value ^ value >> 47
 
 
 def edge_number(edge: int) -> int:
@@ -144,21 +181,31 @@ def key_of(node: Node, edge: int = 0) -> str:
     return f"{source};{incarnation:016x};{target};{tensor};{frame}:{iteration}"
 
 
-def edge_of(key: str, incarnation: int) -> int:
-    """The edge that a key stands for, with its iterations, on the task of this incarnation.
+def edge_of(key: str, incarnations: Mapping[str, int]) -> int:
+    """The edge that a key stands for, with its iterations.
+
+    Args:
+        incarnations: of the devices that this task sends from.
 
     Raises:
-        InvalidArgumentError: it is no key.
+        InvalidArgumentError: it is no key, or another task's.
         AbortedError: it was meant for the task's process before a restart.
     """
     parts = key.split(";")
     try:
-        _, meant, _, tensor, place = parts
-        number = int(tensor.split("_", 2)[1])
+        source, meant, _, tensor, place = parts
         expected = int(meant, 16)
         frame, iteration = (int(text) for text in place.split(":"))
-    except (ValueError, IndexError):
+        number = edge_of_name(tensor)
+    except ValueError:
         raise errors.InvalidArgumentError(None, None, f"Invalid rendezvous key: {key}") from None
+    incarnation = incarnations.get(source)
+    if incarnation is None:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"{source} is asked for a tensor of this task, which has {', '.join(incarnations)}: {key}",
+        )
     if expected != incarnation:
         raise errors.AbortedError(
             None,
@@ -167,3 +214,16 @@ def edge_of(key: str, incarnation: int) -> int:
             "The task was restarted: make a new session.",
         )
     return number | (frame << _ITERATION_BITS | iteration) << _EDGE_BITS
+
+
+def edge_of_name(tensor: str) -> int:
+    """The number of the edge whose tensor has this name, as all masters give it: `edge_NUMBER_NODE`.
+
+    Raises:
+        InvalidArgumentError: it is no such name.
+    """
+    kind, _, rest = tensor.partition("_")
+    text = rest.partition("_")[0]
+    if kind != "edge" or not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise errors.InvalidArgumentError(None, None, f"Invalid name of a tensor that is sent: {tensor}")
+    return int(text)

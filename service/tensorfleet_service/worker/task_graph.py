@@ -10,6 +10,7 @@ from tensorfleet_service.worker.plan import Plan
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
     from tensorfleet_service.kernels.registry import Watch
+    from tensorfleet_service.wire_graph import Keys
     from tensorfleet_service.worker.layout import Layout
     from tensorfleet_service.worker.step import AnyPlan, Push
 
@@ -25,10 +26,12 @@ class TaskGraph:
         push: sends a tensor to another task.
         sources: the other tasks of whose tensors the plans wait.
         sends_first: whether a plan may send tensors before it waits for one.
+        keys: what fed values and fetches are called by gRPC, where the graph came that way.
     """
 
     __slots__ = (
         "_arg_positions",
+        "keys",
         "layout",
         "loop_pulls",
         "plans",
@@ -57,6 +60,7 @@ class TaskGraph:
         self.session = session
         self.layout = layout
         self.watches: list[Watch] = []
+        self.keys: Keys | None = None
         place = {index: i for i, index in enumerate(layout.args)}
         self._arg_positions = [[place[index] for index in plan.args] for plan in plans]
         # The plan that is all of it, receives nothing, takes the fed values as they come, and does end.

@@ -290,6 +290,7 @@ class Worker:
                 self._forget(step_id)
             if error is not None:
                 self.step_errors.add(error.error_code)
+                self.rendezvous.fail(step_id, error)  # who asks for a tensor of it waits for nothing
                 for withdraw in questions:
                     withdraw()
             done(error, results)
@@ -334,6 +335,7 @@ class Worker:
         except Exception as e:
             error = plan.explain(e)
             self.step_errors.add(error.error_code)
+            self.rendezvous.fail(step_id, error)
             done(error, [])
             return
         plan.took(time.perf_counter() - started)

@@ -1,0 +1,62 @@
+"""TensorFlow's MasterService: what a session leaves behind once it is closed."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+import tensorfleet as tf
+from tensorfleet_service.master.session import MasterSession
+from tensorfleet_service.rpc.master_service import MasterService
+
+SESSIONS = 5
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tf.train.Server]:
+    monkeypatch.setenv("TENSORFLEET_TRANSPORT", "grpc")
+    server = tf.train.Server.create_local_server()
+    yield server
+    server.stop(1.0)
+
+
+def use(target: str, close: bool = True) -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [])
+        y, z = x + 1, x * 2
+        session = tf.Session(target)
+        assert session.run(y, {x: 1}) == 2
+        assert session.make_callable(y, [x])(1) == 2
+        handle = session.partial_run_setup([y, z], [x])
+        assert session.partial_run(handle, y, {x: 3}) == 4
+        if close:
+            session.close()
+
+
+def living(of: type) -> list[object]:
+    gc.collect()
+    return [each for each in gc.get_objects() if type(each) is of]
+
+
+def test_a_closed_session_leaves_nothing(server: tf.train.Server) -> None:
+    before = len(living(MasterSession))
+    for _ in range(SESSIONS):
+        use(server.target)
+    assert len(living(MasterSession)) == before
+
+
+def test_sessions_that_were_reset_leave_nothing(server: tf.train.Server) -> None:
+    before = len(living(MasterSession))
+    for _ in range(SESSIONS):
+        use(server.target, close=False)
+    tf.Session.reset(server.target)
+    assert len(living(MasterSession)) == before
+    (service,) = (
+        each
+        for each in living(MasterService)
+        if each._master is server._task._master  # type: ignore[attr-defined]
+    )
+    assert isinstance(service, MasterService)
+    assert [service._callables, service._partial, service._idle] == [{}, {}, {}]

@@ -19,6 +19,7 @@ from tensorfleet.connection import Connection
 from tensorfleet.device import parse
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
+from tensorfleet.similar import did_you_mean
 from tensorfleet.stream import (
     Method,
 )
@@ -92,9 +93,19 @@ class TaskServer:
     ) -> None:
         config = config or ConfigProto()
         if job_name not in cluster.jobs:
-            raise errors.InternalError(None, None, f'Job "{job_name}" was not defined in cluster')
+            raise errors.InternalError(
+                None,
+                None,
+                f'Job "{job_name}" was not defined in cluster, which has {", ".join(cluster.jobs)}.'
+                + did_you_mean(job_name, cluster.jobs),
+            )
         if task_index not in cluster.task_indices(job_name):
-            raise errors.InternalError(None, None, f'Task {task_index} was not defined in job "{job_name}"')
+            indices = ", ".join(map(str, cluster.task_indices(job_name)))
+            raise errors.InternalError(
+                None,
+                None,
+                f'Task {task_index} was not defined in job "{job_name}", whose tasks are {indices}',
+            )
         sys.setswitchinterval(SWITCH_SECONDS)
         self.task = task_name(job_name, task_index)
         self._config = config

@@ -8,6 +8,7 @@ of TensorFleet's tasks, or plain gRPC as TensorFlow's own servers speak it. Valu
 from __future__ import annotations
 
 import os
+import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ Value = np.ndarray[Any, Any] | np.generic
 FORCE_VARIABLE = "TENSORFLEET_TRANSPORT"
 DEFAULT_CONNECT_SECONDS = 30.0
 
+_HOST_AND_PORT = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.%\w]+\]):\d+")
 _GRPC_PREFIXES = ("grpc://", "grpc+stream://")
 
 
@@ -78,15 +80,23 @@ class Transport(ABC):
         """Ends the session on the master; steps that are running are cancelled."""
 
 
-def check_target(target: str) -> None:
-    """Raises NotFoundError for a target that `connect` does not know."""
-    if target and not target.startswith(_GRPC_PREFIXES):
-        raise errors.NotFoundError(
-            None,
-            None,
-            f'No session factory registered for the given session options: {{target: "{target}" config: }} '
-            "Registered factories are {DIRECT_SESSION, GRPC_SESSION}.",
-        )
+def full_target(target: str) -> str:
+    """The target with `grpc://`, which TensorFlow asks for, before a bare `host:port`.
+
+    Raises:
+        NotFoundError: the target is of no form that `connect` knows.
+    """
+    if not target or target.startswith(_GRPC_PREFIXES):
+        return target
+    if _HOST_AND_PORT.fullmatch(target):
+        return f"grpc://{target}"
+    raise errors.NotFoundError(
+        None,
+        None,
+        f'No session factory registered for the given session options: {{target: "{target}" config: }} '
+        "Registered factories are {DIRECT_SESSION, GRPC_SESSION}. "
+        'A target is the address of a task, such as "grpc://127.0.0.1:2222", or empty for this process.',
+    )
 
 
 def connect(target: str, config: ConfigProto) -> Transport:
@@ -98,7 +108,7 @@ def connect(target: str, config: ConfigProto) -> Transport:
         UnavailableError: no server answers within 30 seconds.
         DeadlineExceededError: the same within `config.operation_timeout_in_ms`, where that is set.
     """
-    check_target(target)
+    target = full_target(target)
     if not target:
         return _in_process(config)
     service = sys.modules.get("tensorfleet_service.inprocess")
@@ -141,7 +151,7 @@ def reset(target: str, containers: Sequence[str] | None, config: ConfigProto | N
     """Closes the sessions of the master at `target` and clears containers (none: the default one)."""
     from tensorfleet.proto.config_pb2 import ConfigProto
 
-    check_target(target)
+    target = full_target(target)
     config = config or ConfigProto()
     if not target:
         # Sessions in this process share no containers: each has its own variables, gone when it is closed.

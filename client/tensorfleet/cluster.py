@@ -56,7 +56,7 @@ class ClusterSpec:
             context: a context of the kubeconfig; None: the current one.
 
         Raises:
-            ImportError: the package `kubernetes` is missing: pip install "tensorfleet[kubernetes]".
+            ImportError: the package `kubernetes` is missing; the message says how to install it.
             NotFoundError: there is no such release in the namespace.
             PermissionDeniedError: the user may not list its ConfigMaps.
             FailedPreconditionError: there is no kubeconfig, or no such context in it.

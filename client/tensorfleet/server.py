@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet import installing
 from tensorfleet.cluster import ClusterSpec
 from tensorfleet.proto import config_pb2
 from tensorfleet.proto.tensorflow_server_pb2 import ServerDef
@@ -94,7 +95,7 @@ def _task_server(definition: ServerDef) -> Any:
         if error.name not in ("tensorfleet_service", "tensorfleet_service.server"):
             raise
         raise ImportError(
-            "tf.train.Server takes the service's package: pip install tensorfleet-service"
+            f"tf.train.Server takes the service's package: {installing.the_service()}"
         ) from error
     return TaskServer(
         ClusterSpec(definition.cluster),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tensorfleet import errors
+from tensorfleet import errors, installing
 
 if TYPE_CHECKING:
     from tensorfleet.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
@@ -140,7 +140,7 @@ def _in_process(config: ConfigProto) -> Transport:
             raise
         raise ImportError(
             "A session without a target computes in this process, which takes the service's package: "
-            "pip install tensorfleet-service. To use a cluster, name one of its tasks: "
+            f"{installing.the_service()}. To use a cluster, name one of its tasks: "
             'tf.Session("grpc://host:port").'
         ) from error
     transport: Transport = InProcessTransport(config)

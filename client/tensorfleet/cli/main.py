@@ -6,14 +6,20 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
+from tensorfleet import installing
+from tensorfleet.similar import did_you_mean
+
 # Modules whose `main(argv)` returns an exit code; each is loaded only when it is asked for.
-_COMMANDS = {
+COMMANDS = {
     "serve": ("tensorfleet_service.main", "serve one task of a cluster"),
     "up": ("tensorfleet.cli.up", "start a cluster on this machine"),
     "status": ("tensorfleet.cli.status", "show the tasks of a cluster and what they hold"),
+    "top": ("tensorfleet.cli.top", "show what the tasks of a cluster do, live"),
     "submit": ("tensorfleet.cli.submit", "run a script as a Kubernetes Job beside a release of the chart"),
     "connect": ("tensorfleet.cli.connect", "forward ports of this machine to a release of the chart"),
     "demo": ("tensorfleet.cli.demo", "run a map/reduce over handwritten digits on a cluster"),
+    "examples": ("tensorfleet.cli.examples", "list the example programs, or run one"),
+    "completion": ("tensorfleet.cli.completion", "print a script that completes this command in a shell"),
     "version": ("tensorfleet.cli.version", "print the versions of the installed packages"),
 }
 _NEED_SERVICE = ("serve", "up", "demo")
@@ -30,19 +36,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if name == "--version":
         name = "version"
-    if name not in _COMMANDS:
-        problem = f"no such command: {name}" if name else "a command is missing"
+    if name not in COMMANDS:
+        problem = (
+            f"no such command: {name}.{did_you_mean(name, COMMANDS)}" if name else "a command is missing"
+        )
         print(f"{usage()}\n\ntensorfleet: {problem}", file=sys.stderr)
         return WRONG_USAGE
     try:
         if name in _NEED_SERVICE:
             import_module("tensorfleet_service")
-        run: Callable[[Sequence[str]], int] = import_module(_COMMANDS[name][0]).main
+        run: Callable[[Sequence[str]], int] = import_module(COMMANDS[name][0]).main
     except ModuleNotFoundError as error:
         if error.name != "tensorfleet_service":
             raise
         print(
-            f"tensorfleet {name} takes the service's package: pip install tensorfleet-service",
+            f"tensorfleet {name} takes the service's package: {installing.the_service()}",
             file=sys.stderr,
         )
         return 1
@@ -54,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def usage() -> str:
     """What `tensorfleet --help` prints."""
-    lines = [f"  {name:<9}{text}" for name, (_, text) in _COMMANDS.items()]
+    lines = [f"  {name:<12}{text}" for name, (_, text) in COMMANDS.items()]
     return "\n".join(
         [
             "usage: tensorfleet COMMAND [FLAGS]",

@@ -40,7 +40,7 @@ def imported(directory: str) -> set[str]:
             if isinstance(node, ast.Import):
                 modules = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and not node.level:
-                modules = [node.module or ""]
+                modules = [f"{node.module}.{alias.name}" for alias in node.names]
             for module in modules:
                 name = next((n for n in DISTRIBUTIONS if f"{module}.".startswith(f"{n}.")), None)
                 top = module.partition(".")[0]

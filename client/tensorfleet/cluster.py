@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tensorfleet.proto.cluster_pb2 import ClusterDef
+from tensorfleet.similar import did_you_mean
 
 ClusterLike: TypeAlias = (
     "ClusterSpec | ClusterDef | Mapping[str, Sequence[str]] | Mapping[str, Mapping[int, str]]"
@@ -55,7 +56,7 @@ class ClusterSpec:
             context: a context of the kubeconfig; None: the current one.
 
         Raises:
-            ImportError: the package `kubernetes` is missing: pip install "tensorfleet[kubernetes]".
+            ImportError: the package `kubernetes` is missing; the message says how to install it.
             NotFoundError: there is no such release in the namespace.
             PermissionDeniedError: the user may not list its ConfigMaps.
             FailedPreconditionError: there is no kubeconfig, or no such context in it.
@@ -113,7 +114,8 @@ class ClusterSpec:
         """The address of a task. Raises ValueError for an unknown job or task."""
         job = self._job(job_name)
         if task_index not in job:
-            raise ValueError(f"No task with index {task_index!r} in job {job_name!r}")
+            indices = ", ".join(map(str, sorted(job))) or "no tasks"
+            raise ValueError(f"No task with index {task_index!r} in job {job_name!r}, which has {indices}")
         return job[task_index]
 
     def job_tasks(self, job_name: str) -> list[str | None]:
@@ -123,7 +125,10 @@ class ClusterSpec:
 
     def _job(self, job_name: str) -> dict[int, str]:
         if job_name not in self._jobs:
-            raise ValueError(f"No such job in cluster: {job_name!r}")
+            raise ValueError(
+                f"No such job in cluster: {job_name!r}. It has {', '.join(self._jobs) or 'none'}."
+                f"{did_you_mean(str(job_name), self._jobs)}"
+            )
         return self._jobs[job_name]
 
 

@@ -135,7 +135,12 @@ def convert(tensor: Tensor, value: Any, key: Any = None, whole_value: Any = None
             f"{dtype.as_numpy_dtype}. Try explicitly setting the type of the feed tensor to a larger type "
             "(e.g. int64)."
         )
-    array = _as_array(value, dtype)
+    try:
+        array = _as_array(value, dtype)
+    except (TypeError, ValueError) as e:
+        raise type(e)(
+            f"{e}. It was fed for Tensor {tensor.name}, which has dtype {dtype.name} and shape {tensor.shape}"
+        ) from None
     if not dims.compatible(tensor.dims, array.shape):
         raise ValueError(
             f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, "

@@ -62,7 +62,11 @@ class FlagValues:
         vars(self)["_rest"] = None
 
     def _parser(self) -> argparse.ArgumentParser:
-        parser = argparse.ArgumentParser(allow_abbrev=False)
+        parser = argparse.ArgumentParser(
+            description=getattr(sys.modules.get("__main__"), "__doc__", None),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
         for name, default, text, convert in self._definitions:
             if convert is _boolean:
                 parser.add_argument(

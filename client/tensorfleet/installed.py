@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 from importlib import import_module
 from typing import Any
 
+from tensorfleet import installing
 
+
+class NotInstalledError(ImportError):
+    """The service's package, of which this one needs something, is not installed."""
+
+
+@functools.cache
 def load_entry_point(group: str, name: str, absent: str) -> Any:
-    """The object that an installed package registered under a name.
+    """The object that an installed package registered under a name; looked up once.
 
     Args:
         group, name: as in the package's `[project.entry-points]`.
-        absent: the message of the error that there is no such package; it says what to install.
+        absent: the message of the error that there is no such package; "{how}" in it becomes how to install it.
 
     Raises:
-        ImportError: no package registered anything under the name, or it is gone.
+        NotInstalledError: no package registered anything under the name, or it is gone.
     """
     from importlib import metadata  # imports much that most programs need not have
 
@@ -25,6 +33,6 @@ def load_entry_point(group: str, name: str, absent: str) -> Any:
         except ModuleNotFoundError as error:
             if error.name != package:
                 raise
-            raise ImportError(absent) from error
+            break
         return entry.load()
-    raise ImportError(absent)
+    raise NotInstalledError(absent.replace("{how}", installing.the_service()))

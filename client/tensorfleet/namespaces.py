@@ -38,7 +38,8 @@ def declared() -> set[str]:
 
 
 def _declared(module: ModuleType) -> dict[str, list[str] | dict[str, str]]:
-    if not module.__name__.startswith(_PACKAGE + "."):
+    # None stands for a module that a program does not want to be imported.
+    if not getattr(module, "__name__", "").startswith(_PACKAGE + "."):
         return {}
     declared: dict[str, list[str] | dict[str, str]] = module.__dict__.get("NAMESPACES", {})
     return declared

@@ -90,7 +90,7 @@ def _of_service(name: str) -> Any:
     return load_entry_point(
         "tensorfleet.server",
         name,
-        "tf.train.Server takes the service's package: pip install tensorfleet-service",
+        "tf.train.Server takes the service's package: {how}",
     )
 
 

@@ -81,7 +81,7 @@ class BaseSession:
         if config is not None and not isinstance(config, config_pb2.ConfigProto):
             raise TypeError(f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"')
         self._config = config_pb2.ConfigProto() if config is None else config
-        transport.check_target(self._target)
+        transport.full_target(self._target)
         self._lock = threading.Lock()
         self._transport: Transport | None = None
         self._sent = -1  # how many operations the master knows; -1: of no session

@@ -7,6 +7,7 @@ TensorFleet's tasks, or plain gRPC as TensorFlow's own servers speak it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,18 +20,27 @@ if TYPE_CHECKING:
 
 FORCE_VARIABLE = "TENSORFLEET_TRANSPORT"
 
+_HOST_AND_PORT = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.%\w]+\]):\d+")
 _GRPC_PREFIXES = ("grpc://", "grpc+stream://")
 
 
-def check_target(target: str) -> None:
-    """Raises NotFoundError for a target that `connect` does not know."""
-    if target and not target.startswith(_GRPC_PREFIXES):
-        raise errors.NotFoundError(
-            None,
-            None,
-            f'No session factory registered for the given session options: {{target: "{target}" config: }} '
-            "Registered factories are {DIRECT_SESSION, GRPC_SESSION}.",
-        )
+def full_target(target: str) -> str:
+    """The target with `grpc://`, which TensorFlow asks for, before a bare `host:port`.
+
+    Raises:
+        NotFoundError: the target is of no form that `connect` knows.
+    """
+    if not target or target.startswith(_GRPC_PREFIXES):
+        return target
+    if _HOST_AND_PORT.fullmatch(target):
+        return f"grpc://{target}"
+    raise errors.NotFoundError(
+        None,
+        None,
+        f'No session factory registered for the given session options: {{target: "{target}" config: }} '
+        "Registered factories are {DIRECT_SESSION, GRPC_SESSION}. "
+        'A target is the address of a task, such as "grpc://127.0.0.1:2222", or empty for this process.',
+    )
 
 
 def connect(target: str, config: ConfigProto) -> Transport:
@@ -42,7 +52,7 @@ def connect(target: str, config: ConfigProto) -> Transport:
         UnavailableError: no server answers within 30 seconds.
         DeadlineExceededError: the same within `config.operation_timeout_in_ms`, where that is set.
     """
-    check_target(target)
+    target = full_target(target)
     if not target:
         return _in_process(config)
     if FORCE_VARIABLE not in os.environ:
@@ -78,9 +88,8 @@ def _in_process(config: ConfigProto) -> Transport:
     way: Callable[[ConfigProto], Transport] = load_entry_point(
         "tensorfleet.session",
         "in_process",
-        "A session without a target computes in this process, which takes the service's package: "
-        "pip install tensorfleet-service. To use a cluster, name one of its tasks: "
-        'tf.Session("grpc://host:port").',
+        "A session without a target computes in this process, which takes the service's package: {how}. "
+        'To use a cluster, name one of its tasks: tf.Session("grpc://host:port").',
     )
     return way(config)
 
@@ -89,7 +98,7 @@ def reset(target: str, containers: Sequence[str] | None, config: ConfigProto | N
     """Closes the sessions of the master at `target` and clears containers (none: the default one)."""
     from tensorfleet.proto.config_pb2 import ConfigProto
 
-    check_target(target)
+    target = full_target(target)
     config = config or ConfigProto()
     if not target:
         # Sessions in this process share no containers: each has its own variables, gone when it is closed.

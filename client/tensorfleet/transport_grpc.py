@@ -16,7 +16,8 @@ from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
 from tensorfleet.proto.named_tensor_pb2 import NamedTensorProto
 from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet.shapes import to_proto as shape_proto
-from tensorfleet.transport_base import Transport, Value, connect_seconds
+from tensorfleet.transport_base import DEFAULT_CONNECT_SECONDS, Transport, Value, connect_seconds
+from tensorfleet.waiting import creating_takes_long, result_of, saying
 
 _CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", -1),
@@ -28,6 +29,7 @@ _CHANNEL_OPTIONS = (
 )
 _CLOSE_SECONDS = 10.0
 _PROBE_SECONDS = 1.0
+CREATE_GRACE_SECONDS = 5.0
 
 _Response = TypeVar("_Response", bound=Message)
 
@@ -50,7 +52,7 @@ class Channel:
         self.incarnation = 0
         self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
         self._methods: dict[str, Any] = {}
-        self._answered = False
+        self.answered = False
         self._closed = False
         self._calls: set[_Call] = set()
         self._waiting: dict[_Call, float] = {}
@@ -63,9 +65,13 @@ class Channel:
         request: Message,
         response: type[_Response],
         timeout: float | None = None,
-        wait: bool = False,
+        wait: float | None = None,
     ) -> _Response:
-        """Calls `/tensorflow.MasterService/METHOD`, or any other method by its whole path."""
+        """Calls `/tensorflow.MasterService/METHOD`, or any other method by its whole path.
+
+        Args:
+            wait: for so many seconds for a server that is not there yet, saying so in the log.
+        """
         path = method if method.startswith("/") else f"/tensorflow.MasterService/{method}"
         stub = self._methods.get(path)
         if stub is None:
@@ -75,10 +81,14 @@ class Channel:
                 response_deserializer=response.FromString,
             )
         running = _Call()
-        if not wait:
+        if wait is None:
             self._calls.add(running)
         try:
-            result: _Response = stub(request, timeout=timeout, wait_for_ready=wait)
+            if wait is None:
+                result: _Response = stub(request, timeout=timeout)
+            else:
+                call = stub.future(request, timeout=timeout, wait_for_ready=True)
+                result = result_of(call, self.address, wait, self._why_absent)
         except grpc.RpcError as error:
             raise running.lost or self._converted(error) from None
         except ValueError:
@@ -126,23 +136,30 @@ class Channel:
         Raises:
             UnavailableError: none within 30 seconds; DeadlineExceededError if the session has its own limit.
         """
-        if self._answered:
+        if self.answered:
             return self.call(method, request, response, timeout)
         limit = connect_seconds(self._config)
         try:
-            result = self.call(method, request, response, timeout or limit, wait=True)
+            result = self.call(method, request, response, timeout or limit, wait=timeout or limit)
         except errors.DeadlineExceededError as error:
             raise self._absent(limit, error) from None
         except errors.OpError as error:
             # Any other status was sent by a server.
-            self._answered = not isinstance(error, errors.UnavailableError)
+            self.answered = not isinstance(error, errors.UnavailableError)
             raise
-        self._answered = True
+        self.answered = True
         return result
 
     def _absent(self, limit: float, error: errors.OpError) -> errors.OpError:
         """The error for no answer, with the reason, which only a call that does not wait is told."""
-        last = error.message
+        last = self._why_absent() or error.message
+        kind = (
+            errors.DeadlineExceededError if self._config.operation_timeout_in_ms else errors.UnavailableError
+        )
+        return kind(None, None, f"No answer from {self.address} within {limit:g} s; last error: {last}")
+
+    def _why_absent(self) -> str:
+        """Why a call that does not wait fails; empty if it does not."""
         try:
             self.call(
                 "/tensorfleet.FleetService/GetEndpoint",
@@ -151,11 +168,8 @@ class Channel:
                 _PROBE_SECONDS,
             )
         except errors.OpError as probe:
-            last = probe.message
-        kind = (
-            errors.DeadlineExceededError if self._config.operation_timeout_in_ms else errors.UnavailableError
-        )
-        return kind(None, None, f"No answer from {self.address} within {limit:g} s; last error: {last}")
+            return probe.message
+        return ""
 
     def endpoint(self) -> fleet_pb2.Endpoint | None:
         """Where the task's stream transport is; None for a server that knows no such thing."""
@@ -191,9 +205,12 @@ class GrpcTransport(Transport):
 
     def create(self, graph_def: graph_pb2.GraphDef, config: config_pb2.ConfigProto) -> None:
         request = master_pb2.CreateSessionRequest(graph_def=graph_def, config=config, target=self._target)
-        response = self._channel.first_call(
-            "CreateSession", request, master_pb2.CreateSessionResponse, self._timeout
-        )
+        if not self._channel.answered:
+            self._channel.endpoint()  # tells a server that is not there from one that waits for others
+        # As by the stream: the server waits for so long itself, and then says which tasks are missing.
+        limit = self._timeout and self._timeout + CREATE_GRACE_SECONDS
+        with saying(creating_takes_long(self._target, self._timeout or DEFAULT_CONNECT_SECONDS)):
+            response = self._channel.call("CreateSession", request, master_pb2.CreateSessionResponse, limit)
         self._handle = response.session_handle
         self._version = response.graph_version
 

@@ -30,6 +30,7 @@ from tensorfleet.stream import (
     unpack_error,
 )
 from tensorfleet.transport_base import Transport, Value, address_of, connect_seconds
+from tensorfleet.waiting import creating_takes_long, saying
 
 CONNECT_SECONDS = 10.0
 CLOSE_SECONDS = 10.0
@@ -128,13 +129,14 @@ class StreamTransport(Transport):
     # Calls
 
     def create(self, graph_def: graph_pb2.GraphDef, config: config_pb2.ConfigProto) -> None:
-        response = self._call(
-            Method.CREATE_SESSION,
-            master_pb2.CreateSessionRequest(graph_def=graph_def, config=config, target=self._target),
-            master_pb2.CreateSessionResponse,
-            # The server waits this long for the other tasks, and then says which are missing.
-            self._connect_seconds + GRACE_SECONDS,
-        )
+        with saying(creating_takes_long(self._target, self._connect_seconds)):
+            response = self._call(
+                Method.CREATE_SESSION,
+                master_pb2.CreateSessionRequest(graph_def=graph_def, config=config, target=self._target),
+                master_pb2.CreateSessionResponse,
+                # The server waits this long for the other tasks, and then says which are missing.
+                self._connect_seconds + GRACE_SECONDS,
+            )
         self._handle = response.session_handle
         self._version = response.graph_version
 

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import tensorfleet_service.kernels  # noqa: F401  the kernels register themselves
@@ -20,6 +19,7 @@ from tensorfleet.device import parse
 from tensorfleet.heartbeat import Heart
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
+from tensorfleet.similar import did_you_mean
 from tensorfleet.stream import (
     Method,
 )
@@ -33,6 +33,7 @@ from tensorfleet_service.observe.meter import MasterMeter, OpSampler
 from tensorfleet_service.rpc.clients import ORPHAN_SECONDS, Clients
 from tensorfleet_service.rpc.discovery import discover
 from tensorfleet_service.rpc.fleet_service import FleetService
+from tensorfleet_service.rpc.gathering import gather, is_final
 from tensorfleet_service.rpc.grpc_server import GrpcServer
 from tensorfleet_service.rpc.health_service import HealthService
 from tensorfleet_service.rpc.listener import Listener
@@ -41,7 +42,7 @@ from tensorfleet_service.rpc.tasks import Tasks
 from tensorfleet_service.rpc.worker_service import WorkerService
 from tensorfleet_service.worker.collectives.leader import choose as choose_leader
 from tensorfleet_service.worker.deadlines import Deadlines
-from tensorfleet_service.worker.peers import Peers
+from tensorfleet_service.worker.peers import AnyPeer, Peers
 from tensorfleet_service.worker.worker import Worker
 
 if TYPE_CHECKING:
@@ -95,9 +96,19 @@ class TaskServer:
     ) -> None:
         config = config or ConfigProto()
         if job_name not in cluster.jobs:
-            raise errors.InternalError(None, None, f'Job "{job_name}" was not defined in cluster')
+            raise errors.InternalError(
+                None,
+                None,
+                f'Job "{job_name}" was not defined in cluster, which has {", ".join(cluster.jobs)}.'
+                + did_you_mean(job_name, cluster.jobs),
+            )
         if task_index not in cluster.task_indices(job_name):
-            raise errors.InternalError(None, None, f'Task {task_index} was not defined in job "{job_name}"')
+            indices = ", ".join(map(str, cluster.task_indices(job_name)))
+            raise errors.InternalError(
+                None,
+                None,
+                f'Task {task_index} was not defined in job "{job_name}", whose tasks are {indices}',
+            )
         sys.setswitchinterval(SWITCH_SECONDS)
         self.task = task_name(job_name, task_index)
         self._config = config
@@ -259,21 +270,11 @@ class TaskServer:
         members: list[Member] = [LocalMember(self._worker, session, isolate)]
         others = [task for task in self._peers.addresses if task != self.task and _wanted(task, config)]
 
-        def connect(task: str) -> Member | errors.OpError:
-            end = time.monotonic() + timeout
-            while True:
-                peer = None
-                try:
-                    peer = self._peers.get(task, max(end - time.monotonic(), 0))
-                    return remote_member(self._peers, peer, self._worker.pool, session, isolate, timeout)
-                except errors.OpError as e:
-                    if peer is None or peer.lost is None or time.monotonic() > end:
-                        return e
-                    # The connection was one to the task before a restart.
+        def join(peer: AnyPeer) -> Member:
+            return remote_member(self._peers, peer, self._worker.pool, session, isolate, timeout)
 
         if others:
-            with ThreadPoolExecutor(min(len(others), 32), thread_name_prefix="connect") as executor:
-                found = list(executor.map(connect, others))
+            found = gather(self._peers, session, others, timeout, join)
             members += [member for member in found if isinstance(member, Member)]
             failures = [e for e in found if isinstance(e, errors.OpError)]
             if failures:
@@ -286,6 +287,9 @@ class TaskServer:
         self, failures: list[errors.OpError], others: int, timeout: float, own_limit: bool
     ) -> errors.OpError:
         """What a session is refused with; where it has set the limit itself, its passing is the error."""
+        final = next((e for e in failures if is_final(e)), None)
+        if final is not None:
+            return errors.from_code(final.error_code, f"{self.task} cannot make the session: {final.message}")
         text = "\n".join(f"  {e.message}" for e in failures)
         message = (
             f"{len(failures)} of {others} other tasks did not answer {self.task} within {timeout:g} s:\n"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tensorfleet.cluster import ClusterSpec
+from tensorfleet.similar import did_you_mean
 from tensorfleet_service import environment
 from tensorfleet_service.environment import PREFIX, SettingsError
 from tensorfleet_service.observe.log import FORMATS, LEVELS
@@ -234,7 +235,7 @@ class _Reader:
         if text not in cluster.jobs:
             raise SettingsError(
                 f"{source} is {text!r}, and the ClusterSpec has no such job, only {', '.join(cluster.jobs)}: "
-                "correct one of them"
+                f"correct one of them.{did_you_mean(text, cluster.jobs)}"
             )
         return text
 

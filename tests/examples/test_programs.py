@@ -79,8 +79,8 @@ def test_matmul_in_parts(ps_and_workers: tuple[LocalCluster, Lines]) -> None:
 
 def test_random_matmul(ps_and_workers: tuple[LocalCluster, Lines]) -> None:
     # The sum of A times its transpose is the sum over columns of their squared sums: of 100 columns, 50 ** 2.
-    assert random_matmul.main(size="100") == pytest.approx(100 * 50**2, rel=0.05)
-    assert random_matmul.main(ps_and_workers[0].target, "gpu", "100") == pytest.approx(100 * 50**2, rel=0.05)
+    assert random_matmul.main(size=100) == pytest.approx(100 * 50**2, rel=0.05)
+    assert random_matmul.main(ps_and_workers[0].target, "gpu", 100) == pytest.approx(100 * 50**2, rel=0.05)
 
 
 def test_programs_run_from_the_command_line() -> None:

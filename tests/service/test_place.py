@@ -119,7 +119,7 @@ BAD = {
         X + "add = AddV2(x, x) @ /job:worker/task:7",
         "Cannot assign a device for operation add: {{node add}} was explicitly assigned to /job:worker/task:7"
         f" but available devices are [ {', '.join(CPUS)} ]. Make sure the device specification refers to a "
-        "valid device.\n\t [[{{node add}}]]",
+        "valid device. Job worker has no task 7, only 0 to 1.\n\t [[{{node add}}]]",
     ),
     "gpu": (
         X + "add = AddV2(x, x) @ /gpu:0",
@@ -161,6 +161,32 @@ def test_impossible_requests_are_refused_with_tensorflows_words(case: str) -> No
     with pytest.raises(errors.InvalidArgumentError) as caught:
         placed(text)
     assert caught.value.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("device", "hint"),
+    [
+        ("/job:wrker", "There is no job wrker, only ps, worker. Did you mean /job:worker?"),
+        ("/job:chief/task:0", "There is no job chief, only ps, worker."),
+        ("/job:ps/task:1", "Job ps has no task 1, only 0."),
+        ("/task:5", "The cluster has no task 5, only 0 to 1."),
+    ],
+)
+def test_a_job_or_a_task_that_is_not_there_is_told_with_those_that_are(device: str, hint: str) -> None:
+    for text in (f"a = NoOp() @ {device}", f"a = NoOp() @ {device}\nb = NoOp() _class=loc:@a"):
+        with pytest.raises(errors.InvalidArgumentError) as caught:
+            placed(text)
+        assert hint in caught.value.message
+        assert "Did you mean" in hint or "Did you mean" not in caught.value.message
+
+
+def test_a_session_in_this_process_says_that_it_has_no_jobs() -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=r'as in tf\.Session\("grpc://host:port"\)'):
+        place(
+            list(graph("a = NoOp() @ /job:ps").nodes.values()),
+            ["/job:localhost/replica:0/task:0/device:CPU:0"],
+            "/job:localhost/replica:0/task:0/device:CPU:0",
+        )
 
 
 def test_a_group_that_no_device_fits_is_told_with_its_members() -> None:

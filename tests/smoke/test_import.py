@@ -43,3 +43,16 @@ def test_distributions_are_installed_in_the_same_version(distribution: str) -> N
 def test_command_is_installed() -> None:
     scripts = metadata.entry_points(group="console_scripts", name="tensorfleet")
     assert [script.value for script in scripts] == ["tensorfleet.cli.main:main"]
+
+
+@pytest.mark.parametrize("distribution", ["tensorfleet", "tensorfleet-service"])
+def test_distributions_carry_their_licence_and_a_description(distribution: str) -> None:
+    said = metadata.metadata(distribution)
+    assert "Apache-2.0" in said["License-Expression"]
+    assert said["Author"] == "TensorFleet authors"
+    assert "dataflow" in said["Keywords"]
+    assert str(said.get_payload()).startswith(f"# {distribution}\n")
+    files = {str(path).partition("licenses/")[2]: path for path in metadata.files(distribution) or ()}
+    for name in said.get_all("License-File"):
+        assert files[name].read_text().strip()
+    assert "Apache License" in files["LICENSE"].read_text()

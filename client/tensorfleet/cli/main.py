@@ -6,17 +6,21 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from tensorfleet.installed import load_entry_point
+from tensorfleet.installed import NotInstalledError, load_entry_point
+from tensorfleet.similar import did_you_mean
 
 # Modules whose `main(argv)` returns an exit code; each is loaded only when it is asked for. Where none stands
 # here, the service registers one by an entry point.
-_COMMANDS = {
+COMMANDS = {
     "serve": ("", "serve one task of a cluster"),
     "up": ("", "start a cluster on this machine"),
     "status": ("tensorfleet.cli.status", "show the tasks of a cluster and what they hold"),
+    "top": ("tensorfleet.cli.top", "show what the tasks of a cluster do, live"),
     "submit": ("tensorfleet.cli.submit", "run a script as a Kubernetes Job beside a release of the chart"),
     "connect": ("tensorfleet.cli.connect", "forward ports of this machine to a release of the chart"),
     "demo": ("", "run a map/reduce over handwritten digits on a cluster"),
+    "examples": ("tensorfleet.cli.examples", "list the example programs, or run one"),
+    "completion": ("tensorfleet.cli.completion", "print a script that completes this command in a shell"),
     "version": ("tensorfleet.cli.version", "print the versions of the installed packages"),
 }
 WRONG_USAGE = 2
@@ -32,21 +36,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if name == "--version":
         name = "version"
-    if name not in _COMMANDS:
-        problem = f"no such command: {name}" if name else "a command is missing"
+    if name not in COMMANDS:
+        problem = (
+            f"no such command: {name}.{did_you_mean(name, COMMANDS)}" if name else "a command is missing"
+        )
         print(f"{usage()}\n\ntensorfleet: {problem}", file=sys.stderr)
         return WRONG_USAGE
-    absent = f"tensorfleet {name} takes the service's package: pip install tensorfleet-service"
+    absent = f"tensorfleet {name} takes the service's package: {{how}}"
     run: Callable[[Sequence[str]], int]
-    if _COMMANDS[name][0]:
-        run = import_module(_COMMANDS[name][0]).main
+    if COMMANDS[name][0]:
+        run = import_module(COMMANDS[name][0]).main
     else:
         try:
             run = load_entry_point("tensorfleet.commands", name, absent)
-        except ImportError as error:
-            if error.msg != absent:
-                raise
-            print(absent, file=sys.stderr)
+        except NotInstalledError as error:
+            print(error, file=sys.stderr)
             return 1
     try:
         return run(arguments[1:])
@@ -56,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def usage() -> str:
     """What `tensorfleet --help` prints."""
-    lines = [f"  {name:<9}{text}" for name, (_, text) in _COMMANDS.items()]
+    lines = [f"  {name:<12}{text}" for name, (_, text) in COMMANDS.items()]
     return "\n".join(
         [
             "usage: tensorfleet COMMAND [FLAGS]",

@@ -1,14 +1,13 @@
 """Constants and arithmetic: 2 + 300 + (2 - 66) = 238.
 
-python add_238.py                           in this process
-python add_238.py grpc://127.0.0.1:2222     split over both tasks of a job `local`
+python -m tensorfleet.examples.add_238                           in this process
+python -m tensorfleet.examples.add_238 grpc://127.0.0.1:2222     split over both tasks of a job `local`
 """
 
 from __future__ import annotations
 
-import sys
-
 import tensorfleet as tf
+from tensorfleet.examples import arguments
 
 
 def main(target: str = "") -> int:
@@ -27,4 +26,4 @@ def main(target: str = "") -> int:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(arguments.parser(__doc__).parse_args().target)

@@ -146,7 +146,9 @@ def check(target: str, filters: Sequence[str] = (), timeout: float = 60.0) -> li
 
 def main(argv: Sequence[str]) -> int:
     """Returns the exit code."""
-    parser = argparse.ArgumentParser(prog="check_cluster", description="Checks a running cluster.")
+    parser = argparse.ArgumentParser(
+        prog="check_cluster", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("target", nargs="?", default=os.environ.get("TENSORFLEET_ADDRESS", ""))
     parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS")
     parser.add_argument("--device-filter", action="append", default=[], metavar="/job:NAME/task:N")

@@ -10,13 +10,14 @@ ensemble is the mean of their probabilities.
 
 from __future__ import annotations
 
-import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from tqdm import tqdm
 
 import tensorfleet as tf
+from tensorfleet.examples import arguments
 from tensorfleet.examples.digit_classifier import Classifier, accuracy, batches
 from tensorfleet.examples.idx import sample_dir
 from tensorfleet.examples.placing import Places, find
@@ -54,14 +55,14 @@ class Ensemble:
             self.init = tf.global_variables_initializer()
 
 
-def main(target: str = "", data_dir: str | None = None) -> Result:
+def main(target: str = "", data_dir: str | Path | None = None, epochs: int = EPOCHS) -> Result:
     """Trains, prints the accuracies of the models and of the ensemble, and returns them."""
     data = read_data_sets(data_dir or sample_dir(), validation_size=0)
     ensemble = Ensemble(find(target), MODELS)
     orders = [
-        batches(data.train.images, data.train.labels, BATCH_SIZE, EPOCHS, seed) for seed in range(MODELS)
+        batches(data.train.images, data.train.labels, BATCH_SIZE, epochs, seed) for seed in range(MODELS)
     ]
-    steps = EPOCHS * (data.train.num_examples // BATCH_SIZE)
+    steps = epochs * (data.train.num_examples // BATCH_SIZE)
     with tf.Session(
         target, graph=ensemble.graph, config=tf.ConfigProto(isolate_session_state=True)
     ) as session:
@@ -83,4 +84,14 @@ def main(target: str = "", data_dir: str | None = None) -> Result:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = arguments.parser(__doc__)
+    arguments.add_data_dir(parser)
+    parser.add_argument(
+        "--epochs",
+        type=arguments.positive,
+        default=EPOCHS,
+        metavar="N",
+        help="(default: %(default)s)",
+    )
+    flags = parser.parse_args()
+    main(flags.target, flags.data_dir, flags.epochs)

@@ -12,9 +12,10 @@ tested.
 from __future__ import annotations
 
 import itertools
-import sys
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 import tensorfleet as tf
+from tensorfleet.examples import arguments
 from tensorfleet.examples.digit_classifier import Classifier, accuracy, batches
 from tensorfleet.examples.idx import sample_dir
 from tensorfleet.examples.placing import find
@@ -62,9 +64,20 @@ Scores = dict[Setting, list[float]]
 
 
 def train(
-    target: str, device: str, setting: Setting, digits: Digits, judge_by: Digits, seed: int = 0
+    target: str,
+    device: str,
+    setting: Setting,
+    digits: Digits,
+    judge_by: Digits,
+    seed: int = 0,
+    epochs: int = EPOCHS,
+    trained: Callable[[int], object] = lambda count: None,
 ) -> float:
-    """Trains a model on a device, in a session of its own; returns its accuracy on `judge_by`."""
+    """Trains a model on a device, in a session of its own; returns its accuracy on `judge_by`.
+
+    Args:
+        trained: called after each step with the number of its digits.
+    """
     with tf.Graph().as_default(), tf.device(device):
         model = Classifier(setting.hidden, setting.learning_rate, seed)
         # Variables belong to the task, where those of the next job would find them by their names.
@@ -72,10 +85,16 @@ def train(
         with tf.Session(target, config=config) as session:
             session.run(tf.global_variables_initializer())
             step = session.make_callable(model.train, [model.images, model.labels])
-            for images, labels in batches(*digits, BATCH_SIZE, EPOCHS, seed):
+            for images, labels in batches(*digits, BATCH_SIZE, epochs, seed):
                 step(images, labels)
+                trained(len(labels))
             probabilities = session.run(model.probabilities, {model.images: judge_by.images})
     return accuracy(probabilities, judge_by.labels)
+
+
+def fold_size(count: int, fold: int) -> int:
+    """How many of `count` digits are in a fold of FOLDS."""
+    return len(range(fold, count, FOLDS))
 
 
 def split(digits: Digits, folds: int, fold: int) -> tuple[Digits, Digits]:
@@ -91,6 +110,8 @@ def search(
     settings: Sequence[Setting],
     folds: int,
     done: Callable[[Job, float], object] = lambda job, score: None,
+    epochs: int = EPOCHS,
+    trained: Callable[[int], object] = lambda count: None,
 ) -> Scores:
     """The accuracy of each setting on each fold.
 
@@ -100,6 +121,8 @@ def search(
         settings: what to try.
         folds: of the cross-validation, 2 or more.
         done: called with each job and its accuracy, in the order in which they end.
+        epochs: how often a model sees each of its digits.
+        trained: called after each step of any model with the number of its digits, on several threads.
 
     Raises:
         tf.errors.OpError: what the first job that failed raised; those that have not begun are left out.
@@ -114,7 +137,7 @@ def search(
     def run(job: Job) -> float:
         device = free.get_nowait()  # as many devices as threads
         try:
-            return train(target, device, job.setting, *parts[job.fold])
+            return train(target, device, job.setting, *parts[job.fold], 0, epochs, trained)
         finally:
             free.put(device)
 
@@ -139,27 +162,47 @@ def best(scores: Scores) -> Setting:
     return max(scores, key=lambda setting: float(np.mean(scores[setting])))
 
 
-def main(target: str = "", data_dir: str | None = None) -> tuple[Scores, float]:
+def main(target: str = "", data_dir: str | Path | None = None, epochs: int = EPOCHS) -> tuple[Scores, float]:
     """Prints the mean of each setting and the test accuracy of the best; returns all scores, and that."""
     data = read_data_sets(data_dir or sample_dir(), validation_size=0)
     digits, test = (Digits(part.images, part.labels) for part in (data.train, data.test))
     settings = list(itertools.starmap(Setting, itertools.product(LEARNING_RATES, HIDDEN)))
-    with tqdm(total=len(settings) * FOLDS, unit=" models", desc="search") as bar:
+    # By digits, not by models: on all of MNIST the first model takes a while.
+    steps = sum(
+        (len(digits.labels) - fold_size(len(digits.labels), fold)) // BATCH_SIZE for fold in range(FOLDS)
+    )
+    total = steps * BATCH_SIZE * epochs * len(settings)
+    lock = threading.Lock()
+    with tqdm(total=total, unit=" digits", unit_scale=True, desc=f"{len(settings) * FOLDS} models") as bar:
+
+        def trained(count: int) -> None:
+            with lock:
+                bar.update(count)
 
         def done(job: Job, score: float) -> None:
-            bar.set_postfix_str(f"{job.setting.learning_rate:g}, {job.setting.hidden} units: {score:.3f}")
-            bar.update()
+            with lock:
+                bar.set_postfix_str(f"{job.setting.learning_rate:g}, {job.setting.hidden} units: {score:.3f}")
 
-        scores = search(target, digits, settings, FOLDS, done)
+        scores = search(target, digits, settings, FOLDS, done, epochs, trained)
     for setting, folds in scores.items():
         rate, hidden = setting
         print(f"rate {rate:<7g} {hidden:>3} units: {np.mean(folds):.3f} +- {np.std(folds):.3f}")
     chosen = best(scores)
-    score = train(target, find(target).workers[0], chosen, digits, test)
+    score = train(target, find(target).workers[0], chosen, digits, test, epochs=epochs)
     print(f"best: rate {chosen.learning_rate:g}, {chosen.hidden} units")
     print(f"accuracy on {len(test.labels):,} test digits: {score:.3f}")
     return scores, score
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = arguments.parser(__doc__)
+    arguments.add_data_dir(parser)
+    parser.add_argument(
+        "--epochs",
+        type=arguments.positive,
+        default=EPOCHS,
+        metavar="N",
+        help="how often a model sees each digit (default: %(default)s)",
+    )
+    flags = parser.parse_args()
+    main(flags.target, flags.data_dir, flags.epochs)

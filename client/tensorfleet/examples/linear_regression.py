@@ -11,7 +11,6 @@ mean: with the whole set as the batch, a single example (stochastic descent), or
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 import tensorfleet as tf
+from tensorfleet.examples import arguments
 from tensorfleet.examples.placing import Places, find
 
 Array = npt.NDArray[Any]
@@ -166,4 +166,4 @@ def main(target: str = "") -> dict[tuple[str, str], float]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(arguments.parser(__doc__).parse_args().target)

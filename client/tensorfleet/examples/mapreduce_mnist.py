@@ -11,7 +11,6 @@ takes a cluster with one ps and two workers.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 import tensorfleet as tf
+from tensorfleet.examples import arguments
 from tensorfleet.examples.idx import sample_dir
 from tensorfleet.examples.tutorials.mnist.input_data import IMAGE_PIXELS, NUM_CLASSES, read_data_sets
 
@@ -193,10 +193,9 @@ def load(directory: str | Path | None) -> tuple[Array, Array]:
     return data.images, data.labels
 
 
-def main() -> None:
+def main(target: str, workers: int = 2, data_dir: str | Path | None = None) -> None:
     """Runs the job on a cluster, and prints the mean and the variance beside NumPy's."""
-    target, workers = sys.argv[1], int(sys.argv[2])
-    images, labels = load(sys.argv[3] if len(sys.argv) > 3 else None)
+    images, labels = load(data_dir)
     job = MapReduce(workers)
     with tf.Session(target, graph=job.graph) as session:
         result, placed = job.run(session, images, labels)
@@ -208,4 +207,13 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    parser = arguments.parser(__doc__, target=False)
+    parser.add_argument(
+        "target", metavar="TARGET", help="a task of the cluster, such as grpc://127.0.0.1:2222"
+    )
+    parser.add_argument(
+        "workers", nargs="?", default=2, type=arguments.positive, help="to use (default: %(default)s)"
+    )
+    arguments.add_data_dir(parser)
+    flags = parser.parse_args()
+    main(flags.target, flags.workers, flags.data_dir)

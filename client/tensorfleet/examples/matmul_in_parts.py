@@ -1,17 +1,16 @@
 """In-graph replication: a product of matrices, whose rows are split over several devices.
 
-python matmul_in_parts.py                                               in this process, on its CPU
-python matmul_in_parts.py grpc://127.0.0.1:2222 /job:worker/task:0 /job:worker/task:1
+python -m tensorfleet.examples.matmul_in_parts                        in this process, on its CPU
+python -m tensorfleet.examples.matmul_in_parts grpc://127.0.0.1:2222 /job:worker/task:0 /job:worker/task:1
 """
 
 from __future__ import annotations
-
-import sys
 
 import numpy as np
 import numpy.typing as npt
 
 import tensorfleet as tf
+from tensorfleet.examples import arguments
 
 
 def main(target: str = "", *devices: str) -> npt.NDArray[np.float32]:
@@ -37,4 +36,7 @@ def main(target: str = "", *devices: str) -> npt.NDArray[np.float32]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = arguments.parser(__doc__)
+    parser.add_argument("devices", nargs="*", metavar="DEVICE", help="of a part (default: two on this CPU)")
+    flags = parser.parse_args()
+    main(flags.target, *flags.devices)

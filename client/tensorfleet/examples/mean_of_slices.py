@@ -1,15 +1,14 @@
 """The mean of an input, computed as two means of two slices on two tasks of a job `local`.
 
-python mean_of_slices.py grpc://127.0.0.1:2222
+python -m tensorfleet.examples.mean_of_slices grpc://127.0.0.1:2222
 """
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 
 import tensorfleet as tf
+from tensorfleet.examples import arguments
 
 
 def main(target: str = "") -> tuple[float, float]:
@@ -40,4 +39,4 @@ def mean(x: tf.Tensor, size: int, target: str) -> tf.Tensor:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(arguments.parser(__doc__).parse_args().target)

@@ -68,7 +68,7 @@ def build(learning_rate: float) -> Model:
         hidden = tf.nn.sigmoid(tf.add(tf.matmul(x, w1), b1))
         y = tf.nn.softmax(tf.add(tf.matmul(hidden, w2), b2))
     with tf.name_scope("cross_entropy"):
-        loss = tf.reduce_mean(-tf.reduce_sum(y_ * tf.log(y), reduction_indices=[1]))
+        loss = tf.reduce_mean(-tf.reduce_sum(y_ * tf.log(y), axis=[1]))
     with tf.name_scope("train"):
         train = tf.train.GradientDescentOptimizer(learning_rate).minimize(loss, global_step=global_step)
     with tf.name_scope("accuracy"):
@@ -114,6 +114,9 @@ def train(target: str, cluster: Any) -> None:
             f"test accuracy {accuracy:.4f}",
             flush=True,
         )
+        if supervisor.is_chief and FLAGS.log_dir:
+            # In between a thread saves every ten minutes; the result of a short run is saved here.
+            supervisor.saver.save(session, supervisor.save_path, global_step=model.global_step)
         supervisor.stop()
 
 

@@ -1,13 +1,12 @@
 """Integers on a ps, summed in two halves by two workers; traced, with the placement logged.
 
-python split_sum.py grpc://127.0.0.1:2222
+python -m tensorfleet.examples.split_sum grpc://127.0.0.1:2222
 """
 
 from __future__ import annotations
 
-import sys
-
 import tensorfleet as tf
+from tensorfleet.examples import arguments
 
 
 def main(target: str = "") -> int:
@@ -37,4 +36,4 @@ def main(target: str = "") -> int:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(arguments.parser(__doc__).parse_args().target)

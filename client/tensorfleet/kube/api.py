@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tensorfleet import errors
+from tensorfleet import errors, installing
 
-INSTALL = 'pip install "tensorfleet[kubernetes]"'
 CALL_SECONDS = 15.0
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
@@ -33,7 +32,9 @@ def package(what: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "kubernetes":
             raise
-        raise ImportError(f"{what} takes the package kubernetes: {INSTALL}") from error
+        raise ImportError(
+            f"{what} takes the package kubernetes: {installing.the_extra('kubernetes', 'kubernetes')}"
+        ) from error
     return kubernetes
 
 

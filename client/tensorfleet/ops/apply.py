@@ -181,7 +181,17 @@ def _type_mismatch(
     other = next((a.name for a in opdef.inputs if a is not arg and a.type_attr == arg.type_attr), None)
     if other is None:
         raise TypeError(f"{prefix} attribute '{arg.type_attr}' = {wanted.name}.")
-    raise TypeError(f"{prefix} type {wanted.name} of argument '{other}'.")
+    raise TypeError(f"{prefix} type {wanted.name} of argument '{other}'.{_cast_hint(got, wanted)}")
+
+
+def _cast_hint(got: DType, wanted: DType) -> str:
+    """What makes numbers of two dtypes one; nothing for those that no cast converts."""
+    if not all(t.is_floating or t.is_integer or t.is_complex or t.is_bool for t in (got, wanted)):
+        return ""
+    # A fraction is lost where a float becomes an integer, so the other way is the one to name.
+    rank = [t.is_complex * 4 + t.is_floating * 2 + t.is_integer for t in (got, wanted)]
+    source, target = (wanted, got) if rank[0] > rank[1] else (got, wanted)
+    return f" Convert the {source.name} one: tf.cast(…, tf.{target.name})."
 
 
 def _convert_type_list(
@@ -230,7 +240,7 @@ def _convert_number(
             listed = ", ".join(t.dtype.base.name for t in result)
             raise TypeError(
                 f"Tensors in list passed to '{arg.name}' of '{opdef.name}' Op have types [{listed}] "
-                "that don't all match."
+                "that don't all match. Convert them to one: tf.cast(…, tf.float32), say."
             )
     if arg.type_attr and wanted is not None:
         values[arg.type_attr] = wanted

@@ -126,19 +126,31 @@ def string_to_number(node: KernelNode) -> Kernel:
 
     def number(item: bytes) -> Any:
         text = item.strip()
-        try:
-            if b"_" in text:
-                raise ValueError
-            if limits is None:
-                return float(text)
-            value = int(text)
-            if limits[0] <= value <= limits[1]:
-                return value
-        except ValueError:
-            pass
-        raise invalid(f"StringToNumberOp could not correctly convert string: {_text(item)}")
+        if b"_" in text:
+            raise ValueError
+        if limits is None:
+            return float(text)
+        value = int(text)
+        if not limits[0] <= value <= limits[1]:
+            raise ValueError
+        return value
 
-    return _each(number, dtype.np)
+    def run(x: Any) -> Any:
+        result = np.empty(x.size, dtype.np)
+        for i, item in enumerate(x.reshape(-1).tolist()):
+            try:
+                result[i] = number(item)
+            except ValueError:
+                where = (
+                    f"element {[int(n) for n in np.unravel_index(i, x.shape)]} of the" if x.ndim else "the"
+                )
+                raise invalid(
+                    f"StringToNumberOp could not correctly convert string: {_text(item)}"
+                    f"\nIt is no {dtype.name}: {where} input string_tensor of {node.name}"
+                ) from None
+        return result.reshape(x.shape)
+
+    return run
 
 
 @array_kernel("StringLength")

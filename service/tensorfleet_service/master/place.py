@@ -7,12 +7,14 @@ from functools import partial
 
 from tensorfleet.device import ParsedDevice, parse
 from tensorfleet.errors import InvalidArgumentError
+from tensorfleet.similar import did_you_mean
 from tensorfleet_service.graph import Node
 from tensorfleet_service.master.colocate import Group, colocate, requested
 from tensorfleet_service.master.partition import task_of
 
 _METADATA_OPS = frozenset(("Shape", "Size", "Rank"))
 _MAX_LISTED = 20
+_THIS_PROCESS = "localhost"  # the job of a session without a target
 
 HasKernel = Callable[[Node], bool]
 
@@ -189,6 +191,7 @@ class _Placer:
             )
             if requested(node).type == "GPU" and not self._cluster.has_gpu:
                 text += " The requested device appears to be a GPU, but CUDA is not enabled."
+            text += self._cluster.hint(requested(node))
         return InvalidArgumentError(None, None, f"{head}{text}\n\t [[{{{{node {node.name}}}}}]]")
 
     def _group_error(self, group: Group, problem: str) -> InvalidArgumentError:
@@ -198,7 +201,8 @@ class _Placer:
             f"Cannot assign a device for operation {node.name}: Could not satisfy explicit device "
             f"specification '{node.device}' because the node {{{{colocation_node {node.name}}}}} was "
             f"colocated with a group of nodes that required incompatible device '{group.wanted}'"
-            f"{problem and f': {problem}'}. All available devices [{self._cluster.listing}]. \n"
+            f"{problem and f': {problem}'}. All available devices [{self._cluster.listing}]."
+            f"{self._cluster.hint(group.wanted)} \n"
             f"Colocation members and the devices that they ask for:\n  {_cut(members, f'{chr(10)}  ')}"
             f"\n\t [[{{{{node {node.name}}}}}]]"
         )
@@ -240,6 +244,25 @@ class _Cluster:
             self._found[key] = self._search(spec, prefer_gpu)
         return self._found[key]
 
+    def hint(self, spec: ParsedDevice) -> str:
+        """A sentence about a job or a task that is not there; empty where both are."""
+        jobs = sorted(job for job in self._by_job if job is not None)
+        if jobs == [_THIS_PROCESS] and spec.job not in (None, _THIS_PROCESS):
+            return (
+                " This session computes in this process, without a cluster: give it the address of a task, "
+                'as in tf.Session("grpc://host:port").'
+            )
+        if spec.job is not None and spec.job not in jobs:
+            question = did_you_mean(spec.job, jobs, "/job:")
+            return f" There is no job {spec.job}, only {', '.join(jobs)}.{question}"
+        if spec.task is None or any(
+            (job, spec.task) in self._by_task for job in jobs if spec.job in (None, job)
+        ):
+            return ""
+        tasks = sorted({task for job, task in self._by_task if task is not None and spec.job in (None, job)})
+        where = f"Job {spec.job}" if spec.job else "The cluster"
+        return f" {where} has no task {spec.task}, only {_ranges(tasks)}."
+
     def _search(self, spec: ParsedDevice, prefer_gpu: bool) -> str | None:
         if spec.job is not None and spec.task is not None:
             tasks = self._by_task.get((spec.job, spec.task), [])
@@ -254,6 +277,17 @@ class _Cluster:
             if fitting:
                 return fitting[0][1]
         return None
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Numbers in ascending order, those that follow each other as one range: "0 to 3, 7"."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return _cut([str(p[0]) if len(p) == 1 else f"{p[0]} to {p[-1]}" for p in parts], ", ")
 
 
 def _sort_key(name: str) -> tuple[str, int, int, str, int]:

@@ -63,6 +63,13 @@ class Peers:
         self._peers: dict[str, AnyPeer] = {}
         self._connecting: dict[str, threading.Lock] = {}
         self._stopped = threading.Event()
+        self.problems: dict[str, str] = {}
+        """Why the last attempt to connect to a task failed."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the task is being stopped: nobody is connected to any more."""
+        return self._stopped.is_set()
 
     def serve(self, service: TaskService) -> None:
         """Sets who answers the peers."""
@@ -165,7 +172,7 @@ class Peers:
                 try:
                     return self.existing(task) or self._try(task, address, left)
                 except errors.UnavailableError as e:
-                    last = e.message
+                    last = self.problems[task] = e.message
                 finally:
                     lock.release()
             left = end - time.monotonic()

@@ -30,6 +30,13 @@ REFERENCE = "variable"
 RESOURCE = "resource_variable"
 """The kind of `VarHandleOp`'s variables."""
 
+# On a line of its own: what comes before is TensorFlow's text, which programs look at.
+_INITIALIZE = (
+    "\nGive it a value first: run tf.global_variables_initializer() in a session of this cluster "
+    "(tf.local_variables_initializer() for local variables, such as those of tf.metrics), or restore a "
+    "checkpoint."
+)
+
 Key = tuple[str, str, str]
 """(container, kind, name)"""
 
@@ -207,18 +214,18 @@ class Variable:
     def _uninitialized(self, reading: bool) -> errors.OpError:
         if self.kind == REFERENCE:
             return errors.FailedPreconditionError(
-                None, None, f"Attempting to use uninitialized value {self.name}"
+                None, None, f"Attempting to use uninitialized value {self.name}{_INITIALIZE}"
             )
         missing = f"Resource {self.container}/{self.name} does not exist."
         if not reading:
-            return errors.NotFoundError(None, None, missing)
+            return errors.NotFoundError(None, None, f"{missing}{_INITIALIZE}")
         return errors.FailedPreconditionError(
             None,
             None,
             f"Could not find variable {self.name}. This could mean that the variable has been deleted. In "
             f"TF1, it can also mean the variable is uninitialized. Debug info: container={self.container}, "
             "status error "
-            f"message={missing}",
+            f"message={missing}{_INITIALIZE}",
         )
 
     def _wrong_shape(self, expected: Dims, got: Dims) -> errors.OpError:

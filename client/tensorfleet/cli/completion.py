@@ -1,0 +1,78 @@
+"""`tensorfleet completion`: a script that completes the command's words in a shell."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any
+
+from tensorfleet import installing
+from tensorfleet.cli import main as command
+
+SHELLS = ("bash", "zsh", "fish")
+
+# The modules whose `parser` has the flags, where that is not the command's own.
+_PARSERS = {"serve": "tensorfleet_service.settings"}
+_FILES = ("script", "file")
+_DIRECTORIES = ("data_dir",)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments of `tensorfleet completion`."""
+    p = argparse.ArgumentParser(
+        prog="tensorfleet completion",
+        description="Print a script that completes commands, flags and names of examples.",
+        epilog='For this shell only: eval "$(tensorfleet completion bash)". For good, write it to where the '
+        "shell looks: ~/.local/share/bash-completion/completions/tensorfleet, a file _tensorfleet in a "
+        "directory of zsh's fpath, or ~/.config/fish/completions/tensorfleet.fish.",
+        allow_abbrev=False,
+    )
+    p.add_argument("shell", choices=SHELLS)
+    return p
+
+
+def main(argv: Sequence[str]) -> int:
+    """Prints the script; returns 1 if the package that makes it is missing."""
+    flags = parser().parse_args(argv)
+    try:
+        import shtab
+    except ModuleNotFoundError as error:
+        if error.name != "shtab":
+            raise
+        how = installing.the_extra("completion", "shtab")
+        print(f"tensorfleet completion takes the package shtab: {how}", file=sys.stderr)
+        return 1
+    whole = whole_parser()
+    for action in _actions(whole):
+        if action.dest in _FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # where shtab looks
+        elif action.dest in _DIRECTORIES:
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+    print(shtab.complete(whole, shell=flags.shell))
+    return 0
+
+
+def whole_parser() -> argparse.ArgumentParser:
+    """One parser of all commands, without those whose package is not installed."""
+    whole = argparse.ArgumentParser(prog="tensorfleet")
+    commands = whole.add_subparsers()
+    for name, (module, text) in command.COMMANDS.items():
+        try:
+            make: Any = getattr(import_module(_PARSERS.get(name, module)), "parser", None)
+        except ModuleNotFoundError as error:
+            if error.name != "tensorfleet_service":
+                raise
+            continue
+        parents = [] if make is None else [make()]
+        commands.add_parser(name, help=text, parents=parents, add_help=not parents)
+    return whole
+
+
+def _actions(p: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in p._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                yield from _actions(below)

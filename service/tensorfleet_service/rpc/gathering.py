@@ -1,0 +1,107 @@
+"""Gathering: a new session's connections to all other tasks of the cluster, made at once."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+from tensorfleet import errors
+from tensorfleet_service.master.members import Member
+from tensorfleet_service.worker.peers import AnyPeer, Peers
+
+log = logging.getLogger(__name__)
+
+MAX_THREADS = 32
+FIRST_SECONDS = 2.0  # without an answer, and the log says whom a session waits for
+AGAIN_SECONDS = 10.0
+ATTEMPT_SECONDS = 5.0  # so soon a thread that tries to connect notices that nobody wants that any more
+
+_MAY_PASS = (errors.UNAVAILABLE, errors.DEADLINE_EXCEEDED, errors.ABORTED, errors.CANCELLED)
+
+Found = Member | errors.OpError
+
+
+def is_final(error: errors.OpError) -> bool:
+    """Whether waiting longer is of no use: a task answers, and says that it is another one, for instance."""
+    return error.error_code not in _MAY_PASS
+
+
+def gather(
+    peers: Peers,
+    session: str,
+    tasks: Sequence[str],
+    timeout: float,
+    join: Callable[[AnyPeer], Member],
+) -> list[Found]:
+    """The members of a session, one for each of `tasks`, or why there is none.
+
+    An error that waiting does not mend ends it at once, and is then the last of the list. While a task does
+    not answer, the log says so.
+
+    Args:
+        session: the handle.
+        timeout: in seconds, for each task.
+        join: makes a member of a connected peer; raises OpError.
+    """
+    over = threading.Event()
+    end = time.monotonic() + timeout
+
+    def connect(task: str) -> Found:
+        while True:
+            peer = None
+            try:
+                left = max(end - time.monotonic(), 0)
+                peer = peers.get(task, min(left, ATTEMPT_SECONDS))
+                return join(peer)
+            except errors.OpError as e:
+                if is_final(e) or over.is_set() or peers.closed or time.monotonic() >= end:
+                    return e
+                if peer is not None and peer.lost is None:
+                    return e
+                # Not there yet; or the connection was one to the task before a restart.
+
+    def drop(future: Future[Found]) -> None:
+        if not future.cancelled():
+            member = future.result()
+            if isinstance(member, Member):
+                member.delete_session(session)
+
+    executor = ThreadPoolExecutor(min(len(tasks), MAX_THREADS), thread_name_prefix="connect")
+    futures = {executor.submit(connect, task): task for task in tasks}
+    pending = set(futures)
+    say_at = time.monotonic() + FIRST_SECONDS
+    try:
+        while pending:
+            done, pending = wait(pending, max(say_at - time.monotonic(), 0), FIRST_COMPLETED)
+            for future in done:
+                found = future.result()
+                if isinstance(found, errors.OpError) and is_final(found):
+                    before = [f.result() for f in futures if f not in pending and f is not future]
+                    return [*before, found]
+            if pending and time.monotonic() >= say_at:
+                say_at += AGAIN_SECONDS
+                left = max(end - time.monotonic(), 0)
+                absent = [futures[future] for future in futures if future in pending]
+                _say(peers, absent, left)
+        return [future.result() for future in futures]
+    finally:
+        over.set()
+        executor.shutdown(wait=False, cancel_futures=True)
+        for future in pending:
+            future.add_done_callback(drop)
+
+
+def _say(peers: Peers, tasks: Sequence[str], left: float) -> None:
+    lines = [
+        f"  {task} at {peers.addresses[task]}: {peers.problems.get(task, 'no answer yet')}" for task in tasks
+    ]
+    log.warning(
+        "a session of %s waits for %d other tasks, for %.0f s still:\n%s",
+        peers.task,
+        len(tasks),
+        left,
+        "\n".join(lines),
+    )

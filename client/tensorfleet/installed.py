@@ -19,7 +19,7 @@ def load_entry_point(group: str, name: str, absent: str) -> Any:
 
     Args:
         group, name: as in the package's `[project.entry-points]`.
-        absent: the message of the error that there is no such package; "{how}" in it becomes how to install it.
+        absent: the message of the error that there is no such package; "{how}" in it is replaced.
 
     Raises:
         NotInstalledError: no package registered anything under the name, or it is gone.

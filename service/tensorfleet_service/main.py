@@ -16,6 +16,7 @@ from tensorfleet_service.observe import log
 from tensorfleet_service.observe.health import Health
 from tensorfleet_service.observe.http_server import HttpServer
 from tensorfleet_service.settings import Settings
+from tensorfleet_service.settings import parser as parser  # of the command, for its completion
 
 logger = logging.getLogger(__name__)
 

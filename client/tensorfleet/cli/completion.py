@@ -10,11 +10,10 @@ from typing import Any
 
 from tensorfleet import installing
 from tensorfleet.cli import main as command
+from tensorfleet.installed import NotInstalledError, load_entry_point
 
 SHELLS = ("bash", "zsh", "fish")
 
-# The modules whose `parser` has the flags, where that is not the command's own.
-_PARSERS = {"serve": "tensorfleet_service.settings"}
 _FILES = ("script", "file")
 _DIRECTORIES = ("data_dir",)
 
@@ -60,11 +59,10 @@ def whole_parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers()
     for name, (module, text) in command.COMMANDS.items():
         try:
-            make: Any = getattr(import_module(_PARSERS.get(name, module)), "parser", None)
-        except ModuleNotFoundError as error:
-            if error.name != "tensorfleet_service":
-                raise
+            place = module or load_entry_point("tensorfleet.commands", name, "").__module__
+        except NotInstalledError:
             continue
+        make: Any = getattr(import_module(place), "parser", None)
         parents = [] if make is None else [make()]
         commands.add_parser(name, help=text, parents=parents, add_help=not parents)
     return whole

@@ -287,7 +287,7 @@ for _path, _module in (
     *(("logging", logging), ("losses", losses), ("test", test), ("ops.collective_ops", _collective_ops)),
 ):
     _sys.modules[f"{__name__}.{_path}"] = _module
-_ops.collective_ops = _collective_ops
+vars(_ops)["collective_ops"] = _collective_ops
 
 # The namespaces, from what the modules above declare.
 bitwise = _namespaces.make("bitwise")

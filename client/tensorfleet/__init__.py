@@ -44,6 +44,7 @@ from tensorfleet import (
     losses as losses,
 )
 from tensorfleet import namespaces as _namespaces
+from tensorfleet import ops as _ops
 from tensorfleet import (
     rnn as _rnn,
 )
@@ -280,6 +281,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 VERSION = __version__
 
+# These can be imported by the names that they have here, wherever they lie.
+for _path, _module in (
+    *(("app", app), ("compat", compat), ("dtypes", dtypes), ("errors", errors), ("graph_util", graph_util)),
+    *(("logging", logging), ("losses", losses), ("test", test), ("ops.collective_ops", _collective_ops)),
+):
+    _sys.modules[f"{__name__}.{_path}"] = _module
+vars(_ops)["collective_ops"] = _collective_ops
+
 # The namespaces, from what the modules above declare.
 bitwise = _namespaces.make("bitwise")
 contrib = _namespaces.make(
@@ -315,7 +324,7 @@ train = _namespaces.make(
     ServerDef=_server_pb2.ServerDef,
 )
 _namespaces.make("dtypes")
-_sys.modules["tensorfleet.compat.v1"] = compat.v1 = _sys.modules[__name__]  # type: ignore[attr-defined]
+_sys.modules[f"{__name__}.compat.v1"] = compat.v1 = _sys.modules[__name__]  # type: ignore[attr-defined]
 
 _LAZY = {
     "Event": "event_pb2",
@@ -330,13 +339,17 @@ _LAZY = {
 """Messages that few programs need, by the module that declares them: they are imported at their first use."""
 
 
-_LAZY_MODULES = ("flags", "gfile", "metrics")
+_LAZY_MODULES = {
+    "flags": "tensorfleet.flags",
+    "gfile": "tensorfleet.gfile",
+    "metrics": "tensorfleet.metrics",
+}
 """Modules that few programs need; they are imported at their first use as well."""
 
 
 def __getattr__(name: str) -> _Any:
     if name in _LAZY_MODULES:
-        return _import_module(f"tensorfleet.{name}")
+        return _import_module(_LAZY_MODULES[name])
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     message = getattr(_import_module(f"tensorfleet.proto.{_LAZY[name]}"), name)

@@ -88,14 +88,14 @@ class Server:
 
 def _of_service(name: str) -> Any:
     return load_entry_point(
-        "tensorfleet.server",
+        "tensorfleet.service",
         name,
         "tf.train.Server takes the service's package: {how}",
     )
 
 
 def _task_server(definition: ServerDef) -> Any:
-    return _of_service("task")(
+    return _of_service("server")(
         ClusterSpec(definition.cluster),
         definition.job_name,
         definition.task_index,

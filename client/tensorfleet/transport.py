@@ -86,8 +86,8 @@ def register_own_servers(find: Callable[[str, ConfigProto], Transport | None]) -
 
 def _in_process(config: ConfigProto) -> Transport:
     way: Callable[[ConfigProto], Transport] = load_entry_point(
-        "tensorfleet.session",
-        "in_process",
+        "tensorfleet.service",
+        "session",
         "A session without a target computes in this process, which takes the service's package: {how}. "
         'To use a cluster, name one of its tasks: tf.Session("grpc://host:port").',
     )

@@ -6,6 +6,7 @@ import ast
 import importlib
 import json
 import logging
+import operator
 import subprocess
 import sys
 from importlib import metadata
@@ -93,16 +94,21 @@ def test_two_modules_do_not_claim_one_name() -> None:
 
 def test_namespaces_can_be_imported_from() -> None:
     for name in sorted(namespaces.declared()):
-        assert importlib.import_module(f"tensorfleet.{name}").__name__ == f"tensorfleet.{name}"
+        assert importlib.import_module(f"tensorfleet.{name}") is operator.attrgetter(name)(tf)
     from tensorfleet.math import add  # type: ignore[import-not-found]
 
     assert add is tf.math.add is tf.add
 
 
-def test_compat_v1_is_the_package_itself() -> None:
-    import tensorfleet.compat.v1 as v1  # type: ignore[import-not-found]
+@pytest.mark.parametrize(
+    "name", ["app", "dtypes", "errors", "logging", "losses", "test", "ops.collective_ops"]
+)
+def test_modules_have_the_names_that_programs_know(name: str) -> None:
+    assert importlib.import_module(f"{tf.__name__}.{name}") is operator.attrgetter(name)(tf)
 
-    assert v1 is tf
+
+def test_compat_v1_is_the_package_itself() -> None:
+    assert importlib.import_module(f"{tf.__name__}.compat.v1") is tf
     tf.disable_v2_behavior()
     tf.disable_eager_execution()
     assert not tf.executing_eagerly()

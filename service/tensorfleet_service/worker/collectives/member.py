@@ -54,7 +54,7 @@ class Running:
 
 
 class Collectives(Protocol):
-    """A task's part in collectives, as its kernels see it; `service.py` has what it does."""
+    """A task's part in collectives, as its kernels see it (`service.py`)."""
 
     def group(self, device: str, group_key: int) -> Group:
         """What a device knows of one of its groups."""

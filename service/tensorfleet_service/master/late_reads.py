@@ -79,12 +79,13 @@ class _Rewrite:
         ends: list[Node] = []
         for node in nodes:
             if node.op == "_Retval":
-                self._fetch(node)
                 ends.append(node)
                 continue
             if node.op not in _JOINS:
                 self._take(node)
             self.nodes.append(node)
+        for retval in ends:
+            self._fetch(retval)
         self.nodes += ends
 
     # Who shares memory with a variable

@@ -123,11 +123,14 @@ def scaffold_with_its_own_init(place: Place) -> Any:
     x = tf.placeholder(tf.float32, [])
     tf.train.get_or_create_global_step()
     scaffold = tf.train.Scaffold(init_op=tf.assign(v, x), init_feed_dict={x: 6.0})
-    creator = tf.train.ChiefSessionCreator(tf.train.Scaffold(
-        init_op=tf.group(scaffold._init_op, tf.global_variables_initializer()),
-        init_feed_dict={x: 6.0},
-        init_fn=lambda _, session: session.run(tf.get_collection("late")[0]),
-    ), master=place.target)
+    creator = tf.train.ChiefSessionCreator(
+        tf.train.Scaffold(
+            init_op=tf.group(scaffold._init_op, tf.global_variables_initializer()),
+            init_feed_dict={x: 6.0},
+            init_fn=lambda _, session: session.run(tf.get_collection("late")[0]),
+        ),
+        master=place.target,
+    )
     tf.add_to_collection("late", tf.assign(v, 9.0))
     with tf.train.MonitoredSession(creator) as session:
         return session.run(v)
@@ -253,11 +256,11 @@ def fed_and_fetched_structures(place: Place) -> Any:
     tf = place.tf
     x = tf.placeholder(tf.float32, [None], name="x")
     y = x * 2.0
-    part = tf.SparseTensor([[0], [2]], y[:2], [3])
+    part = tf.IndexedSlices(y, tf.constant([0, 2]))
     with tf.Session(place.target) as session:
         found = session.run({"a": [y, (x,)], "b": part, "c": "x:0"}, {x: [1.0, 2.0]})
-        sparse = found.pop("b")
-        found["b"] = [sparse.indices, sparse.values, sparse.dense_shape]
+        slices = found.pop("b")
+        found["b"] = [slices.indices, slices.values]
         return found, session.run(y, {y: np.float32([9.0])}), session.run([], {x: [1.0]})
 
 
@@ -323,18 +326,29 @@ def callables_and_options(place: Place) -> Any:
         y = v * 2.0
     with place.session() as session:
         call = session.make_callable([y, v], [x])
-        return [call(1.0), call(2.0), session.run(y, {x: 0.0}, tf.RunOptions(trace_level=3), tf.RunMetadata())]
+        return [
+            call(1.0),
+            call(2.0),
+            session.run(y, {x: 0.0}, tf.RunOptions(trace_level=3), tf.RunMetadata()),
+        ]
 
 
 @program
-def load_eval_and_initialized_value(place: Place) -> Any:
+def load_and_eval(place: Place) -> Any:
+    tf = place.tf
+    v = tf.Variable([1.0, 2.0])
+    missing, known = tf.report_uninitialized_variables(), tf.is_variable_initialized(v)
+    with place.session() as session:
+        v.load([5.0, 6.0], session)
+        return v.eval(session), session.run([missing, known])
+
+
+@in_process  # TensorFlow cannot place it on a cluster, either
+def initial_value_from_a_variable(place: Place) -> Any:
     tf = place.tf
     v = tf.Variable([1.0, 2.0])
     w = tf.Variable(v.initialized_value() * 2.0)
-    with place.session() as session:
-        v.load([5.0, 6.0], session)
-        missing = tf.report_uninitialized_variables()
-        return v.eval(session), w.eval(session), session.run(missing), session.run(tf.is_variable_initialized(w))
+    return place.run([v, w])
 
 
 @program
@@ -390,21 +404,6 @@ def sparse_updates_and_lookups(place: Place) -> Any:
     with tf.control_dependencies([train]):
         after = tf.nn.embedding_lookup(table, [0, 1, 3])
     return place.run(after)
-
-
-@program
-def synchronous_replicas(place: Place) -> Any:
-    tf = place.tf
-    step = tf.train.get_or_create_global_step()
-    w = tf.Variable([2.0, -1.0])
-    optimizer = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.1), 1, 1)
-    train = optimizer.minimize(tf.reduce_sum(tf.square(w)), global_step=step)
-    hook = optimizer.make_session_run_hook(True, num_tokens=1)
-    creator = tf.train.ChiefSessionCreator(master=place.target)
-    with tf.train.MonitoredSession(creator, hooks=[hook]) as session:
-        for _ in range(3):
-            session.run(train)
-        return session.run([w, step])
 
 
 @program

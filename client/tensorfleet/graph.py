@@ -316,7 +316,8 @@ class Graph:
                 else:
                     element = self.as_graph_element(value)
                     ops.append(element.op if isinstance(element, Tensor) else element)
-            state.controls = (*old, Controller(list(dict.fromkeys(ops))))
+            waited_for = {op for outer in old for op in outer.ops}
+            state.controls = (*old, Controller([op for op in dict.fromkeys(ops) if op not in waited_for]))
         try:
             yield
         finally:

@@ -17,6 +17,7 @@ step is over.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from tensorfleet.op_def import OpDef, lookup
 from tensorfleet_service.graph import Node, is_back_edge
@@ -35,6 +36,7 @@ _SAME = frozenset(
 ) | {"EnsureShape", "CheckNumerics"}
 _SAME_MEMORY = frozenset(("Reshape", "Squeeze", "ExpandDims", "Bitcast"))
 """Their output is the memory of their first input in another form."""
+_FLOW = frozenset(("Switch", "Enter"))
 _JOINS = frozenset(("Merge", "RefMerge"))
 
 
@@ -74,17 +76,18 @@ class _Rewrite:
         self._before, self._after = _order(nodes, changes)
         self._shares: dict[Edge, frozenset[Name]] = {}
         """The tensors that share memory with variables that change in this step."""
-        self._references: dict[Edge, Edge] = {}
+        self._brought: dict[tuple[Edge, Node], Node] = {}
         self._reads: dict[tuple[Edge, frozenset[Node]], Node] = {}
         ends: list[Node] = []
         for node in nodes:
             if node.op == "_Retval":
-                self._fetch(node)
                 ends.append(node)
                 continue
             if node.op not in _JOINS:
                 self._take(node)
             self.nodes.append(node)
+        for retval in ends:
+            self._fetch(retval)
         self.nodes += ends
 
     # Who shares memory with a variable
@@ -112,20 +115,13 @@ class _Rewrite:
             self._share(node, i, names)
 
     def _share(self, node: Node, i: int, names: frozenset[Name]) -> None:
-        if i == 0 and (
-            node.op in _SAME or node.op in _SAME_MEMORY or (node.op == "Enter" and node.attrs["is_constant"])
-        ):
-            outputs = [(node, 0)]
-        elif i == 0 and node.op == "Switch":
-            outputs = [(node, 0), (node, 1)]
-        elif node.op == "IdentityN":
-            outputs = [(node, i)]
-        else:
-            return
-        if node.op in ("Enter", "Switch") and self._reference(node.inputs[0]) is None:
-            return
-        for output in outputs:
-            self._shares[output] = names
+        if node.op == "IdentityN":
+            self._shares[node, i] = names
+        elif i == 0 and (node.op in _SAME or node.op in _SAME_MEMORY or node.op in _FLOW):
+            if node.op == "Enter" and not node.attrs["is_constant"]:
+                return  # a variable of a loop
+            for output in range(len(node.output_types)):
+                self._shares[node, output] = names
 
     def _mask(self, names: Iterable[Name]) -> int:
         mask = 0
@@ -162,61 +158,65 @@ class _Rewrite:
 
     # New nodes
 
-    def _read(self, edge: Edge, controls: list[Node]) -> Edge:
-        """An edge's value as it is after `controls`."""
-        source, index = edge
-        reference = self._reference(edge)
-        if reference is not None:
-            key = reference, frozenset(controls)
-            found = self._reads.get(key)
-            if found is None:
-                holder, output = reference
-                found = self._reads[key] = self._add(
-                    "Identity", source.name, holder, reference, {"T": holder.output_types[output].base}
-                )
-                found.controls = list(controls)
-                found.why = f"read after {', '.join(control.name for control in controls)}"
-            return found, 0
-        copied = source.copy()
-        copied.name = self._name(source.name)
-        copied.inputs, copied.controls = list(source.inputs), list(source.controls)
-        place = index if source.op == "IdentityN" else 0
-        copied.inputs[place] = self._read(source.inputs[place], controls)
-        self.nodes.append(copied)
-        return copied, index
+    def _read(self, edge: Edge, controls: list[Node], flow: tuple[Edge, ...] = ()) -> Edge:
+        """An edge's value as it is after `controls`.
 
-    def _reference(self, edge: Edge) -> Edge | None:
-        """The reference whose value an edge is, on the same branch and in the same loop."""
+        Args:
+            flow: what brings the edge to the branch and the loop of its user, the outermost first.
+        """
         source, index = edge
         if source.output_types[index].is_ref:
-            return edge
-        found = self._references.get(edge)
-        if found is None:
-            if source.op not in _SAME and source.op not in ("Switch", "Enter"):
-                return None
-            if source.op == "Enter" and not source.attrs["is_constant"]:
-                return None
-            origin = self._reference(source.inputs[0])
-            if origin is None or source.op in _SAME:
-                found = origin
-            else:
-                made = self._add(f"Ref{source.op}", source.name, origin[0], origin, source.attrs)
-                made.inputs += source.inputs[1:]
-                made.controls = list(source.controls)
-                for output in range(len(source.output_types)):
-                    self._references[source, output] = (made, output)
-                found = self._references[edge]
-            if found is not None:
-                self._references[edge] = found
-        return found
+            return self._read_reference(self._bring(edge, flow), controls)
+        if source.op in _FLOW:
+            return self._read(source.inputs[0], controls, (edge, *flow))
+        if source.op not in _SAME_MEMORY:
+            if self._has_flow and not flow:
+                controls = list(dict.fromkeys((*controls, *source.controls)))  # they may say which branch
+            return self._read(source.inputs[index], controls, flow)
+        copied = source.copy()
+        copied.name = self._name(source.name)
+        copied.inputs.append(self._read(source.inputs[0], controls, flow))
+        copied.inputs += [self._bring(other, flow) for other in source.inputs[1:]]
+        copied.controls = [] if flow else list(source.controls)
+        self.nodes.append(copied)
+        return copied, 0
 
-    def _add(self, op: str, name: str, beside: Node, source: Edge, attrs: dict[str, object]) -> Node:
-        """A node on the device of another one, with its first input."""
+    def _read_reference(self, reference: Edge, controls: list[Node]) -> Edge:
+        key = reference, frozenset(controls)
+        found = self._reads.get(key)
+        if found is None:
+            holder, output = reference
+            attrs = {"T": holder.output_types[output].base}
+            found = self._reads[key] = self._add("Identity", holder.name, holder.assigned, [reference], attrs)
+            found.controls = list(controls)
+            found.why = f"read after {', '.join(control.name for control in controls)}"
+        return found, 0
+
+    def _bring(self, edge: Edge, flow: tuple[Edge, ...]) -> Edge:
+        """An edge that comes to a branch or into a loop as `flow` does."""
+        for through, output in flow:
+            key = edge, through
+            found = self._brought.get(key)
+            if found is None:
+                source, index = edge
+                dtype = source.output_types[index]
+                found = self._brought[key] = self._add(
+                    f"Ref{through.op}" if dtype.is_ref else through.op,
+                    through.name,
+                    source.assigned,
+                    [edge, *through.inputs[1:]],
+                    {**through.attrs, "T": dtype.base},
+                )
+                found.controls = list(through.controls)
+            edge = found, output
+        return edge
+
+    def _add(self, op: str, name: str, device: str, inputs: list[Edge], attrs: dict[str, Any]) -> Node:
         opdef = lookup(op)
         assert isinstance(opdef, OpDef), f"Op type {op} is not defined"
         node = Node(self._name(name), opdef, attrs)
-        node.assigned, node.why = beside.assigned, f"with {beside.name} (reference edge)"
-        node.inputs = [source]
+        node.assigned, node.why = device, f"with {inputs[0][0].name}"
+        node.inputs = inputs
         self.nodes.append(node)
         return node
 
@@ -232,13 +232,14 @@ class _Rewrite:
     def _fetch(self, retval: Node) -> None:
         """Gives a fetch the value that is there when the step is over."""
         names = self._names_of(retval, 0)
-        edge = retval.inputs[0]
+        origin = edge = retval.inputs[0]
+        while origin[0].op in _SAME and origin not in self._variables:
+            origin = origin[0].inputs[0]
         if not names or edge in self._variables:
             return  # a reference is read at the end, as the fetch stands there
-        reference = self._reference(edge)
-        if reference is not None and reference in self._variables:
-            retval.inputs[0] = reference
-            retval.assigned = reference[0].assigned
+        if origin in self._variables:
+            retval.inputs[0] = origin
+            retval.assigned = origin[0].assigned
         elif not self._has_flow:
             retval.inputs[0] = self._read(edge, self._those(self._mask(names)))
 

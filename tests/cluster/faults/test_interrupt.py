@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 import tensorfleet as tf
 from tests.cluster import ops
 from tests.cluster.conftest import MakeCluster, Way
+from tests.cluster.processes import free_ports
 from tests.until import until
 
 pytestmark = pytest.mark.cluster
@@ -20,11 +22,15 @@ pytestmark = pytest.mark.cluster
 SECONDS = 20.0
 
 PROGRAM = """
-import sys
+import json, sys
 import tensorfleet as tf
 from tests.cluster import ops
 
 target, mode = sys.argv[1:]
+if target.startswith("{"):
+    server = tf.train.Server(json.loads(target), job_name="worker", task_index=0)
+    server.start()
+    target = server.target
 x = tf.placeholder(tf.float32, [])
 if mode == "loop":
     with tf.device("/job:ps/task:0"):
@@ -95,3 +101,25 @@ def test_an_interrupted_step_ends_everywhere(way: Way, cluster: MakeCluster, mod
                 assert process.returncode != 0
                 assert err.rstrip().endswith("KeyboardInterrupt"), err
             until(lambda: steps() == [1, 1], SECONDS)
+
+
+def test_an_interrupted_step_of_a_server_in_the_same_process(cluster: MakeCluster) -> None:
+    """As in between-graph replication: the session's master is in the client's own process."""
+    (port,) = free_ports(1)
+    worker = {"worker": [f"127.0.0.1:{port}"]}
+    tasks = cluster("grpc+stream", worker, ps=1)
+    config = tf.ConfigProto(device_filters=["/job:ps"])
+    with tf.Graph().as_default(), tf.device("/job:ps/task:0"):
+        count = ops.status()
+    with (
+        tf.Session(tasks.target("ps", 0), graph=count.graph, config=config) as session,
+        start(json.dumps({**tasks.spec, **worker}), "once", "") as process,
+    ):
+        assert process.stdout is not None
+        assert process.stdout.readline() == "runs\n"
+        until(lambda: session.run(count)[0] == 1, SECONDS)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupted\n"
+        _, err = process.communicate(timeout=SECONDS)
+        assert err.rstrip().endswith("KeyboardInterrupt"), err
+        until(lambda: session.run(count)[0] == 0, SECONDS)

@@ -22,6 +22,7 @@ from tensorfleet_service.master.partition import partition
 from tensorfleet_service.master.place import place
 from tensorfleet_service.master.prune import prune
 from tensorfleet_service.observe.trace import StepTrace
+from tensorfleet_service.worker import limits
 from tensorfleet_service.worker import step as step_module
 from tensorfleet_service.worker import worker as worker_module
 from tensorfleet_service.worker.layout import task_of
@@ -375,6 +376,27 @@ def test_steps_wait_only_so_long_for_their_request(worker: Worker, monkeypatch: 
     worker.deliver(2, [arrivals(made)[0]], [np.float32(1)])
     assert worker.steps == 0
     assert not worker._early
+
+
+def test_so_many_bytes_wait_for_their_request(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_EARLY_BYTES", 1_000_000)
+    made, _ = register(worker, THREE, ["x"], ["abc"])
+    arrived = [np.ones(25_000, np.float32) for _ in range(30)]
+    watched = [weakref.ref(value) for value in arrived]
+    for step in range(30):
+        worker.deliver(step, [arrivals(made)[0]], [arrived.pop(0)])
+    assert [value() is not None for value in watched] == [False] * 20 + [True] * 10
+    assert worker.steps == 10
+    dropped, kept = Done(), Done()
+    worker.run(made, 0, [], dropped)
+    assert isinstance(dropped.error(), errors.ResourceExhaustedError)
+    assert "TENSORFLEET_MAX_EARLY_MB" in dropped.error().message
+    worker.run(made, 29, [], kept)
+    worker.deliver(40, [arrivals(made)[0]], [np.ones(25_000, np.float32)])  # there is room for it again
+    assert watched[20]() is not None
+    worker.deliver(41, [arrivals(made)[0]], [np.ones(2_000_000, np.float32)])  # which alone is too much
+    assert worker.steps == 1  # the one that runs
+    assert worker._early_bytes == 0
 
 
 def test_ended_steps_are_remembered_for_a_while(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:

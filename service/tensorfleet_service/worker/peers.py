@@ -232,6 +232,11 @@ class Peers:
             self._peers[task] = peer
         return peer
 
+    @property
+    def silence(self) -> float:
+        """Seconds after which a task that gives no sign of life is lost; 0: never."""
+        return self._heart.seconds
+
     def forget(self, peer: AnyPeer) -> None:
         """A peer is lost: nobody listens for signs of life of it any more."""
         self._heart.forget(peer)

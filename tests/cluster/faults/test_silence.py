@@ -8,6 +8,7 @@ import re
 import signal
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,7 +18,10 @@ from tests.cluster import networks, ops
 from tests.cluster.conftest import MakeCluster, Way
 from tests.cluster.networks import Networks
 from tests.cluster.processes import Cluster
+from tests.cluster.test_collective_failures import reduce_on
 from tests.cluster.test_failures import Running, works
+from tests.cluster.together import together
+from tests.until import until
 
 pytestmark = pytest.mark.cluster
 
@@ -142,6 +146,38 @@ def test_a_step_that_waits_for_long_is_left_alone(
             assert time.monotonic() - started > 2 * SECONDS
             other.run(release)
             assert step.error(NOTICED) is None
+
+
+@pytest.mark.parametrize("victim", [2, 0], ids=["member", "leader"])
+def test_a_stopped_member_of_a_collective(cluster: MakeCluster, limited: dict[str, Any], victim: int) -> None:
+    tasks = cluster("grpc+stream", None, limited, worker=3)
+    others = [rank for rank in range(3) if rank != victim]
+    sessions, fetches = [], []
+    for rank in range(3):
+        with tf.Graph().as_default():
+            fetches.append(reduce_on(rank, 3)())
+            config = tf.ConfigProto(device_filters=[f"/job:worker/task:{rank}"])
+            sessions.append(tf.Session(tasks.target(index=rank), config=config))
+
+    def runs(ranks: list[int]) -> list[Any]:
+        return together([partial(sessions[rank].run, fetches[rank]) for rank in ranks])
+
+    assert [r.tolist() for r in runs([0, 1, 2])] == [[3.0] * 3] * 3
+    with stop(tasks, "worker", victim):
+        for error in runs(others):
+            assert isinstance(error, tf.errors.UnavailableError), error
+            assert f"/job:worker/replica:0/task:{victim}" in error.message
+            assert re.search(SILENT, error.message), error.message
+        if victim == 0:  # who comes after the leader was lost is told, too
+            started = time.monotonic()
+            for error in runs(others):
+                assert isinstance(error, tf.errors.UnavailableError), error
+                assert "leader is lost" in error.message
+                assert "/job:worker/replica:0/task:0" in error.message
+            assert time.monotonic() - started < NOTICED
+    until(lambda: [r.tolist() for r in runs([0, 1, 2]) if not isinstance(r, Exception)] == [[3.0] * 3] * 3)
+    for session in sessions:
+        session.close()
 
 
 @pytest.fixture

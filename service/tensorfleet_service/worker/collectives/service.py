@@ -70,6 +70,7 @@ class Collectives:
         self._running: dict[int, Running] = {}
         self._early: dict[int, list[tuple[int, Any]]] = {}
         self._early_bytes = 0
+        self._lost_leader: tuple[errors.OpError, float] | None = None
         self._ended: OrderedDict[int, errors.OpError | None] = OrderedDict()
         self._outbox: list[tuple[int, Verb, bytes]] | None = None
         self._closed = False
@@ -208,8 +209,10 @@ class Collectives:
     def _leader_lost(self, error: errors.OpError) -> None:
         """Nobody finds members together any more, nor says whether a ring is whole.
 
-        A leader may have ended well, after its own part. So what is under way gets the time to arrive.
+        A leader may have ended well, after its own part. So what is under way gets the time to arrive, and
+        one that is restarted the time to come back, for those who come now.
         """
+        self._lost_leader = error, time.monotonic()
         for round_id in list(self._early):
             self._drop_early(round_id)
         rounds = set(self._running)
@@ -289,14 +292,22 @@ class Collectives:
             peer: Peer | None = None
             with self._lock:
                 first = min((member.call.seconds for member in self._members.values()), default=0.0)
+                lost = self._lost_leader
             left = max(first - (time.monotonic() - started), 0.1)
+            if lost is not None and self._peers.silence:
+                left = min(left, max(lost[1] + self._peers.silence - time.monotonic(), 0.1))
             try:
                 peer = streaming(self._peers.get(self._leading, min(left, CONNECT_SECONDS)))
             except errors.OpError as e:
                 error = e
-            waited = time.monotonic() - started
+            now = time.monotonic()
+            waited = now - started
             with self._locked():
                 assert self._outbox is not None
+                if peer is not None:
+                    self._lost_leader = None
+                elif lost is not None and self._peers.silence and now - lost[1] >= self._peers.silence:
+                    self._end_unled(lost[0], now - lost[1])
                 for number, member in list(self._members.items()):
                     if peer is not None or member.round_id:
                         continue
@@ -314,6 +325,14 @@ class Collectives:
                     for number in list(self._members):
                         self._end_member(number, e)
                 return
+
+    def _end_unled(self, error: errors.OpError, seconds: float) -> None:
+        """Fails the members that came after the leader was lost, which has not come back since."""
+        for number, member in list(self._members.items()):
+            if not member.round_id:
+                lost = f"the group's leader is lost, for {seconds:.1f} s"
+                text = f"{member.call.title}: {lost}: {error.message}"
+                self._end_member(number, errors.UnavailableError(None, None, text))
 
     # Rounds
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import queue
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -20,6 +23,7 @@ from tests.service.graphs import graph
 
 TASKS = [f"/job:worker/replica:0/task:{i}" for i in range(2)]
 DEVICES = [f"{task}/device:CPU:0" for task in TASKS]
+TIMEOUT = 20.0
 INCARNATIONS = {DEVICES[0]: 5, DEVICES[1]: 2**64 - 2}
 
 
@@ -72,16 +76,17 @@ def test_a_graph_in_an_order_that_would_wait_for_ever() -> None:
     _exchange(made, "_Send", "first", "edge_7_c", "c")
     nodes, _ = from_wire(made)
     assert {node.attrs["_edge"] for node in nodes if node.op in ("_Send", "_Recv")} == {3, 7, 9}
-    pushed = []
+    pushed: queue.Queue[Any] = queue.Queue()
     worker = Worker(TASKS[1], [Device(DEVICES[1], "CPU", 0, 5, "", np)], 5)
-    worker.connect(lambda task, step, edge, value: pushed.append((task, edge, value)), _NoPuller())
+    worker.connect(lambda task, step, edge, value: pushed.put((task, edge, value)), _NoPuller())
     _, registered = worker.register_graph("s", nodes)
-    ended = []
-    worker.run(registered, 1, [], lambda error, values: ended.append(error))
-    assert pushed == [(TASKS[0], 7, 1.0)]
+    ended: queue.Queue[Any] = queue.Queue()
+    worker.run(registered, 1, [], lambda error, values: ended.put(error))
+    assert pushed.get(timeout=TIMEOUT) == (TASKS[0], 7, 1.0)
     worker.deliver(1, (3,), (np.float32(4),))
-    assert pushed[1:] == [(TASKS[0], 9, 4.0)]
-    assert ended == [None]
+    assert pushed.get(timeout=TIMEOUT) == (TASKS[0], 9, 4.0)
+    assert ended.get(timeout=TIMEOUT) is None
+    worker.close()
 
 
 class _NoPuller:

@@ -1,7 +1,7 @@
 """GrpcPeer: another task that offers no stream endpoint, reached by TensorFlow's WorkerService.
 
 Its calls go out on one channel. A tensor for it waits here until it asks, and a tensor from it is asked for
-when the step starts. Nothing waits on a thread: answers come as callbacks, whose work is done on the pool.
+when the step starts. Nothing waits on a thread: answers come to the one that makes the calls (`grpc_loop`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ import grpc
 from google.protobuf.message import Message
 
 from tensorfleet import errors, tensor_util
+from tensorfleet.connection import held
 from tensorfleet.proto import worker_pb2
 from tensorfleet.stream import Method
 from tensorfleet.traffic import Traffic
 from tensorfleet_service.worker.dead import DEAD
+from tensorfleet_service.worker.grpc_loop import Call, Channel, Ended
+from tensorfleet_service.worker.resuming import resuming
 
 if TYPE_CHECKING:
     from tensorfleet.proto.tensor_pb2 import TensorProto
@@ -45,6 +48,8 @@ _NAMES = {
     Method.DEREGISTER_GRAPH: "DeregisterGraph",
     Method.CLEANUP_ALL: "CleanupAll",
 }
+
+INLINE_BYTES = 65_536  # an answer of more is read on a thread of the pool
 
 CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", -1),
@@ -86,28 +91,22 @@ class GrpcPeer:
         self.address = address
         self.lost: errors.OpError | None = None
         self._service = service
-        self._channel = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
-        self._stubs: dict[str, Any] = {}
+        self._channel = Channel(address, CHANNEL_OPTIONS)
         self._lock = threading.Lock()
-        self._steps: dict[int, grpc.Future] = {}
-        self._open: set[object] = set()  # calls that have not ended,
-        self._waited: dict[object, float] = {}  # and those of them that had not at the last look
+        self._steps: dict[int, Call] = {}
+        self._waited: dict[object, float] = {}  # since when the heart has seen each call wait
 
     def call(self, method: Method, request: Message, response: type[_Response], timeout: float) -> _Response:
         """A call with an answer, within `timeout` seconds."""
         if self.lost is not None:
             raise self.lost
-        call = object()
-        self._open.add(call)
         try:
-            answer = self._stub(_NAMES[method])(self._sent(request.SerializeToString()), timeout=timeout)
-            return response.FromString(self._received_bytes(answer))
+            data = self._sent(request.SerializeToString())
+            return response.FromString(
+                self._received_bytes(self._channel.wait(SERVICE + _NAMES[method], data, timeout))
+            )
         except grpc.RpcError as e:
             raise self._converted(e) from None
-        except ValueError:  # the channel was closed meanwhile
-            raise self.lose("closed") from None
-        finally:
-            self._open.discard(call)
 
     def notify(self, method: Method, request: Message) -> None:
         """A call whose answer does not matter; a lost connection does not, either."""
@@ -135,21 +134,27 @@ class GrpcPeer:
         for key, position in graph.keys.feeds:
             request.send.add(name=key, tensor=tensor_util.to_proto(values[position]))
 
-        def ended(future: grpc.Future) -> None:
-            self._steps.pop(step_id, None)
-            if not future.cancelled():
-                self._service.submit(self._answered, future, graph, done, trace)
+        def ended(error: grpc.RpcError | None, data: bytes) -> None:
+            if self._steps.pop(step_id, None) is not None:
+                self._handle(data, self._answered, error, data, graph, done, trace)
 
         try:
-            self._start("RunGraph", request, ended, lambda future: self._steps.__setitem__(step_id, future))
+            self._start("RunGraph", request, ended, step_id)
         except errors.UnavailableError as e:
             done(e, ())
 
     def _answered(
-        self, future: grpc.Future, graph: WireGraph, done: MemberDone, trace: StepTrace | None
+        self,
+        error: grpc.RpcError | None,
+        data: bytes,
+        graph: WireGraph,
+        done: MemberDone,
+        trace: StepTrace | None,
     ) -> None:
         try:
-            response = worker_pb2.RunGraphResponse.FromString(self._received_bytes(future.result()))
+            if error is not None:
+                raise self._converted(error)
+            response = worker_pb2.RunGraphResponse.FromString(self._received_bytes(data))
             if trace is not None:
                 trace.merge(response.step_stats)
             if response.status_code:
@@ -158,8 +163,6 @@ class GrpcPeer:
             if missing := [key for key in graph.keys.fetches if key not in found]:
                 raise errors.InternalError(None, None, f"{self.task} has not returned {missing[0]}")
             values = [value_of(found[key]) for key in graph.keys.fetches]
-        except grpc.RpcError as e:
-            done(self._converted(e), ())
         except errors.OpError as e:
             done(e, ())
         else:
@@ -175,28 +178,21 @@ class GrpcPeer:
         Raises:
             UnavailableError: the peer is lost.
         """
-        asked: list[grpc.Future] = []
 
-        def ended(future: grpc.Future) -> None:
-            if not future.cancelled():
-                self._service.submit(self._received, future, step_id, edge)
+        def ended(error: grpc.RpcError | None, data: bytes) -> None:
+            self._handle(data, self._received, error, data, step_id, edge)
 
         request = worker_pb2.RecvTensorRequest(
             step_id=step_id, rendezvous_key=key, request_id=secrets.randbits(63) or 1
         )
-        self._start("RecvTensor", request, ended, asked.append)
+        return self._start("RecvTensor", request, ended).cancel
 
-        def withdraw() -> None:
-            asked[0].cancel()
-
-        return withdraw
-
-    def _received(self, future: grpc.Future, step_id: int, edge: int) -> None:
+    def _received(self, error: grpc.RpcError | None, data: bytes, step_id: int, edge: int) -> None:
         try:
-            response = worker_pb2.RecvTensorResponse.FromString(self._received_bytes(future.result()))
+            if error is not None:
+                raise self._converted(error)
+            response = worker_pb2.RecvTensorResponse.FromString(self._received_bytes(data))
             value = DEAD if response.is_dead else value_of(response.tensor)
-        except grpc.RpcError as e:
-            self._service.abort(step_id, self._converted(e))
         except errors.OpError as e:
             self._service.abort(step_id, e)
         else:
@@ -204,10 +200,10 @@ class GrpcPeer:
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
         """Ends a step on the peer; its answer is not waited for any more."""
-        future = self._steps.pop(step_id, None)
+        call = self._steps.pop(step_id, None)
         self._tell("CleanupGraph", worker_pb2.CleanupGraphRequest(step_id=step_id))
-        if future is not None:
-            future.cancel()
+        if call is not None:
+            call.cancel()
 
     def end_step(self, step_id: int) -> None:
         """Says that a step is over on all tasks."""
@@ -219,7 +215,7 @@ class GrpcPeer:
 
     def heard(self, now: float) -> float | None:
         """Since when a call has waited for its answer; None if none does."""
-        self._waited = {call: self._waited.get(call, now) for call in self._open.copy()}
+        self._waited = {call: self._waited.get(call, now) for call in self._channel.calls.copy()}
         return min(self._waited.values(), default=None)
 
     def silent(self, why: str) -> None:
@@ -237,42 +233,36 @@ class GrpcPeer:
         self._traffic.received_bytes += len(data)
         return data
 
-    def _stub(self, name: str) -> Any:
-        stub = self._stubs.get(name)
-        if stub is None:
-            stub = self._stubs[name] = self._channel.unary_unary(SERVICE + name)
-        return stub
+    def _handle(self, data: bytes, function: Callable[..., None], *arguments: Any) -> None:
+        """Does what an answer sets off: here if it is short, as on the threads that read streams."""
+        if len(data) > INLINE_BYTES:
+            self._service.submit(function, *arguments)
+        else:
+            with held(), resuming():
+                function(*arguments)
 
-    def _start(
-        self,
-        name: str,
-        request: Message,
-        ended: Callable[[grpc.Future], None],
-        started: Callable[[grpc.Future], None],
-    ) -> None:
-        """Begins a call: `started` gets its future first, `ended` the same when it is over, on gRPC's thread.
+    def _start(self, name: str, request: Message, ended: Ended, step_id: int | None = None) -> Call:
+        """Begins a call, that of a step where it has a number.
 
         Raises:
             UnavailableError: the peer is lost.
         """
         if self.lost is not None:
             raise self.lost
-        try:
-            future = self._stub(name).future(self._sent(request.SerializeToString()))
-        except ValueError:  # the channel was closed meanwhile
-            raise self.lose("closed") from None
-        self._open.add(future)
-        started(future)
-        future.add_done_callback(ended)
-        future.add_done_callback(self._open.discard)
+        data = self._sent(request.SerializeToString())
+        call = Call(self._channel, SERVICE + name, data, ended)
+        if step_id is not None:
+            self._steps[step_id] = call
+        call.start()
+        return call
 
     def _tell(self, name: str, request: Message) -> None:
-        def ended(future: grpc.Future) -> None:
-            if not future.cancelled() and future.exception() is not None:
-                log.debug("%s not told to %s: %s", name, self.task, future.exception())
+        def ended(error: grpc.RpcError | None, data: bytes) -> None:
+            if error is not None:
+                log.debug("%s not told to %s: %s", name, self.task, error)
 
         try:
-            self._start(name, request, ended, lambda future: None)
+            self._start(name, request, ended)
         except errors.UnavailableError as e:
             log.debug("%s not told to %s: %s", name, self.task, e.message)
 

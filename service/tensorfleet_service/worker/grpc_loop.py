@@ -1,0 +1,172 @@
+"""The thread that carries this process's calls to other tasks by gRPC, and hears their answers.
+
+gRPC's own way of waiting for several calls starts a thread whenever the first of them begins, and hands each
+answer to it; a step of a few messages costs more in threads than in messages. Here all calls of the process
+are made and answered on one event loop, and what an answer sets off runs there too, as long as it is short.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from typing import Any
+
+import grpc
+import numpy as np
+
+log = logging.getLogger(__name__)
+
+Ended = Callable[["grpc.RpcError | None", bytes], None]
+
+_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+_thread: threading.Thread | None = None
+
+
+def _running() -> asyncio.AbstractEventLoop:
+    """The loop, which begins with the first peer."""
+    global _loop, _thread
+    with _lock:
+        if _loop is None:
+            loop = _loop = asyncio.new_event_loop()
+            _thread = threading.Thread(target=_run, args=(loop,), name="grpc calls", daemon=True)
+            _thread.start()
+        return _loop
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    np.seterr(all="ignore")  # this thread runs kernels
+    asyncio.set_event_loop(loop)
+    loop.run_forever()
+
+
+def is_here() -> bool:
+    """Whether the calling thread is the loop's, which must not wait."""
+    return threading.current_thread() is _thread
+
+
+def _closed() -> grpc.RpcError:
+    nothing = grpc.aio.Metadata()
+    return grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, nothing, nothing, "closed")
+
+
+class Call:
+    """A call of a method, by its full name.
+
+    `ended` is called once, on the loop, with the answer or why there is none, unless the call is cancelled
+    before.
+    """
+
+    __slots__ = ("_cancelled", "_channel", "_data", "_ended", "_name", "_task")
+
+    def __init__(self, channel: Channel, name: str, data: bytes, ended: Ended) -> None:
+        self._channel = channel
+        self._name = name
+        self._data = data
+        self._ended = ended
+        self._cancelled = False
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Sends the request, without waiting."""
+        self._channel.calls.add(self)
+        self._channel.do(self._begin)
+
+    def _begin(self) -> None:
+        if not self._cancelled:
+            self._task = self._channel.loop.create_task(self._ask())
+
+    async def _ask(self) -> None:
+        error, answer = None, b""
+        try:
+            answer = await self._channel.stub(self._name)(self._data)
+        except grpc.RpcError as e:
+            error = e
+        except (asyncio.CancelledError, grpc.aio.UsageError):  # withdrawn, or the channel was closed
+            error = _closed()
+        finally:
+            self._data = b""
+            self._channel.calls.discard(self)
+        if not self._cancelled:
+            try:
+                self._ended(error, answer)
+            except Exception:
+                log.exception("the answer to %s could not be used", self._name)
+
+    def cancel(self) -> None:
+        """Withdraws the call, from any thread; nothing happens if it has ended."""
+        self._cancelled = True
+        self._channel.do(self._stop)
+
+    def _stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self._channel.calls.discard(self)
+
+
+class Channel:
+    """A connection to another task, for calls from any thread.
+
+    Attributes:
+        calls: those that have not ended.
+    """
+
+    def __init__(self, address: str, options: tuple[tuple[str, int], ...]) -> None:
+        self.loop = _running()
+        self.calls: set[object] = set()
+        self._address = address
+        self._options = options
+        self._channel: Any = None
+        self._stubs: dict[str, Any] = {}
+
+    def wait(self, name: str, data: bytes, timeout: float) -> bytes:
+        """The answer to a call.
+
+        Raises:
+            RpcError: there is none within `timeout` seconds, or it is an error.
+            RuntimeError: the calling thread is the loop's own.
+        """
+        if is_here():
+            raise RuntimeError("the thread that hears the answers must not wait for one")
+
+        async def ask() -> bytes:
+            answer: bytes = await self.stub(name)(data, timeout=timeout)
+            return answer
+
+        call = object()
+        self.calls.add(call)
+        try:
+            return asyncio.run_coroutine_threadsafe(ask(), self.loop).result()
+        except (CancelledError, grpc.aio.UsageError):
+            raise _closed() from None
+        finally:
+            self.calls.discard(call)
+
+    def do(self, function: Callable[[], object]) -> None:
+        """Runs a function on the loop: now if this is its thread."""
+        if is_here():
+            function()
+        else:
+            self.loop.call_soon_threadsafe(function)
+
+    def stub(self, name: str) -> Any:
+        """What makes calls of a method; for the loop."""
+        found = self._stubs.get(name)
+        if found is None:
+            if self._channel is None:
+                self._channel = grpc.aio.insecure_channel(self._address, options=self._options)
+            found = self._stubs[name] = self._channel.unary_unary(name)
+        return found
+
+    def close(self) -> None:
+        """Ends the connection and the calls on it, without waiting."""
+
+        def end() -> None:
+            if self._channel is not None:
+                closing.append(self.loop.create_task(self._channel.close()))
+
+        closing: list[asyncio.Task[None]] = []
+        self.do(end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import Any
@@ -68,8 +69,9 @@ class GrpcServer:
             ),
         )
         try:
+            check_free(address)
             self.port = self._server.add_insecure_port(address)
-        except RuntimeError as e:
+        except (OSError, RuntimeError) as e:
             raise errors.UnknownError(None, None, f"Could not start gRPC server: {address}: {e}") from None
 
     def start(self) -> None:
@@ -79,6 +81,34 @@ class GrpcServer:
         """Refuses new calls, and waits up to `grace` seconds for those under way."""
         self._server.stop(grace).wait(grace + 5)
         self._executor.shutdown(wait=False, cancel_futures=True)
+
+
+def check_free(address: str) -> None:
+    """Raises OSError if nothing can listen at the address: gRPC writes lines of its own about it first.
+
+    As gRPC does, it takes an address whose host has several if one of them can be listened at.
+    """
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    failures: list[OSError] = []
+    for family, kind, _, _, place in socket.getaddrinfo(
+        None if host in ("", "::") else host,  # None: all interfaces, by IPv4 alone where there is no IPv6
+        int(port),
+        type=socket.SOCK_STREAM,
+        flags=socket.AI_PASSIVE,
+    ):
+        try:
+            with socket.socket(family, kind) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+                probe.bind(place)
+                probe.listen(1)
+                return
+        except OSError as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
 
 
 class _Handler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types

@@ -80,13 +80,18 @@ class FakeMaster:
     def __init__(self, answer: Callable[[Connection, Frame], None]) -> None:
         self.accepted = 0
         self._answer = answer
-        self._listener = Listener("127.0.0.1", 0, "127.0.0.1", {"incarnation": 1}, self._serve)
+        self._incarnation = secrets.randbits(60)  # the socket's name has it
+        self._listener = Listener(
+            "127.0.0.1", 0, "127.0.0.1", {"incarnation": self._incarnation}, self._serve
+        )
         self._listener.start()
 
     def transport(self) -> StreamTransport:
         address = self._listener.addresses[-1]
         endpoint = fleet_pb2.Endpoint(
-            task="/job:worker/replica:0/task:0", incarnation=1, stream_address=[address]
+            task="/job:worker/replica:0/task:0",
+            incarnation=self._incarnation,
+            stream_address=[address],
         )
         connection = ClientConnection(address)
         return StreamTransport(connection, endpoint, "grpc://127.0.0.1:1", config_pb2.ConfigProto())

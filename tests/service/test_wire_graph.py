@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tensorfleet_service.master.place import place
 from tensorfleet_service.master.prune import prune
 from tensorfleet_service.wire_graph import from_wire, to_wire
 from tensorfleet_service.worker.rendezvous import child_frame, edge_of, key_of
+from tensorfleet_service.worker.step import Push
 from tensorfleet_service.worker.worker import Worker
 from tests.service.graphs import graph
 
@@ -78,7 +80,7 @@ def test_a_graph_in_an_order_that_would_wait_for_ever() -> None:
     assert {node.attrs["_edge"] for node in nodes if node.op in ("_Send", "_Recv")} == {3, 7, 9}
     pushed: queue.Queue[Any] = queue.Queue()
     worker = Worker(TASKS[1], [Device(DEVICES[1], "CPU", 0, 5, "", np)], 5)
-    worker.connect(lambda task, step, edge, value: pushed.put((task, edge, value)), _NoPuller())
+    worker.connect(_Peers(lambda task, step, edge, value: pushed.put((task, edge, value))))
     _, registered = worker.register_graph("s", nodes)
     ended: queue.Queue[Any] = queue.Queue()
     worker.run(registered, 1, [], lambda error, values: ended.put(error))
@@ -89,11 +91,19 @@ def test_a_graph_in_an_order_that_would_wait_for_ever() -> None:
     worker.close()
 
 
-class _NoPuller:
+class _Peers:
+    """Tasks that push, and to which one function sends."""
+
+    def __init__(self, push: Push) -> None:
+        self._push = push
+
+    def sender(self, tasks: Iterable[str]) -> Push:
+        return self._push
+
     def pulls_from(self, task: str) -> bool:
         return False
 
-    def pull(self, task: str, step_id: int, edge: int, key: str) -> None:
+    def pull(self, task: str, step_id: int, edge: int, key: str) -> Callable[[], None]:
         raise AssertionError(task)
 
 

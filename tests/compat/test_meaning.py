@@ -15,13 +15,16 @@ import tensorflow.compat.v1 as real
 
 import tensorfleet as fleet_tf
 from tests.compat.cluster import Cluster
-from tests.compat.meaning import IN_PROCESS, PROGRAMS, Place, flow, reads, scopes, sessions
+from tests.compat.meaning import IN_PROCESS, PROGRAMS, Place, flow, queues, reads, scopes, sessions
+from tests.compat.meaning.chains import run_chain
 
 real.disable_v2_behavior()
 
-__all__ = ["flow", "reads", "scopes", "sessions"]  # imported for what they register
+__all__ = ["flow", "queues", "reads", "scopes", "sessions"]  # imported for what they register
 
 pytestmark = pytest.mark.slow
+
+CHAINS = [str(seed) for seed in range(40)]
 
 _expected: dict[str, Any] = {}
 
@@ -30,7 +33,8 @@ def run(tf: Any, name: str, folder: Path, target: str = "", device: Any = None, 
     folder.mkdir()
     with tf.Graph().as_default(), tf.device(device) if device else contextlib.nullcontext():
         tf.set_random_seed(7)
-        return PROGRAMS[name](Place(tf, target, other, str(folder)))
+        place = Place(tf, target, other, str(folder))
+        return run_chain(place, int(name)) if name.isdigit() else PROGRAMS[name](place)
 
 
 def expected(name: str, tmp_path: Path) -> Any:
@@ -61,12 +65,12 @@ def assert_same(got: Any, wanted: Any, path: str = "result") -> None:
         assert got == wanted, path
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [*PROGRAMS, *CHAINS])
 def test_in_process(name: str, tmp_path: Path) -> None:
     assert_same(run(fleet_tf, name, tmp_path / "ours"), expected(name, tmp_path))
 
 
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in IN_PROCESS])
+@pytest.mark.parametrize("name", [*(name for name in PROGRAMS if name not in IN_PROCESS), *CHAINS])
 def test_on_a_cluster(name: str, tmp_path: Path, fleet: Cluster) -> None:
     wanted = expected(name, tmp_path)
     target = fleet.target("worker")

@@ -15,6 +15,7 @@ from tensorfleet.op_def import OpDef
 from tensorfleet.operation import Operation, call_frames
 from tensorfleet.proto import function_pb2, graph_pb2, versions_pb2
 from tensorfleet.scopes import Controller, ScopeState, device_scope, device_string
+from tensorfleet.static_value import infer_dims
 from tensorfleet.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class Graph:
 
     def _infer_shapes(self, op: Operation) -> None:
         try:
-            dims = op.opdef.shape(op)
+            dims = infer_dims(op)
         except ValueError as e:
             raise ValueError(describe.shape_error(op, e)) from None
         for tensor, d in zip(op.outputs, dims, strict=True):

@@ -92,10 +92,9 @@ def compute_weighted_loss(
     with framework.name_scope(scope, "weighted_loss", [losses, weights]):
         losses = convert_to_tensor(losses)
         given = losses.dtype.base
-        weights = convert_to_tensor(weights)
-        _check_weights(losses, weights)
         values: Any = cast(losses, dtypes.float32) if given in (dtypes.float16, dtypes.bfloat16) else losses
         factors: Any = cast(weights, values.dtype.base)
+        _check_weights(losses, factors)
         loss: Any = apply_one("Mul", values, factors)
         if reduction != Reduction.NONE:
             loss = reduce_sum(loss)

@@ -8,6 +8,7 @@ from tensorfleet import dtypes
 from tensorfleet.dtypes import DType
 from tensorfleet.graph import get_default_graph
 from tensorfleet.op_def import op
+from tensorfleet.ops import static_arithmetic  # noqa: F401 - registers what shape rules compute
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.math_common import (
     ALL_NUMBERS,

@@ -11,10 +11,12 @@ from tensorfleet.framework import name_scope
 from tensorfleet.graph import get_default_graph
 from tensorfleet.ops.arithmetic import maximum, minimum
 from tensorfleet.ops.casting import cast
+from tensorfleet.ops.constants import ones_like
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.indexed_slices import IndexedSlices
 from tensorfleet.ops.math_common import apply_one
 from tensorfleet.ops.reduction import reduce_sum
+from tensorfleet.ops.selection import where
 from tensorfleet.tensor import Tensor
 
 __all__ = ["clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "global_norm"]
@@ -69,8 +71,8 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         squares = reduce_sum(values * values, axes, keepdims=True)
         # At 0 the square root has an infinite slope: it is kept away from there.
         positive = squares > 0
-        safe = apply_one("SelectV2", positive, squares, apply_one("OnesLike", squares))
-        norm = apply_one("SelectV2", positive, apply_one("Sqrt", safe), squares)
+        safe = where(positive, squares, ones_like(squares))
+        norm = where(positive, apply_one("Sqrt", safe), squares)
         scaled = values * clip_norm
         values.shape.assert_is_compatible_with(scaled.shape)
         clipped = apply_one("Identity", scaled / maximum(norm, clip_norm), name=scope)

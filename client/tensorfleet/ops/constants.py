@@ -85,8 +85,10 @@ def range_size(start: Any, limit: Any, delta: Any) -> int:
         raise ValueError(f"Requires start >= limit when delta < 0: {_number(start)}/{_number(limit)}")
     if isinstance(start, int) and isinstance(limit, int) and isinstance(delta, int):
         return -((start - limit) // delta)
-    size: int = math.ceil(abs((limit - start) / delta))
-    return size
+    count = abs((limit - start) / delta)
+    if not count < 2**63:
+        raise ValueError(f"Requires ((limit - start) / delta) <= {2**63 - 1}, got {_number(count)}")
+    return math.ceil(count)
 
 
 def _number(value: Any) -> str:

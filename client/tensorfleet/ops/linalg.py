@@ -293,7 +293,10 @@ def norm(
             if is_matrix and ord == 2:
                 result = _spectral_norm(x, axis)
             else:
-                magnitudes = apply_one("Square", _magnitude(x))
+                complex_ = x.dtype.base.is_complex
+                magnitudes = (
+                    apply_one("Square", _magnitude(x)) if complex_ else apply_one("Mul", x, x, name="mul")
+                )
                 result = apply_one("Sqrt", _summed("Sum", magnitudes, axis))
         else:
             result = _absolute_norm(_magnitude(x), ord, axis, is_matrix)

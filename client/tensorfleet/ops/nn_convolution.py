@@ -72,7 +72,7 @@ def conv1d(
         ValueError: another data format.
     """
     value = input if value is None else value
-    with name_scope(name, "conv1d", [value, filters]):
+    with name_scope(name, "conv1d", [value, filters]) as scope:
         image_format = _image_format(data_format)
         axis = 1 if image_format == "NHWC" else 2
         value = expand_dims(convert_to_tensor(value), axis)
@@ -83,6 +83,7 @@ def conv1d(
             padding=padding,
             data_format=image_format,
             dilations=[1, _one(1 if dilations is None else dilations)],
+            name=scope,
         )
         return squeeze(result, [axis])
 

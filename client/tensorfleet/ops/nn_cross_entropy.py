@@ -14,8 +14,10 @@ from tensorfleet.op_def import op
 from tensorfleet.operation import Operation
 from tensorfleet.ops.apply import apply_op
 from tensorfleet.ops.casting import cast
+from tensorfleet.ops.constants import zeros_like
 from tensorfleet.ops.convert import convert_to_tensor
 from tensorfleet.ops.math_common import apply_one
+from tensorfleet.ops.selection import where
 from tensorfleet.ops.shape_rules import merge_dim, with_rank
 from tensorfleet.tensor import Tensor
 
@@ -75,15 +77,15 @@ def _precise(logits: Tensor) -> Tensor:
     return cast(logits, dtypes.float32) if logits.dtype.base in (dtypes.float16, dtypes.bfloat16) else logits
 
 
-def _rows(x: Tensor) -> Tensor:
+def _rows(x: Tensor, name: str = "Reshape") -> Tensor:
     """The tensor as a matrix of its last dimension."""
     if x.ndim == 2:
         return x
     last = x.dims[-1] if x.dims else None
     if last is None:
         size: Any = apply_one("Shape", x)
-        return apply_one("Reshape", x, apply_one("ConcatV2", [[-1], size[-1:]], 0))
-    return apply_one("Reshape", x, np.array([-1, last], np.int32))
+        return apply_one("Reshape", x, apply_one("ConcatV2", [[-1], size[-1:]], 0), name=name)
+    return apply_one("Reshape", x, np.array([-1, last], np.int32), name=name)
 
 
 def _last(x: Tensor, axis: int) -> Tensor:
@@ -123,17 +125,22 @@ def softmax_cross_entropy_with_logits_v2(
         labels = convert_to_tensor(labels, name="labels")
         exact = _last(_precise(logits), axis)
         labels = _last(cast(labels, exact.dtype.base), axis)
-        loss = apply_op("SoftmaxCrossEntropyWithLogits", _rows(exact), _rows(labels), name=scope)[0]
+        rows = _rows(exact), _rows(labels, "Reshape_1")
+        loss = apply_op("SoftmaxCrossEntropyWithLogits", *rows, name=scope)[0]
         result = _reshaped(loss, exact)
         return cast(result, logits.dtype.base) if exact.dtype.base != logits.dtype.base else result
 
 
 def _reshaped(loss: Tensor, logits: Tensor) -> Tensor:
-    """One loss per row of `logits` without its last dimension, from a flat list."""
+    """One loss per row of `logits` without its last dimension, from a flat list.
+
+    Programs know the result by this name, though here no other reshaping comes before it for a matrix.
+    """
+    name = "Reshape_2"
     if logits.dims is not None and None not in logits.dims:
-        return apply_one("Reshape", loss, np.array(logits.dims[:-1], np.int32))
+        return apply_one("Reshape", loss, np.array(logits.dims[:-1], np.int32), name=name)
     size: Any = apply_one("Shape", logits)
-    result = apply_one("Reshape", loss, size[:-1])
+    result = apply_one("Reshape", loss, size[:-1], name=name)
     if logits.dims is not None:
         result.set_shape(logits.dims[:-1])
     return result
@@ -213,12 +220,12 @@ def sigmoid_cross_entropy_with_logits(
         z: Any = convert_to_tensor(labels, name="labels")
         _same_shape(x, z, "`logits` and `labels`")
         # max(x, 0) - x · z + log(1 + exp(-|x|)), whose exponential never overflows.
-        zeros = apply_one("ZerosLike", x)
+        zeros = zeros_like(x)
         positive = apply_one("GreaterEqual", x, zeros)
-        above = apply_one("SelectV2", positive, x, zeros)
-        minus_abs = apply_one("SelectV2", positive, -x, x)
-        rest: Any = apply_one("Log1p", apply_one("Exp", minus_abs))
-        return apply_one("AddV2", above - x * z, rest, name=scope)
+        above: Any = where(positive, x, zeros)
+        minus_abs = where(positive, -x, x)
+        linear = above - x * z
+        return apply_one("AddV2", linear, apply_one("Log1p", apply_one("Exp", minus_abs)), name=scope)
 
 
 def weighted_cross_entropy_with_logits(

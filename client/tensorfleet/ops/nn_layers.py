@@ -62,10 +62,10 @@ def dropout(
         probability: Any = convert_to_tensor(rate, dtype=dtype, name="rate")
         shape = _noise_shape(values, noise_shape)
         noise = random_uniform(shape, seed=seed, dtype=dtype)
+        scale = 1 / (1 - probability)
         kept = apply_one("GreaterEqual", noise, probability)
-        scaled = values * (1 / (1 - probability))
-        # Selecting, instead of multiplying by zero, also drops NaN and infinity.
-        result = apply_one("SelectV2", kept, scaled, apply_one("Cast", 0.0, DstT=dtype))
+        # A product as in TensorFlow 1, whose programs know the result as "dropout/mul_1".
+        result = values * scale * cast(kept, dtype)
         result.set_shape(values.dims)
         return result
 

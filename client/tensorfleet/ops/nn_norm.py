@@ -224,11 +224,11 @@ def batch_normalization(
         factor: Any = apply_one("Rsqrt", convert_to_tensor(variance) + variance_epsilon)
         if scale is not None:
             factor = factor * scale
-        rest = offset - mean * factor if offset is not None else -mean * factor
+        # In this order, which the names of the operations tell: programs look for "batchnorm/mul_1".
         dtype = x.dtype.base if isinstance(x, Tensor) else None
-        if dtype is None:
-            return x * factor + rest  # type: ignore[no-any-return]
-        result: Tensor = x * cast(factor, dtype) + cast(rest, dtype)
+        scaled: Any = x * (factor if dtype is None else cast(factor, dtype))
+        rest = offset - mean * factor if offset is not None else -mean * factor
+        result: Tensor = scaled + (rest if dtype is None else cast(rest, dtype))
         return result
 
 

@@ -43,12 +43,12 @@ def _slice_shape(op: Operation) -> list[Dims]:
     if rank is None:
         return [None]
     dims = with_rank(dims, rank)
-    begin, size = static_value(op.inputs[1]), static_value(op.inputs[2])
+    begin, size = static_dims(op.inputs[1]), static_value(op.inputs[2])
     sizes = static_dims(op.inputs[2])
     result = list((None,) * rank if sizes is None else sizes)
     if size is not None and begin is not None:
-        for i, (d, b, s) in enumerate(zip(dims, begin.tolist(), size.tolist(), strict=True)):
-            if s == -1 and d is not None:
+        for i, (d, b, s) in enumerate(zip(dims, begin, size.tolist(), strict=True)):
+            if s == -1 and d is not None and b is not None:
                 result[i] = d - b
     return [tuple(result)]
 

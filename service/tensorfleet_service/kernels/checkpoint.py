@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
+
 from tensorfleet import errors
 from tensorfleet.checkpoint import merge
 from tensorfleet.checkpoint.bundle_reader import BundleReader
@@ -88,6 +90,9 @@ def merge_v2_checkpoints(node: KernelNode) -> Kernel:
 
 @kernel("ShardedFilename")
 def sharded_filename(node: KernelNode) -> Kernel:
-    return lambda basename, shard, shards: os.fsencode(
-        f"{_text(basename)}-{int(shard):05d}-of-{int(shards):05d}"
-    )
+    def run(basename: Any, shard: Any, shards: Any) -> bytes:
+        if np.ndim(basename) or np.ndim(shard) or np.ndim(shards):
+            raise invalid("basename, shard and num_shards must be scalars")
+        return os.fsencode(f"{_text(basename)}-{int(shard):05d}-of-{int(shards):05d}")
+
+    return run

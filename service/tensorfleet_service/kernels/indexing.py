@@ -137,6 +137,8 @@ def scatter_nd(node: KernelNode) -> Kernel:
         if shape.ndim != 1:
             raise invalid("Shape must be a vector")
         dims = shape.tolist()
+        if min(dims, default=0) < 0:
+            raise invalid(f"Dimension {min(dims)} must be >= 0")
         result = np.full(dims, b"", object) if dtype is dtypes.string else xp.zeros(dims, dtype.np)
         return _scatter(xp, _add, result, indices, updates, ignore)  # strings are joined
 

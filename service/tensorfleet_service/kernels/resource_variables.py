@@ -88,6 +88,10 @@ def gather(node: KernelNode) -> Kernel:
 
     def run(resource: Variable, indices: Any) -> Any:
         params = resource.read()
+        if np.ndim(params) <= batch_dims:
+            raise errors.InvalidArgumentError(
+                None, None, f"params must have more than {batch_dims} dimensions, got {np.ndim(params)}"
+            )
         check_indices(indices, params.shape[batch_dims])
         if not batch_dims:
             return params[indices]
@@ -103,6 +107,8 @@ def gather(node: KernelNode) -> Kernel:
 def gather_nd(node: KernelNode) -> Kernel:
     def run(resource: Variable, indices: Any) -> Any:
         params = resource.read()
+        if not np.ndim(params):
+            raise errors.InvalidArgumentError(None, None, "params must be at least a vector")
         check_nd_indices(
             indices, params.shape, f"does not index into param shape {{shape}}, node name: {node.name}"
         )

@@ -31,6 +31,8 @@ def scatter_function(op_type: str, xp: ModuleType) -> Scatter:
         return scatter_nd
 
     def scatter(array: Any, indices: Any, updates: Any) -> None:
+        if not array.ndim:
+            raise errors.InvalidArgumentError(None, None, "params must be at least 1-D, got shape []")
         if updates.ndim and updates.shape != indices.shape + array.shape[1:]:
             raise _wrong_shapes(array, indices, updates, is_resource)
         check_indices(indices, array.shape[0])
@@ -122,6 +124,15 @@ def check_indices(indices: Any, size: int) -> None:
 
 def check_nd_indices(indices: Any, dims: tuple[int, ...], text: str) -> None:
     """As `check_indices` for positions; `text` says the rest of the message, with the array's `{shape}`."""
+    if not indices.ndim or indices.shape[-1] > len(dims):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"indices must be at least a vector, whose innermost dimension is at most {len(dims)}, got shape "
+            f"{format_dims(indices.shape)}",
+        )
+    if not indices.size:
+        return
     flat = indices.reshape(-1, indices.shape[-1])
     bad = None
     for axis in range(flat.shape[1]):
@@ -160,6 +171,8 @@ def _wrong_shapes(array: Any, indices: Any, updates: Any, is_resource: bool) -> 
 
 def _check_nd_shapes(params: tuple[int, ...], indices: tuple[int, ...], updates: tuple[int, ...]) -> None:
     """Raises InvalidArgumentError unless updates have one slice of `params` for each position."""
+    if not indices:
+        raise errors.InvalidArgumentError(None, None, "indices must be at least a vector, got shape []")
     depth, lead = indices[-1], len(indices) - 1
     if depth <= len(params) and updates == indices[:-1] + params[depth:]:
         return

@@ -10,6 +10,7 @@ from tensorfleet import errors
 from tensorfleet.dtypes import DType
 from tensorfleet.graph import Graph, lookup_op
 from tensorfleet.operation import Operation
+from tensorfleet.static_value import infer_dims
 from tensorfleet.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def refusal(node: Node, values: list[Any]) -> errors.InvalidArgumentError | None
     inputs = tuple([_input(graph, f"input_{i}", value, dtype) for i, (value, dtype) in enumerate(types)])
     op = Operation(graph, node.opdef, "op", inputs, [], node.attrs, node.output_types, [])
     try:
-        node.opdef.shape(op)
+        infer_dims(op)
     except ValueError as e:
         return errors.InvalidArgumentError(None, None, str(e))
     except (TypeError, IndexError, KeyError, AttributeError):

@@ -144,10 +144,9 @@ def _from_exception(error: BaseException, node: Node, values: Callable[[], list[
     """
     if isinstance(error, MemoryError):
         return errors.ResourceExhaustedError(None, None, f"Out of memory: {error}")
-    if isinstance(error, (ValueError, TypeError, IndexError)):
-        refused = refusal(node, values())
-        if refused is not None:
-            return refused
+    refused = refusal(node, values())
+    if refused is not None:
+        return refused
     log.error("%s %s failed: a defect of the kernel", node.op, node.name, exc_info=error)
     return errors.InternalError(
         None,

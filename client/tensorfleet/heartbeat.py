@@ -123,7 +123,10 @@ class Heart:
 
     def _look(self, one: Watched, answered: float, now: float) -> None:
         heard = one.heard(now)
-        if heard is None or now - max(heard, answered, self._excused) < _SILENT * self.seconds:
+        if heard is None:
+            return
+        heard = max(heard, answered)
+        if now - max(heard, self._excused) < _SILENT * self.seconds:
             return
         with self._lock:
             if one in self._asked:

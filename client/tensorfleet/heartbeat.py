@@ -45,11 +45,13 @@ class Watched(Protocol):
 
     Attributes:
         address: the gRPC address of the process.
-        incarnation: of the process, 0 if it is not known.
+        task, incarnation: of the process; the latter is 0 if it may be another one after a restart.
     """
 
     @property
     def address(self) -> str: ...
+    @property
+    def task(self) -> str: ...
     @property
     def incarnation(self) -> int: ...
     def heard(self, now: float) -> float | None:
@@ -67,7 +69,9 @@ class Heart:
         question: see `ask`.
     """
 
-    def __init__(self, seconds: float, question: Callable[[str, float], int | str] | None = None) -> None:
+    def __init__(
+        self, seconds: float, question: Callable[[str, float], fleet_pb2.Endpoint | str] | None = None
+    ) -> None:
         self.seconds = seconds
         self._question = question or ask
         self._lock = threading.Lock()
@@ -119,7 +123,10 @@ class Heart:
 
     def _look(self, one: Watched, answered: float, now: float) -> None:
         heard = one.heard(now)
-        if heard is None or now - max(heard, answered, self._excused) < _SILENT * self.seconds:
+        if heard is None:
+            return
+        heard = max(heard, answered)
+        if now - max(heard, self._excused) < _SILENT * self.seconds:
             return
         with self._lock:
             if one in self._asked:
@@ -139,7 +146,8 @@ class Heart:
                 if isinstance(answer, str):
                     lost = now - asked < _LATE * seconds  # else this process itself was stopped
                 else:
-                    lost = bool(answer and one.incarnation) and answer != one.incarnation
+                    # Behind an address of several processes, another one may have answered.
+                    lost = answer.task == one.task and 0 != one.incarnation != answer.incarnation
                     answer = "another process answers at its address: it has restarted"
                 if lost:
                     self._watched.pop(one)
@@ -153,11 +161,12 @@ class Heart:
                 self._asked.discard(one)
 
 
-def ask(address: str, seconds: float) -> int | str:
+def ask(address: str, seconds: float) -> fleet_pb2.Endpoint | str:
     """Asks the process at a gRPC address whether it lives.
 
     Returns:
-        Its incarnation; 0 if it lives and has none, or is too busy to say it; else why it seems lost.
+        What it says of itself, which is nothing if it is too busy, or a server of TensorFlow's; else why it
+        seems lost.
     """
     with grpc.insecure_channel(address, options=(("grpc.use_local_subchannel_pool", 1),)) as channel:
         call = channel.unary_unary(
@@ -179,8 +188,8 @@ def ask(address: str, seconds: float) -> int | str:
         try:
             endpoint: fleet_pb2.Endpoint = call(fleet_pb2.GetEndpointRequest(), timeout=_CALL_SECONDS)
         except grpc.RpcError:
-            return 0  # it greets, but its interpreter is busy; or it is a server of another kind
-        return endpoint.incarnation
+            return fleet_pb2.Endpoint()
+        return endpoint
 
 
 _own: dict[float, Heart] = {}

@@ -100,7 +100,8 @@ def _send(sock: socket.socket, about: dict[str, Any], arena: Arena | None) -> No
 
 def _receive(sock: socket.socket, reader: Reader) -> tuple[dict[str, Any], int | None]:
     """What the other side says of itself, and the descriptor that came with it."""
-    max_head, reader.max_head = reader.max_head, MAX_HELLO
+    limits = reader.max_head, reader.max_payload
+    reader.max_head, reader.max_payload = MAX_HELLO, 0
     descriptors: list[int] = []
     try:
         if shared_memory.SUPPORTED and sock.family == socket.AF_UNIX:
@@ -121,5 +122,5 @@ def _receive(sock: socket.socket, reader: Reader) -> tuple[dict[str, Any], int |
             os.close(descriptor)
         raise
     finally:
-        reader.max_head = max_head
+        reader.max_head, reader.max_payload = limits
     return about, descriptors[0] if descriptors else None

@@ -238,7 +238,7 @@ class Reader:
         if not count:
             return Frame(kind, flags, a, b, head, _EMPTY)
         try:
-            return self._tensors(kind, flags, count, head, a, b)
+            return self._tensors(kind, flags, count, head, a, b, payload)
         except (struct.error, IndexError, TypeError, OverflowError, MemoryError) as e:
             raise ValueError(f"A frame's tensors cannot be read: {e}") from None
 
@@ -255,7 +255,7 @@ class Reader:
             self.traffic.received_bytes += received
             size -= received
 
-    def _tensors(self, kind: int, flags: int, count: int, head: bytes, a: int, b: int) -> Frame:
+    def _tensors(self, kind: int, flags: int, count: int, head: bytes, a: int, b: int, payload: int) -> Frame:
         # The frequent frames have no meta, and their descriptors stand at the start of the head.
         offset = 0
         if flags & _HAS_META:
@@ -268,11 +268,16 @@ class Reader:
         for _ in range(count):
             enum, rank, size = DESCRIPTOR.unpack_from(head, offset)
             offset += DESCRIPTOR.size
+            payload -= PLACE.size if enum & _IN_SHARED_MEMORY else size
+            if payload < 0:  # which is what the limits were compared with
+                raise ValueError(f"A frame's tensors are larger than it says: one has {size} bytes")
             dims: tuple[int, ...] = ()
             if rank:
                 dims = _DIMS[rank].unpack_from(head, offset)
                 offset += 8 * rank
             tensors.append(self._tensor(enum, dims, size))
+        if payload:
+            raise ValueError(f"A frame says to have {payload} bytes of tensors more than it describes")
         return Frame(kind, flags, a, b, meta, tensors)
 
     def _tensor(self, enum: int, dims: tuple[int, ...], size: int) -> Value:
@@ -332,9 +337,10 @@ class Reader:
             start = self._start
             self._start += size
             return bytes(self._view[start : self._start])
-        raw = bytearray(size)
-        self._into(memoryview(raw))
-        return bytes(raw)
+        # Memory that is not touched before the bytes are there: they may never come.
+        raw = np.empty(size, np.uint8)
+        self._into(raw.data)
+        return raw.tobytes()
 
     def _into(self, view: memoryview) -> None:
         """Fills `view`: from the buffer first, then straight from the socket."""

@@ -63,16 +63,15 @@ def connect(target: str, config: ConfigProto) -> Transport:
     from tensorfleet import transport_grpc
 
     channel = transport_grpc.Channel(address_of(target), config)
-    if os.environ.get(FORCE_VARIABLE) != "grpc":
-        endpoint = channel.endpoint()
-        if endpoint is not None and endpoint.stream_address:
-            from tensorfleet.stream_route import find_route
-            from tensorfleet.transport_stream import StreamTransport
+    endpoint = channel.endpoint()  # by gRPC, too, errors say which task it is
+    if os.environ.get(FORCE_VARIABLE) != "grpc" and endpoint is not None and endpoint.stream_address:
+        from tensorfleet.stream_route import find_route
+        from tensorfleet.transport_stream import StreamTransport
 
-            connection = find_route(endpoint, address_of(target))
-            if connection is not None:
-                channel.close()
-                return StreamTransport(connection, endpoint, target, config)
+        connection = find_route(endpoint, address_of(target))
+        if connection is not None:
+            channel.close()
+            return StreamTransport(connection, endpoint, target, config)
     return transport_grpc.GrpcTransport(channel, target, config)
 
 

@@ -49,7 +49,8 @@ class Channel:
     def __init__(self, address: str, config: config_pb2.ConfigProto) -> None:
         self.address = address
         self._config = config
-        self.incarnation = 0
+        self.task = ""
+        self.incarnation = 0  # of whichever process answers at the address
         self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
         self._methods: dict[str, Any] = {}
         self.answered = False
@@ -94,12 +95,14 @@ class Channel:
         except ValueError:
             if self._closed:
                 raise RuntimeError("Attempted to use a closed Session.") from None
-            raise running.lost or errors.UnavailableError(
-                None, None, f"Lost the connection to {self.address}"
-            ) from None
+            raise running.lost or self._lost("closed") from None
         finally:
             self._calls.discard(running)
         return result
+
+    def _lost(self, why: str) -> errors.OpError:
+        where = f"{self.task} ({self.address})" if self.task else self.address
+        return errors.UnavailableError(None, None, f"Lost the connection to {where}: {why}")
 
     # What the heart calls
 
@@ -111,7 +114,7 @@ class Channel:
     def silent(self, why: str) -> None:
         """The server is lost: the calls that wait for it fail, and later ones have a channel of their own."""
         for call in self._calls.copy():
-            call.lost = errors.UnavailableError(None, None, f"Lost the connection to {self.address}: {why}")
+            call.lost = self._lost(why)
         lost, self._channel = (
             self._channel,
             grpc.insecure_channel(self.address, options=_CHANNEL_OPTIONS),
@@ -174,9 +177,11 @@ class Channel:
     def endpoint(self) -> fleet_pb2.Endpoint | None:
         """Where the task's stream transport is; None for a server that knows no such thing."""
         try:
-            return self.first_call(
+            endpoint = self.first_call(
                 "/tensorfleet.FleetService/GetEndpoint", fleet_pb2.GetEndpointRequest(), fleet_pb2.Endpoint
             )
+            self.task = endpoint.task
+            return endpoint
         except errors.UnimplementedError:
             return None
 

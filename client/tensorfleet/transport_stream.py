@@ -114,6 +114,7 @@ class StreamTransport(Transport):
         self._timeout: float | None = config.operation_timeout_in_ms / 1000 or None
         self._connect_seconds = connect_seconds(config)
         self.address = address_of(target)
+        self.task = endpoint.task
         self.incarnation = endpoint.incarnation
         self._idle = [connection]
         self._open = {connection}

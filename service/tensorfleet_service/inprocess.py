@@ -62,8 +62,12 @@ class MasterTransport(Transport):
     def partial_run(self, handle: str, feeds: dict[str, Any], fetches: tuple[str, ...]) -> Sequence[Any]:
         assert self._partial is not None
         waiter = StepWaiter()
-        self._partial.run(handle, feeds, fetches, waiter.done)
-        return waiter.wait(self._timeout)
+        step = self._partial.run(handle, feeds, fetches, waiter.done)
+        try:
+            return waiter.wait(self._timeout)
+        except KeyboardInterrupt:
+            step.fail(errors.CancelledError(None, None, "The step was interrupted"))
+            raise
 
     def list_devices(self) -> list[DeviceAttributes]:
         response = self._open().list_devices()

@@ -9,6 +9,7 @@ import logging
 import os
 import secrets
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,12 +24,12 @@ from tensorfleet import errors, shared_memory
 from tensorfleet.connection import Connection
 from tensorfleet.proto import config_pb2, fleet_pb2
 from tensorfleet.server import Server
-from tensorfleet.stream import MAGIC, Frame, Kind, Method, Reader, encode, unpack_error
+from tensorfleet.stream import DESCRIPTOR, HEADER, MAGIC, Frame, Kind, Method, Reader, encode, unpack_error
 from tensorfleet.transport_stream import Connection as ClientConnection
 from tensorfleet.transport_stream import StreamTransport
 from tensorfleet_service.rpc import listener as listener_module
 from tensorfleet_service.rpc.clients import _Client, _Done
-from tensorfleet_service.rpc.listener import Listener
+from tensorfleet_service.rpc.listener import HELLO_SECONDS, Listener
 from tensorfleet_service.worker.deadlines import Deadlines
 from tensorfleet_service.worker.peers import Peers
 from tests.cluster.processes import free_ports
@@ -80,10 +81,9 @@ class FakeMaster:
     def __init__(self, answer: Callable[[Connection, Frame], None]) -> None:
         self.accepted = 0
         self._answer = answer
-        self._incarnation = secrets.randbits(60)  # the socket's name has it
-        self._listener = Listener(
-            "127.0.0.1", 0, "127.0.0.1", {"incarnation": self._incarnation}, self._serve
-        )
+        self._incarnation = secrets.randbits(60)
+        hello = {"incarnation": self._incarnation}
+        self._listener = Listener("127.0.0.1", 0, "127.0.0.1", hello, self._serve)
         self._listener.start()
 
     def transport(self) -> StreamTransport:
@@ -344,6 +344,34 @@ def test_a_greeting_of_wrong_numbers(
     assert "shared_memory" in error.message
     assert theirs.fileno() < 0
     assert not [record for record in caplog.records if record.exc_info]
+
+
+GREETINGS = {
+    "a tensor of 6 GiB, which the header keeps quiet about": HEADER.pack(1, 0, 1, 18, 0, 0, 0)
+    + DESCRIPTOR.pack(7, 1, 6 << 30)
+    + struct.pack("<Q", 6 << 30),
+    "a tensor of 6 GiB": HEADER.pack(1, 0, 1, 18, 0, 0, 6 << 30)
+    + DESCRIPTOR.pack(7, 1, 6 << 30)
+    + struct.pack("<Q", 6 << 30),
+    "a head of 2 GB": HEADER.pack(5, 0, 0, 2046 << 20, 1, 1, 0),
+    "another protocol": b"GET / HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("name", GREETINGS)
+def test_a_greeting_is_not_waited_for_with_memory_in_hand(server: Server, name: str) -> None:
+    """Whoever has not said who it is gets no memory: it is refused as soon as it wants any."""
+    sock = stream_socket(server)
+    started = time.monotonic()
+    sock.sendall(GREETINGS[name])
+    reader = Reader(sock)
+    try:
+        frame = reader.read()
+        assert isinstance(unpack_error(frame), errors.InvalidArgumentError)
+    except ConnectionError:
+        pass  # reset, as it did not read all that came
+    assert time.monotonic() - started < HELLO_SECONDS / 2
+    sock.close()
 
 
 def test_a_task_of_a_wrong_name_is_refused(server: Server) -> None:

@@ -177,9 +177,11 @@ class Peers:
                     lock.release()
             left = end - time.monotonic()
             if left <= 0 or self._stopped.wait(min(RETRY_SECONDS, left)):
-                raise errors.UnavailableError(
-                    None, None, f"{task} at {address} does not answer; last error: {last}"
-                )
+                text = f"{task} at {address} does not answer; last error: {last}"
+                known = self._peers.get(task)
+                if known is not None and known.lost is not None:
+                    text += f". Before that: {known.lost.message}"
+                raise errors.UnavailableError(None, None, text)
 
     def _try(self, task: str, address: str, timeout: float) -> AnyPeer:
         endpoint = self._discover(address, min(timeout, HELLO_SECONDS))

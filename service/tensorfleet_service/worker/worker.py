@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 REMEMBERED_STEPS = 10_000  # ended steps whose late tensors are dropped
 MAX_EARLY_STEPS = 10_000  # steps of which tensors have arrived, but no request yet,
-EARLY_SECONDS = 60.0  # and how long their tensors are kept: masters ask all tasks at the same time
+EARLY_SECONDS = 30.0  # and how long their tensors are kept: masters ask all tasks at the same time
 MAX_QUESTIONS = 10_000  # those that are withdrawn when a step fails: of a loop, there are more and more
 
 

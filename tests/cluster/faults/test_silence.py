@@ -96,8 +96,7 @@ def test_a_stopped_master_ends_its_clients_steps(
                 error = step.error(NOTICED)
                 assert isinstance(error, tf.errors.UnavailableError), error
                 assert re.search(re.escape(tasks["worker", 0].address) + ".*" + SILENT, error.message)
-                if way.session == "stream":
-                    assert "/job:worker/replica:0/task:0" in error.message
+                assert "/job:worker/replica:0/task:0" in error.message
                 with tf.device("/job:ps/task:0"):
                     here = tf.constant(1) + 1
                 filters = tf.ConfigProto(device_filters=["/job:ps"])

@@ -189,7 +189,7 @@ class Collectives:
 
     def _drop_early(self, round_id: int) -> int:
         """Forgets the early chunks of a round; how many bytes they are."""
-        size: int = sum(array.nbytes for _, array in self._early.pop(round_id, ()))
+        size = sum(int(array.nbytes) for _, array in self._early.pop(round_id, ()))
         self._early_bytes -= size
         return size
 

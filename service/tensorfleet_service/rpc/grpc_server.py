@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import threading
+import queue
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import Any
@@ -158,19 +158,21 @@ def _direct_handler(
     """A handler whose thread waits for the answer, and sends it in one piece: the shortest way, for a few."""
 
     def wait(data: bytes, context: grpc.ServicerContext) -> Message | None:
-        ended = threading.Event()
+        # A queue, not an event: to be woken by it takes half as long.
+        ended: queue.SimpleQueue[None] = queue.SimpleQueue()
         replies: list[tuple[errors.OpError | None, Message | None]] = []
 
         def reply(error: errors.OpError | None, response: Message | None) -> None:
             replies.append((error, response))
-            ended.set()
+            ended.put(None)
 
-        context.add_callback(ended.set)  # whoever asked is gone, or its deadline has passed
+        # Also called where whoever asked is gone, or its deadline has passed.
+        is_asked = context.add_callback(lambda: ended.put(None))
         function(parse(request, data), context, reply)
-        if not replies and context.is_active():
+        if is_asked and not replies:
             waiting.add(ended)
             try:
-                ended.wait()
+                ended.get()
             finally:
                 waiting.discard(ended)
         error, response = replies[0] if replies else (None, None)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tensorfleet.graph import Graph
 
 PACKAGE_DIRECTORY = os.path.dirname(os.path.abspath(sys.modules["tensorfleet"].__file__ or "")) + os.sep
+_EXAMPLES = os.path.join(PACKAGE_DIRECTORY, "examples") + os.sep  # programs, as those of users are
 
 
 class Operation:
@@ -174,7 +175,7 @@ class Operation:
     def definition(self) -> str | None:
         """`file:line in function: source`, the user's line that made the operation."""
         for code, line in self._frames:
-            if not code.co_filename.startswith(PACKAGE_DIRECTORY):
+            if not code.co_filename.startswith(PACKAGE_DIRECTORY) or code.co_filename.startswith(_EXAMPLES):
                 source = linecache.getline(code.co_filename, line).strip()
                 return f"{code.co_filename}:{line} in {code.co_name}" + (f": {source}" if source else "")
         return None

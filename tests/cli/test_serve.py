@@ -155,6 +155,7 @@ def test_a_port_in_use_ends_with_code_1() -> None:
     ("variables", "words"),
     [
         ({"TENSORFLEET_JOB_NAME": "ps"}, "TENSORFLEET_JOB_NAME is 'ps', and the ClusterSpec has no such job"),
+        ({"TENSORFLEET_JOB_NAME": "wroker"}, 'correct one of them. Did you mean "worker"?'),
         ({"TENSORFLEET_CLUSTER_SPEC": "{"}, "TENSORFLEET_CLUSTER_SPEC is not JSON"),
         # What modules read when they are imported is looked at before that.
         (

@@ -96,3 +96,13 @@ def test_a_job_that_is_not_in_the_cluster_names_those_that_are() -> None:
         tf.train.Server(cluster, "wroker", 0)
     with pytest.raises(tf.errors.InternalError, match=r'Task 2 was not defined in job "worker".* 0, 1'):
         tf.train.Server(cluster, "worker", 2)
+
+
+def test_an_example_is_its_users_program() -> None:
+    from tensorfleet.examples.digit_classifier import Classifier
+
+    classifier = Classifier(4, 0.1, 0)
+    definition = classifier.loss.op.definition
+    assert definition is not None
+    assert "examples/digit_classifier.py" in definition
+    assert definition.endswith(" in __init__: self.loss = tf.reduce_mean(losses)")

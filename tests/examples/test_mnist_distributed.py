@@ -35,6 +35,8 @@ def test_workers_train_together(ps: int, workers: int, saving: bool, tmp_path: P
     assert first > 1.0
     if saving:
         assert (tmp_path / "checkpoint").exists()
+        saved = max(int(path.stem.rpartition("-")[2]) for path in tmp_path.glob("model.ckpt-*.index"))
+        assert STEPS <= saved <= STEPS + MORE_STEPS  # and not the first state alone
         assert list(tmp_path.glob("events.out.tfevents.*"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.cluster import ClusterSpec
-from tensorfleet.installed import load_entry_point
+from tensorfleet.entry_points import load_entry_point
 from tensorfleet.proto import config_pb2
 from tensorfleet.proto.tensorflow_server_pb2 import ServerDef
 

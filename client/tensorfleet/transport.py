@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tensorfleet import errors
-from tensorfleet.installed import load_entry_point
+from tensorfleet.entry_points import load_entry_point
 from tensorfleet.transport_base import Transport, address_of
 
 if TYPE_CHECKING:

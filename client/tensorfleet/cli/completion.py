@@ -10,7 +10,7 @@ from typing import Any
 
 from tensorfleet import installing
 from tensorfleet.cli import main as command
-from tensorfleet.installed import NotInstalledError, load_entry_point
+from tensorfleet.entry_points import NotInstalledError, load_entry_point
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from tensorfleet.installed import NotInstalledError, load_entry_point
+from tensorfleet.entry_points import NotInstalledError, load_entry_point
 from tensorfleet.similar import did_you_mean
 
 # Modules whose `main(argv)` returns an exit code; each is loaded only when it is asked for. Where none stands

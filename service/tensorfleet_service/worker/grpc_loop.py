@@ -121,6 +121,7 @@ class Channel:
         self._options = options
         self._channel: Any = None
         self._stubs: dict[str, Any] = {}
+        self._closing: asyncio.Task[None] | None = None
 
     def wait(self, name: str, data: bytes, timeout: float) -> bytes:
         """The answer to a call.
@@ -166,7 +167,6 @@ class Channel:
 
         def end() -> None:
             if self._channel is not None:
-                closing.append(self.loop.create_task(self._channel.close()))
+                self._closing = self.loop.create_task(self._channel.close())
 
-        closing: list[asyncio.Task[None]] = []
         self.do(end)

@@ -7,6 +7,7 @@ import os
 import secrets
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,14 +90,17 @@ class InProcessTransport(MasterTransport):
         cpus = config.device_count.get("CPU", 1)
         gpus = dict(config.device_count).get("GPU")
         self._worker = Worker(TASK, task_devices(TASK, incarnation, cpus, gpus), incarnation)
-        super().__init__(Master(self._join, self._worker.resources.reset, _to_stderr), config)
-
-    def _join(self, session: str, config: ConfigProto) -> list[Member]:
-        return [LocalMember(self._worker, session, isolate=False)]
+        super().__init__(
+            Master(partial(_join, self._worker), self._worker.resources.reset, _to_stderr), config
+        )
 
     def close(self) -> None:
         super().close()
         self._worker.close()
+
+
+def _join(worker: Worker, session: str, config: ConfigProto) -> list[Member]:
+    return [LocalMember(worker, session, isolate=False)]
 
 
 _serving: dict[tuple[int, str], Master] = {}

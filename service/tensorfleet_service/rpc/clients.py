@@ -60,6 +60,7 @@ class Clients:
         self._connected: set[_Client] = set()
         self._idle = threading.Condition()
         self._users: dict[str, int] = {}
+        self._orphans: dict[str, object] = {}  # sessions that nobody uses, each with a mark of this time
         self._lock = threading.Lock()
 
     def accept(self, connection: Connection) -> None:
@@ -103,6 +104,7 @@ class Clients:
         """A connection uses a session."""
         with self._lock:
             self._users[handle] = self._users.get(handle, 0) + 1
+            self._orphans.pop(handle, None)
 
     def detach(self, handle: str) -> None:
         """A connection that used a session has ended; without any, the session is closed after a while."""
@@ -116,13 +118,20 @@ class Clients:
             self.master.session(handle)
         except errors.AbortedError:
             self._forget(handle)  # closed by its client, as it should be, or by a reset
-        else:
-            self.deadlines.after(self._orphan_seconds, lambda: self._close_orphan(handle))
-
-    def _close_orphan(self, handle: str) -> None:
+            return
+        mark = object()
         with self._lock:
-            if self._users.get(handle):
+            if handle in self._users:
+                return  # another connection uses it by now
+            self._orphans[handle] = mark
+        self.deadlines.after(self._orphan_seconds, lambda: self._close_orphan(handle, mark))
+
+    def _close_orphan(self, handle: str, mark: object) -> None:
+        """Closes a session unless it has been used since it got the mark."""
+        with self._lock:
+            if self._orphans.get(handle) is not mark:
                 return
+            del self._orphans[handle]
         try:
             self.close_session(handle)
             log.info("session %s closed: its client is gone", handle, extra={"session": handle})

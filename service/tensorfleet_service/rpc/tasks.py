@@ -84,7 +84,10 @@ class Tasks:
         owner: Owner = peer or (request.master_task, request.master_incarnation)
         stale: list[Owner] = []
         with self._lock:
-            self._sessions.setdefault(owner, set()).add(handle)
+            # `peer_lost` takes this lock once `lost` is set: it finds the session, or this finds the loss.
+            lost = None if peer is None else peer.lost
+            if lost is None:
+                self._sessions.setdefault(owner, set()).add(handle)
             if peer is None:
                 stale = [
                     other
@@ -94,6 +97,9 @@ class Tasks:
             forgotten = [session for other in stale for session in self._sessions.pop(other)]
         for session in forgotten:
             self._worker.delete_session(session)
+        if lost is not None:
+            self._worker.delete_session(handle)
+            raise lost
         return worker_pb2.CreateWorkerSessionResponse()
 
     def delete_session(

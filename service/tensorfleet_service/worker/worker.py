@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 REMEMBERED_STEPS = 10_000  # ended steps whose late tensors are dropped
 MAX_EARLY_STEPS = 10_000  # steps of which tensors have arrived, but no request yet,
 EARLY_SECONDS = 600.0  # and how long their tensors are kept
+REMEMBERED_SESSIONS = 10_000  # ended sessions to which nothing is added any more
 MAX_QUESTIONS = 10_000  # those that are withdrawn when a step fails: of a loop, there are more and more
 
 
@@ -73,7 +74,7 @@ class Worker:
         self.step_errors = Errors()
         self._sampler = sampler
         self._dropped = PlanTotals()  # what the plans of graphs have done that are no more
-        self._push: Push = self._no_push
+        self._push: Push = partial(_no_push, task)
         self._puller: Puller | None = None
         self._lock = threading.Lock()
         self._idle = threading.Condition()
@@ -87,20 +88,23 @@ class Worker:
         self._isolated: dict[str, Resources] = {}
         self._stateful: dict[str, StatefulKernels] = {}
         self._libraries: dict[str, Library] = {}
+        self._gone: OrderedDict[str, None] = OrderedDict()
 
     def connect(self, push: Push, puller: Puller) -> None:
         """Sets the function that sends a tensor: (task, step, edge, value), and what asks for one."""
         self._push = push
         self._puller = puller
 
-    def _no_push(self, task: str, step: int, edge: int, value: Any) -> None:
-        raise errors.InternalError(None, None, f"{self.task} is not connected to {task}")
-
     # Sessions and graphs
 
     def create_session(self, handle: str, isolate: bool) -> None:
-        """Prepares for a master's session; an isolated one gets resources of its own."""
+        """Prepares for a master's session; an isolated one gets resources of its own.
+
+        Raises:
+            AbortedError: the session has ended already.
+        """
         with self._lock:
+            self._check_session(handle)
             self._stateful[handle] = {}
             if isolate:
                 self._isolated[handle] = Resources(self.collectives)
@@ -108,6 +112,9 @@ class Worker:
     def delete_session(self, handle: str) -> None:
         """Drops a session's graphs, and its resources if it was isolated."""
         with self._lock:
+            self._gone[handle] = None
+            if len(self._gone) > REMEMBERED_SESSIONS:
+                self._gone.popitem(last=False)
             isolated = self._isolated.pop(handle, None)
             self._stateful.pop(handle, None)
             library = self._libraries.pop(handle, None)
@@ -118,8 +125,14 @@ class Worker:
         if isolated is not None:
             isolated.close()
 
+    def _check_session(self, handle: str) -> None:
+        """Raises AbortedError if a session has ended: what is added to it now, nobody would drop."""
+        if handle in self._gone:
+            raise errors.AbortedError(None, None, f"Session {handle} has ended on {self.task}")
+
     def _library(self, session: str) -> Library:
         with self._lock:
+            self._check_session(session)
             library = self._libraries.get(session)
             if library is None:
                 resources = self._isolated.get(session, self.resources)
@@ -138,10 +151,11 @@ class Worker:
             functions: what the nodes call.
 
         Raises:
+            AbortedError: the session has ended, possibly meanwhile.
             OpError: a kernel does not exist or refuses its node.
         """
-        resources = self._isolated.get(session, self.resources)
         library = self._library(session)
+        resources = library.resources
         library.add(functions)
         plans: list[AnyPlan] = []
         for name, own in by_device(nodes).items():
@@ -162,6 +176,7 @@ class Worker:
         graph.watches = self._watches(session, nodes)
         handle = next(self._handles)
         with self._lock:
+            self._check_session(session)
             self._graphs[handle] = graph
         return handle, graph
 
@@ -411,3 +426,7 @@ class Worker:
             library.close()
         self.resources.close()
         self.pool.close()
+
+
+def _no_push(own_task: str, task: str, step: int, edge: int, value: Any) -> None:
+    raise errors.InternalError(None, None, f"{own_task} is not connected to {task}")

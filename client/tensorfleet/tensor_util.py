@@ -216,7 +216,7 @@ def _varint(number: int) -> bytes:
     return bytes(encoded)
 
 
-def strings_from_bytes(buf: bytes | memoryview, n: int) -> np.ndarray[Any, Any]:
+def strings_from_bytes(buf: bytes | bytearray | memoryview, n: int) -> np.ndarray[Any, Any]:
     """The `n` strings of a raw string tensor, as an object array of shape [n].
 
     Raises ValueError where `buf` ends too early or too late.
@@ -228,7 +228,7 @@ def strings_from_bytes(buf: bytes | memoryview, n: int) -> np.ndarray[Any, Any]:
     return _object_array([bytes(buf[begin:end]) for begin, end in pairwise(ends)])
 
 
-def _lengths(buf: bytes | memoryview, n: int) -> tuple[list[int], int]:
+def _lengths(buf: bytes | bytearray | memoryview, n: int) -> tuple[list[int], int]:
     """The first `n` varints of `buf`, and where they end."""
     if n > len(buf):
         raise ValueError(f"{n} strings need at least {n} bytes, but there are {len(buf)}")

@@ -15,6 +15,7 @@ NUMBERS = {
     "TENSORFLEET_SESSION_IDLE_SECONDS": ("a number of seconds, more than 0", 1e-9, False),
     "TENSORFLEET_MAX_MESSAGE_MB": ("a number of MiB, 1 or more", 1, True),
     "TENSORFLEET_MAX_TENSORS_MB": ("a number of MiB, 1 or more", 1, True),
+    "TENSORFLEET_MEMORY_MB": ("a number of MiB, 0 for no budget", 0, True),
     "TENSORFLEET_RECEIVE_BUFFERS_MB": ("a number of MiB, 0 or more", 0, True),
     "TENSORFLEET_SHARED_MEMORY_MB": ("a number of MiB, 0 or more", 0, True),
     "TENSORFLEET_WATCH_MICROSECONDS": ("a number of microseconds, 0 or more", 0, True),

@@ -73,6 +73,7 @@ def _serve(settings: Settings, over: threading.Event, health: Health, pages: Htt
     # Kernels take most of the time that it takes to start: wrong settings are told without them.
     from tensorfleet import errors
     from tensorfleet_service.server import TaskServer
+    from tensorfleet_service.worker import memory
 
     try:
         server = TaskServer(
@@ -96,6 +97,7 @@ def _serve(settings: Settings, over: threading.Event, health: Health, pages: Htt
     if pages is not None:
         pages.registry = server.registry()
     server.start()
+    memory.BUDGET.install(memory.find_limit())
     if settings.stop_with_stdin:
         threading.Thread(target=_wait_for_end_of_stdin, args=(over,), name="stdin", daemon=True).start()
     wait_and_drain(server, settings.drain_seconds, over)

@@ -177,7 +177,7 @@ class _Client:
                 try:
                     frame = read()
                 except FrameTooLarge as e:
-                    self._answer_error(e.a, limits.frame_error(e.head, e.payload))
+                    self._answer_error(e.a, limits.frame_error(e))
                     self._connection.reader.skip(e)
                     continue
                 if frame.kind == Kind.RUN:
@@ -278,6 +278,8 @@ class _Client:
                 self._answer_error(request, error)
             else:
                 self._answer(request, values)
+        except errors.OpError as e:
+            self._answer_error(request, e)
         except OSError:
             log.debug("a step's client is gone")
         self._ended()

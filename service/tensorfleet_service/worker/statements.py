@@ -10,6 +10,7 @@ import numpy as np
 
 from tensorfleet import dtypes, errors
 from tensorfleet_service.kernels.registry import Expression
+from tensorfleet_service.worker import memory
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph import Node
@@ -110,6 +111,8 @@ def node_error(
     found: errors.OpError | None = error if isinstance(error, errors.OpError) else None
     if found is None and expression is not None and expression.explain is not None:
         found = expression.explain(error, *values())
+    if isinstance(error, MemoryError):
+        found = memory.exhausted(f"Out of memory in {node.op}: {error or 'no memory is left'}")
     if found is None:
         found = _from_exception(error)
     message = found.message
@@ -135,8 +138,6 @@ def _input_value(text: str, traceback: TracebackType) -> Any:
 def _from_exception(error: BaseException) -> errors.OpError:
     """The canonical error for an exception that a kernel let through."""
     text = f"{error}" or type(error).__name__
-    if isinstance(error, MemoryError):
-        return errors.ResourceExhaustedError(None, None, f"Out of memory: {text}")
     if isinstance(error, (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError)):
         return errors.InvalidArgumentError(None, None, text)
     return errors.InternalError(None, None, f"{type(error).__name__}: {text}")

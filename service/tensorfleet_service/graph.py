@@ -263,7 +263,7 @@ def _make_node(node_def: node_def_pb2.NodeDef) -> Node:
     for key, value in node_def.attr.items():
         try:
             given[key] = attr_value.from_proto(value)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, MemoryError) as error:
             message = f"Attribute '{key}' cannot be read: {error}{_at(name)}"
             raise InvalidArgumentError(None, None, message) from None
     attrs: dict[str, Any] = {}

@@ -191,6 +191,7 @@ class MasterSession:
             # Where state is must not depend on which step comes first: all nodes that share it decide, now.
             self._place(state_related(self.graph.nodes.values()))
             nodes = prune(after(self.graph, ran), feeds, fetches, targets)
+        _check_fetches(nodes)
         with timed(self._meter, "place"):
             self._place(nodes)
         if self.config.log_device_placement:
@@ -391,3 +392,17 @@ class MasterSession:
     def callables(self) -> int:
         """How many run signatures are prepared."""
         return len(self._prepared)
+
+
+def _check_fetches(nodes: Sequence[Node]) -> None:
+    """Raises InvalidArgumentError for a fetch that has no value which could be handed out."""
+    for node in nodes:
+        if node.op == "_Retval":
+            source, index = node.inputs[0]
+            dtype = source.output_types[index].base
+            if dtype.np is None:
+                text = (
+                    f"{source.name}:{index} is a {dtype.name}, which stays on its task, and cannot be fetched. "
+                    "Fetch what is read from it, such as a variable's value."
+                )
+                raise errors.InvalidArgumentError(None, None, f"{text}\n\t [[{{{{node {source.name}}}}}]]")

@@ -33,6 +33,7 @@ from tensorfleet.stream import (
 from tensorfleet.traffic import Traffic
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.worker import limits
+from tensorfleet_service.worker.failures import as_op_error
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
@@ -312,8 +313,7 @@ class _Client:
         except OSError:
             raise
         except Exception as e:
-            log.exception("call %d failed", frame.b)
-            self._fail(frame.a, errors.InternalError(None, None, f"{type(e).__name__}: {e}"))
+            self._fail(frame.a, as_op_error(e, f"call {frame.b}"))
         else:
             self._connection.send(encode(Kind.REPLY, frame.a, 0, reply.SerializeToString()))
 

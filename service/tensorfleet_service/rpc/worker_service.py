@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 
-from tensorfleet import errors, tensor_util
+from tensorfleet import errors
 from tensorfleet.proto import worker_pb2
 from tensorfleet_service.observe.trace import StepTrace
 from tensorfleet_service.rpc.grpc_server import Methods, Reply, Waiting
 from tensorfleet_service.worker.dead import DEAD
+from tensorfleet_service.worker.failures import proto_of
 from tensorfleet_service.worker.peer_grpc import SERVICE, value_of
 from tensorfleet_service.worker.rendezvous import edge_of
 
@@ -89,7 +90,7 @@ class WorkerService:
                 if error is not None:
                     raise error
                 for i, value in enumerate(results):
-                    response.recv.add(name=f"fetch_{i}", tensor=_proto(value))
+                    response.recv.add(name=f"fetch_{i}", tensor=proto_of(value))
             except errors.OpError as e:
                 response.ClearField("recv")
                 response.status_code = e.error_code  # type: ignore[assignment]
@@ -117,7 +118,7 @@ class WorkerService:
             try:
                 response = worker_pb2.RecvTensorResponse(is_dead=True)
                 if value is not DEAD:
-                    response = worker_pb2.RecvTensorResponse(tensor=_proto(value))
+                    response = worker_pb2.RecvTensorResponse(tensor=proto_of(value))
             except errors.OpError as e:
                 reply(e, None)
             else:
@@ -131,10 +132,3 @@ class WorkerService:
 def graph_number(handle: str) -> int:
     """The number of a graph handle; -1, which is no graph's, for one that some other program has made."""
     return int(handle) if handle.isascii() and handle.isdigit() else -1
-
-
-def _proto(value: Any) -> Any:
-    try:
-        return tensor_util.to_proto(value)
-    except (TypeError, ValueError) as e:
-        raise errors.InvalidArgumentError(None, None, f"A tensor cannot be sent by gRPC: {e}") from None

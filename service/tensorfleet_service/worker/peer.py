@@ -35,6 +35,7 @@ from tensorfleet.stream import (
 )
 from tensorfleet_service.worker import limits
 from tensorfleet_service.worker.dead import DEAD
+from tensorfleet_service.worker.failures import as_op_error
 from tensorfleet_service.worker.resuming import resuming
 from tensorfleet_service.worker.watching import WATCHER
 
@@ -329,8 +330,8 @@ class Peer:
                 code, text = pack_error(e)
                 reply = encode(Kind.ERROR, frame.a, code, text)
             except Exception as e:
-                log.exception("call %d of %s failed", frame.b, self.task)
-                reply = encode(Kind.ERROR, frame.a, errors.INTERNAL, f"{type(e).__name__}: {e}".encode())
+                code, text = pack_error(as_op_error(e, f"call {frame.b} of {self.task}"))
+                reply = encode(Kind.ERROR, frame.a, code, text)
             if frame.a:
                 self._send(reply)
         except errors.UnavailableError as e:

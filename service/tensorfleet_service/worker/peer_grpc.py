@@ -19,6 +19,7 @@ from tensorfleet import errors, tensor_util
 from tensorfleet.proto import worker_pb2
 from tensorfleet.stream import Method
 from tensorfleet.traffic import Traffic
+from tensorfleet_service.worker import memory
 from tensorfleet_service.worker.dead import DEAD
 
 if TYPE_CHECKING:
@@ -250,6 +251,8 @@ def value_of(tensor: TensorProto) -> Any:
     """
     try:
         array = tensor_util.make_ndarray(tensor)
+    except MemoryError as e:
+        raise memory.exhausted(f"Out of memory for a received tensor: {e}") from None
     except (ValueError, TypeError) as e:
         raise errors.InvalidArgumentError(None, None, f"A tensor cannot be read: {e}") from None
     return array[()] if array.ndim == 0 and array.dtype != object else array

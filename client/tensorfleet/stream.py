@@ -90,6 +90,7 @@ class Method(IntEnum):
     REGISTER_GRAPH = 23
     DEREGISTER_GRAPH = 24
     CLEANUP_ALL = 25
+    GET_STEPS = 26
 
 
 DEAD = 1

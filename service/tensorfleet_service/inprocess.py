@@ -62,8 +62,8 @@ class MasterTransport(Transport):
     def partial_run(self, handle: str, feeds: dict[str, Any], fetches: tuple[str, ...]) -> Sequence[Any]:
         assert self._partial is not None
         waiter = StepWaiter()
-        self._partial.run(handle, feeds, fetches, waiter.done)
-        return waiter.wait(self._timeout)
+        step = self._partial.run(handle, feeds, fetches, waiter.done)
+        return waiter.wait(step, self._timeout)
 
     def list_devices(self) -> list[DeviceAttributes]:
         response = self._open().list_devices()
@@ -165,10 +165,7 @@ class InProcessRunner:
                 self._session, self._prepared, feeds, waiter.done, options, metadata, may_block=not limit
             )
             try:
-                return own(waiter.wait(limit))
-            except errors.DeadlineExceededError as e:
-                step.fail(e)
-                raise
+                return own(waiter.wait(step, limit))
             except KeyboardInterrupt:
                 step.fail(errors.CancelledError(None, None, "The step was interrupted"))
                 raise

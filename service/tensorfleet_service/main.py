@@ -15,6 +15,7 @@ from tensorfleet_service.lifecycle import draining_signals, wait_and_drain
 from tensorfleet_service.observe import log
 from tensorfleet_service.observe.health import Health
 from tensorfleet_service.observe.http_server import HttpServer
+from tensorfleet_service.observe.stack_dump import STACK_DUMP
 from tensorfleet_service.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -98,6 +99,7 @@ def _serve(settings: Settings, over: threading.Event, health: Health, pages: Htt
         pages.registry = server.registry()
     server.start()
     memory.BUDGET.install(memory.find_limit())
+    STACK_DUMP.install()
     if settings.stop_with_stdin:
         threading.Thread(target=_wait_for_end_of_stdin, args=(over,), name="stdin", daemon=True).start()
     wait_and_drain(server, settings.drain_seconds, over)

@@ -11,6 +11,7 @@ _COMMANDS = {
     "serve": ("tensorfleet_service.main", "serve one task of a cluster"),
     "up": ("tensorfleet.cli.up", "start a cluster on this machine"),
     "status": ("tensorfleet.cli.status", "show the tasks of a cluster and what they hold"),
+    "stacks": ("tensorfleet.cli.stacks", "print what all threads of a task are doing"),
     "submit": ("tensorfleet.cli.submit", "run a script as a Kubernetes Job beside a release of the chart"),
     "connect": ("tensorfleet.cli.connect", "forward ports of this machine to a release of the chart"),
     "demo": ("tensorfleet.cli.demo", "run a map/reduce over handwritten digits on a cluster"),

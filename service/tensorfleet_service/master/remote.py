@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
-from tensorfleet.proto import worker_pb2
+from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.stream import Method
 from tensorfleet_service.graph import to_graph_def
 from tensorfleet_service.master.members import Functions, Member, MemberDone, Registered
@@ -108,6 +108,12 @@ class RemoteMember(Member):
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
         self._peer.abort(step_id, error)
+
+    def activity(self, step_id: int, timeout: float) -> Sequence[str]:
+        self._check()
+        request = fleet_pb2.StepsRequest(step_id=[step_id])
+        reply = self._peer.call(Method.GET_STEPS, request, fleet_pb2.StepsReply, timeout)
+        return [text for part in reply.part for text in part.activity]
 
     def delete_session(self, session: str) -> None:
         self._peer.notify(

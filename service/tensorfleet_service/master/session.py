@@ -28,6 +28,7 @@ from tensorfleet_service.master.step import MasterStep, StepDone
 from tensorfleet_service.observe.meter import SAMPLE_MASK, MasterMeter, OpSampler, timed
 from tensorfleet_service.worker.evaluate import evaluate_node
 from tensorfleet_service.worker.layout import task_of
+from tensorfleet_service.worker.progress import computing_in
 
 if TYPE_CHECKING:
     from tensorfleet.proto.graph_pb2 import GraphDef
@@ -122,7 +123,8 @@ class MasterSession:
         self._draining = False
         self._prepared: dict[Signature, Prepared] = {}
         self._running: dict[int, MasterStep] = {}
-        self._direct: dict[int, int] = {}  # steps of `run_metered`: when they began, by thread
+        # Steps of `run_metered` by thread: when they began, and what they run.
+        self._direct: dict[int, tuple[int, Prepared]] = {}
         # Step numbers differ between sessions by where they start (a task knows a step by its number, whoever
         # its master is), and from requests on a connection by their highest bit.
         self._step_ids = itertools.count(_random.getrandbits(61) | 1 << 62)
@@ -295,7 +297,8 @@ class MasterSession:
         if meter is None or plan is None:
             return self.run_direct(prepared, feeds)
         thread = threading.get_ident()
-        began = self._direct[thread] = time.perf_counter_ns()
+        began = time.perf_counter_ns()
+        self._direct[thread] = began, prepared
         try:
             # Now and then a step runs with a clock at each op, which shows where the time goes.
             sampled = not plan.runs & SAMPLE_MASK and meter.sampler.due((plan,))
@@ -378,10 +381,22 @@ class MasterSession:
         """How many steps run at this moment."""
         return len(self._running) + len(self._direct)
 
+    def running_steps(self) -> list[tuple[int, float, list[str]]]:
+        """The steps that run: number (0 where there is none), age in seconds, what they wait for."""
+        now = time.perf_counter_ns()
+        found = [
+            (step.id, (now - step.began) / 1e9, step.unanswered()) for step in list(self._running.values())
+        ]
+        for thread, (began, prepared) in list(self._direct.items()):
+            assert prepared.direct is not None
+            found.append((0, (now - began) / 1e9, [computing_in(thread, prepared.direct).text]))
+        return found
+
     @property
     def began(self) -> list[int]:
         """When the running steps began, by the performance counter, in nanoseconds."""
-        return [step.began for step in list(self._running.values())] + list(self._direct.values())
+        direct = [began for began, _ in list(self._direct.values())]
+        return [step.began for step in list(self._running.values())] + direct
 
     def check_open(self) -> None:
         """Raises what the use of a session is answered with that is closed, or whose server is draining."""
@@ -402,7 +417,7 @@ def _check_fetches(nodes: Sequence[Node]) -> None:
             dtype = source.output_types[index].base
             if dtype.np is None:
                 text = (
-                    f"{source.name}:{index} is a {dtype.name}, which stays on its task, and cannot be fetched. "
-                    "Fetch what is read from it, such as a variable's value."
+                    f"{source.name}:{index} is a {dtype.name}, which stays on its task, and cannot be "
+                    "fetched. Fetch what is read from it, such as a variable's value."
                 )
                 raise errors.InvalidArgumentError(None, None, f"{text}\n\t [[{{{{node {source.name}}}}}]]")

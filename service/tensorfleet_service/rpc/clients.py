@@ -266,7 +266,7 @@ class _Client:
         if not done.ended:
             self._step = step
             if timeout:
-                done.deadline = self._clients.deadlines.after(timeout, lambda: step.fail(_too_long(timeout)))
+                done.deadline = self._clients.deadlines.after(timeout, lambda: step.time_out(timeout))
 
     def step_done(
         self, request: int, error: errors.OpError | None, values: Sequence[Any], metadata: RunMetadata | None
@@ -401,7 +401,3 @@ class _Done:
         if self.deadline is not None:
             self.deadline.cancel()
         self.client.step_done(self.request, error, values, self.metadata)
-
-
-def _too_long(seconds: float) -> errors.OpError:
-    return errors.DeadlineExceededError(None, None, f"The step did not end within {seconds:g} s")

@@ -280,9 +280,5 @@ class _CallWaiter(StepWaiter):
         self._step = step
         if self._gone:
             self._client_gone()  # it went before there was a step to cancel
-        limits = [t for t in (timeout, self._remaining) if t is not None]
-        try:
-            return self.wait(min(limits, default=None))
-        except errors.DeadlineExceededError as e:
-            step.fail(e)
-            raise
+        limit = min((t for t in (timeout, self._remaining) if t is not None), default=None)
+        return self.wait(step, limit)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import collector, errors
-from tensorfleet.proto import worker_pb2
+from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.stream import Frame, Method
 from tensorfleet_service.graph import from_graph_def
 from tensorfleet_service.observe.trace import StepTrace
 from tensorfleet_service.worker.layout import task_of
 from tensorfleet_service.worker.peer import Peer
+from tensorfleet_service.worker.progress import activities
 
 if TYPE_CHECKING:
     from tensorfleet_service.worker.peers import AnyPeer, Peers
@@ -62,6 +64,8 @@ class Tasks:
             case Method.DELETE_WORKER_SESSION:
                 delete = worker_pb2.DeleteWorkerSessionRequest.FromString(request)
                 return self.delete_session(delete).SerializeToString()
+            case Method.GET_STEPS:
+                return self.steps(fleet_pb2.StepsRequest.FromString(request)).SerializeToString()
             case Method.CLEANUP_ALL:
                 cleanup = worker_pb2.CleanupAllRequest.FromString(request)
                 return self.cleanup_all(cleanup).SerializeToString()
@@ -71,6 +75,15 @@ class Tasks:
         """The devices of this task."""
         devices = [device.attributes() for device in self._worker.devices.values()]
         return worker_pb2.GetStatusResponse(device_attributes=devices)
+
+    def steps(self, request: fleet_pb2.StepsRequest) -> fleet_pb2.StepsReply:
+        """What parts of steps wait for here."""
+        reply = fleet_pb2.StepsReply(task=self._worker.task)
+        parts = [part for step_id in request.step_id for part in activities(self._worker, step_id)]
+        for part in parts if request.step_id else activities(self._worker):
+            age = time.monotonic() - part.began
+            reply.part.add(step_id=part.id, age_secs=age, activity=part.texts)
+        return reply
 
     def create_session(
         self, request: worker_pb2.CreateWorkerSessionRequest, peer: Peer | None = None

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import dtypes, errors
@@ -257,6 +257,10 @@ class DataflowPlan(Timed):
             return execution.results()
 
         return run, self.explain
+
+    def node_at(self, frame: FrameType) -> Node | None:
+        """The node whose line a frame is at, if that runs one of the compiled loops."""
+        return next((node for loop in self._compiled if (node := loop.node_at(frame)) is not None), None)
 
     def explain(self, error: BaseException) -> errors.OpError:
         """The error to report for an exception; those of ops have their names already."""

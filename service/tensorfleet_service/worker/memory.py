@@ -93,6 +93,7 @@ class Budget:
 
     def __init__(self) -> None:
         self.limit: Limit | None = None
+        self.was_exhausted = False  # since the watchdog has looked
         self._lock = threading.Lock()
         self._untouched = 0
         self._threads = 0
@@ -149,6 +150,13 @@ class Budget:
         self.refresh()
         return True
 
+    def release(self) -> None:
+        """Gives memory back to the system that is free, but kept."""
+        SHARED.drop_free()
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
+
     def _in_use(self, status: Mapping[str, int]) -> int:
         limit = self.limit
         own = (status["RssAnon"] + status["RssShmem"]) << 10
@@ -173,7 +181,8 @@ BUDGET = Budget()
 def exhausted(what: str) -> errors.OpError:
     """The error for what there was no memory for; gives back what is only kept for the next time."""
     in_use, limit = BUDGET.in_use() if Path("/proc/self/status").exists() else 0, BUDGET.limit
-    release()
+    BUDGET.was_exhausted = True
+    BUDGET.release()
     if limit is None:
         return errors.ResourceExhaustedError(None, None, f"{what}; this process uses {readable(in_use)}.")
     advice = f"raise {VARIABLE}" if limit.source == VARIABLE else f"raise it, or set {VARIABLE}"
@@ -183,14 +192,6 @@ def exhausted(what: str) -> errors.OpError:
         f"{what}; {readable(in_use)} of {readable(limit.size)} are in use ({limit.source}). Compute it in "
         f"smaller parts, or {advice}.",
     )
-
-
-def release() -> None:
-    """Gives memory back to the system that is free, but kept."""
-    SHARED.drop_free()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
 
 
 def readable(size: int) -> str:

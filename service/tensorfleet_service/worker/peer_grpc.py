@@ -43,6 +43,7 @@ _NAMES = {
     Method.REGISTER_GRAPH: "RegisterGraph",
     Method.DEREGISTER_GRAPH: "DeregisterGraph",
     Method.CLEANUP_ALL: "CleanupAll",
+    Method.GET_STEPS: "/tensorfleet.FleetService/GetSteps",
 }
 
 CHANNEL_OPTIONS = (
@@ -187,7 +188,7 @@ class GrpcPeer:
     def _stub(self, name: str) -> Any:
         stub = self._stubs.get(name)
         if stub is None:
-            stub = self._stubs[name] = self._channel.unary_unary(SERVICE + name)
+            stub = self._stubs[name] = self._channel.unary_unary(name if name[0] == "/" else SERVICE + name)
         return stub
 
     def _start(

@@ -220,6 +220,11 @@ class Step:
         run.resumed = time.perf_counter()
         return waiter
 
+    def waiting(self) -> list[tuple[int | Waiter, AnyRun]]:
+        """The partitions that are suspended at this moment, each with what it waits for."""
+        with self._lock:
+            return list(self._waiting.items())
+
     def _completed(self, waiter: Waiter) -> None:
         """Called by whoever completed a waiter, in the middle of a step of its own."""
         with self._lock:

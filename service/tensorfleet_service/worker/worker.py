@@ -13,6 +13,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet import errors
@@ -344,6 +345,19 @@ class Worker:
         for step_id in list(self._steps):
             self.abort(step_id, error)
 
+    def known_steps(self) -> list[Step]:
+        """The steps that run, and those of which tensors came before the request to run."""
+        return list(self._steps.values())
+
+    def began(self) -> list[float]:
+        """When the steps began that anybody can find, as monotonic times."""
+        return [step.began for step in list(self._steps.values()) if step.started]
+
+    @property
+    def simple_code(self) -> CodeType:
+        """The code of the function in which steps run that nobody needs to find."""
+        return self._run_simple.__func__.__code__  # type: ignore[attr-defined, no-any-return]
+
     @property
     def steps(self) -> int:
         """How many steps are known at this moment."""
@@ -352,7 +366,7 @@ class Worker:
     @property
     def running(self) -> list[float]:
         """When the steps began that run at this moment, as monotonic times."""
-        return [step.began for step in list(self._steps.values()) if step.started]
+        return self.began()
 
     def totals(self) -> PlanTotals:
         """What all plans have done so far."""

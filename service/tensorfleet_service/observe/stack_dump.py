@@ -1,7 +1,8 @@
 """The stacks of all threads, also while the interpreter is busy with one of them and no Python code runs.
 
-By a signal they are written into a memory file, where `tensorfleet stacks` of the same machine finds them. And
-if the interpreter does not get round to the task's watchdog for long, what kept it is in the log afterwards.
+By a signal they are written into a memory file, where `tensorfleet stacks` of the same machine finds them.
+And if the interpreter does not get round to the task's watchdog for long, what kept it is in the log
+afterwards.
 """
 
 from __future__ import annotations

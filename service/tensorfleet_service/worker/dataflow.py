@@ -262,6 +262,10 @@ class DataflowPlan(Timed):
         """The node whose line a frame is at, if that runs one of the compiled loops."""
         return next((node for loop in self._compiled if (node := loop.node_at(frame)) is not None), None)
 
+    def loop_runs(self) -> int:
+        """How many parts of the compiled loops have run: it changes with each iteration."""
+        return sum(count for loop in self._compiled for _, count in loop.runs())
+
     def explain(self, error: BaseException) -> errors.OpError:
         """The error to report for an exception; those of ops have their names already."""
         if isinstance(error, errors.OpError):

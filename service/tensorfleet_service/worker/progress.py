@@ -90,8 +90,9 @@ def waits(step: Step) -> list[Activity]:
     for source, run in step.waiting():
         node = _suspended_at(run, source)
         where = f" [{node.name}]" if node is not None else ""
-        text = _tensor(source, run.plan) if isinstance(source, int) else source.what
-        result.append(Activity(f"waits for {text}{where}", (source, run.resumed)))
+        tensor = isinstance(source, int)
+        text = f"waits for {_tensor(source, run.plan)}" if tensor else f"waits: {source.what}"
+        result.append(Activity(text + where, (source, run.resumed)))
     return result
 
 
@@ -181,7 +182,7 @@ def _op(frames: Sequence[FrameType], plan: AnyPlan) -> tuple[Node | None, tuple[
         if isinstance(plan, DataflowPlan):
             node = plan.node_at(frame)
             if node is not None:
-                return node, (frame.f_lasti,)
+                return node, (frame.f_lasti, plan.loop_runs())
             if frame.f_code is Execution.run.__code__:
                 op = frame.f_locals.get("op")
                 return (None, ()) if op is None else (op.node, (op.runs, id(op)))

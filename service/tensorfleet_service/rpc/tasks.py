@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet import collector, errors
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.stream import Frame, Method
-from tensorfleet_service.graph import from_graph_def
+from tensorfleet_service.graph import check_partition, from_graph_def
 from tensorfleet_service.observe.trace import StepTrace
 from tensorfleet_service.worker.layout import task_of
 from tensorfleet_service.worker.peer import Peer
@@ -144,6 +144,7 @@ class Tasks:
             nodes = from_graph_def(request.graph_def)
             for node in nodes:
                 node.assigned = node.device
+            check_partition(nodes)
         # The tasks that this one is going to send to are connected now, not in the middle of the first step.
         for task in sorted({task_of(n.attrs["recv_device"].decode()) for n in nodes if n.op == "_Send"}):
             if task != self._worker.task:

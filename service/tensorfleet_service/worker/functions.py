@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 Closer = Callable[[], None]
 
+MAX_NESTED = 50
+"""Functions that are compiled inside of each other: Python's stack bears not many more."""
+
 _instantiating = threading.local()
 
 
@@ -137,6 +140,9 @@ class Library:
         if func.name in callers:
             text = f"Function {func.name} calls itself ({' -> '.join([*callers, func.name])})"
             raise errors.UnimplementedError(None, None, text)
+        if len(callers) >= MAX_NESTED:
+            text = f"Functions call each other more than {MAX_NESTED} deep: {' -> '.join(callers[:5])} -> …"
+            raise errors.InvalidArgumentError(None, None, text)
         callers.append(func.name)
         try:
             nodes = body(definition, dict(func.attr))

@@ -186,7 +186,7 @@ def check_partition(nodes: Sequence[Node]) -> None:
                 raise _input_error(node, f"Node '{node.name}' comes before its input '{source.name}'")
         seen.add(node)
         for name, kind in _INTERNAL_ATTRS.get(node.op, {}).items():
-            value = node.attrs.get(name)
+            value: Any = node.attrs.get(name)
             if type(value) is not kind or (kind is int and not 0 <= value < _MAX_NUMBER):
                 message = (
                     f"Attribute '{name}' of {node.op} is {value!r}, which no master gives{_at(node.name)}"

@@ -51,7 +51,10 @@ class StackDump:
             log.warning(
                 "no thread could run for %g s but one, which kept the interpreter:\n%s", BUSY_SECONDS, text
             )
-        faulthandler.dump_traceback_later(BUSY_SECONDS, file=busy)
+        try:
+            faulthandler.dump_traceback_later(BUSY_SECONDS, file=busy)
+        except RuntimeError as e:
+            log.debug("%s", e)  # without memory there is no thread for it; the next time there may be
 
     def close(self) -> None:
         """Ends the timer."""

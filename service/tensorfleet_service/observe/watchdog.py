@@ -64,13 +64,13 @@ class Watchdog:
     def _run(self) -> None:
         while not self._stopped.wait(TICK_SECONDS):
             try:
-                STACK_DUMP.alive()
                 if BUDGET.was_exhausted:
                     # What failed steps held is in the tracebacks of their errors, which are cycles.
                     BUDGET.was_exhausted = False
                     gc.collect()
                     BUDGET.release()
                 BUDGET.refresh()
+                STACK_DUMP.alive()
                 self.look(time.monotonic())
             except Exception:
                 log.exception("the watchdog could not look at the steps")

@@ -90,8 +90,10 @@ def waits(step: Step) -> list[Activity]:
     for source, run in step.waiting():
         node = _suspended_at(run, source)
         where = f" [{node.name}]" if node is not None else ""
-        tensor = isinstance(source, int)
-        text = f"waits for {_tensor(source, run.plan)}" if tensor else f"waits: {source.what}"
+        if isinstance(source, int):
+            text = f"waits for {_tensor(source, run.plan)}"
+        else:
+            text = f"waits: {source.what}"
         result.append(Activity(text + where, (source, run.resumed)))
     return result
 

@@ -187,7 +187,8 @@ def check_partition(nodes: Sequence[Node]) -> None:
         seen.add(node)
         for name, kind in _INTERNAL_ATTRS.get(node.op, {}).items():
             value: Any = node.attrs.get(name)
-            if type(value) is not kind or (kind is int and not 0 <= value < _MAX_NUMBER):
+            kinds: Any = kind  # a comparison of types would narrow the value to object
+            if type(value) is not kinds or (kind is int and not 0 <= value < _MAX_NUMBER):
                 message = (
                     f"Attribute '{name}' of {node.op} is {value!r}, which no master gives{_at(node.name)}"
                 )

@@ -109,7 +109,7 @@ def _lock(file: IO[bytes]) -> bool | None:
 
 
 def remove_abandoned(directory: str) -> None:
-    """Removes the temporary files of killed saves: those that nobody holds, nor has written to for a while."""
+    """Removes the temporary files of killed saves: those that nobody holds or has written to lately."""
     now = time.time()
     for name in os.listdir(directory or "."):
         if not _TEMPORARY.search(name):

@@ -66,9 +66,11 @@ class Watchdog:
             try:
                 if BUDGET.was_exhausted:
                     # What failed steps held is in the tracebacks of their errors, which are cycles.
-                    BUDGET.was_exhausted = False
                     gc.collect()
                     BUDGET.release()
+                    if not self._worker.steps:
+                        BUDGET.was_exhausted = False
+                        BUDGET.rebase()
                 BUDGET.refresh()
                 STACK_DUMP.alive()
                 self.look(time.monotonic())

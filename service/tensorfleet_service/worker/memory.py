@@ -31,6 +31,7 @@ VARIABLE = "TENSORFLEET_MEMORY_MB"
 _CGROUPS = Path("/sys/fs/cgroup")
 _STACK = 8 << 20  # of a thread: counted by the system, and hardly used
 _RESERVE = 0.05  # of the limit: for page tables, sockets, and allocations that must not fail
+_SHARED = 0.25  # of the limit: the most that may be shared memory
 _MIN_RESERVE, _MAX_RESERVE = 24 << 20, 512 << 20
 
 
@@ -103,17 +104,24 @@ class Budget:
         if limit is None or not hasattr(resource, "RLIMIT_DATA"):
             return
         try:
-            status = _fields("/proc/self/status")
-            self._untouched = (status["VmData"] - status["RssAnon"]) << 10
-            self._threads = status["Threads"]
             self.limit = limit
-            self.refresh()
+            self.rebase()
         except (OSError, KeyError, ValueError) as e:
             self.limit = None
             log.warning("this process is held to no memory limit: %s", e)
             return
         shared_memory.may_grow = self.has_room
         log.info("memory: %s, by %s", readable(limit.size), limit.source)
+
+    def rebase(self) -> None:
+        """Takes what is allocated, but not used now, for free: stacks, holes in the C library's heap.
+
+        To be called while no step runs.
+        """
+        status = _fields("/proc/self/status")
+        self._untouched = (status["VmData"] - status["RssAnon"]) << 10
+        self._threads = status["Threads"]
+        self.refresh()
 
     @property
     def _usable(self) -> int:
@@ -130,6 +138,9 @@ class Budget:
             others = max(self._in_use(status) - (status["RssAnon"] << 10), 0)
             threads = max(status["Threads"] - self._threads, 0)
             size = self._usable - others + self._untouched + threads * _STACK
+            # Holes may be filled, which the system does not count.
+            left = self._usable - others - (status["RssAnon"] << 10)
+            size = min(size, (status["VmData"] << 10) + left)
             # Never below what there is already: each small allocation would fail, also one that frees.
             size = max(size, (status["VmData"] << 10) + _MIN_RESERVE)
             _, hard = resource.getrlimit(resource.RLIMIT_DATA)
@@ -142,10 +153,15 @@ class Budget:
         return self._in_use(_fields("/proc/self/status"))
 
     def has_room(self, size: int) -> bool:
-        """Whether so many bytes more of shared memory are within the limit."""
+        """Whether so many bytes more of shared memory are within the limit, and within its part of that.
+
+        An arena keeps what it once had, so it must not take what steps need later.
+        """
         if self.limit is None:
             return True
-        if self.in_use() + size > self._usable:
+        status = _fields("/proc/self/status")
+        shared = status["RssShmem"] << 10
+        if shared + size > self.limit.size * _SHARED or self._in_use(status) + size > self._usable:
             return False
         self.refresh()
         return True

@@ -20,6 +20,9 @@ from tensorfleet.proto import attr_value_pb2
 AttrValue = attr_value_pb2.AttrValue
 NameAttrList = attr_value_pb2.NameAttrList
 
+MAX_UNROLLED = 16 << 20
+"""Bytes up to which a constant of one repeated element becomes an array of its own."""
+
 
 def to_proto(value: Any, proto: attr_value_pb2.AttrValue) -> None:
     """Sets the message `proto` to an attribute's Python value."""
@@ -82,7 +85,7 @@ def from_proto(proto: attr_value_pb2.AttrValue) -> Any:
         case "s":
             return proto.s
         case "tensor":
-            return tensor_util.make_ndarray(proto.tensor)
+            return tensor_util.make_ndarray(proto.tensor, MAX_UNROLLED)
         case "shape":
             return shapes.from_proto(proto.shape)
         case "f":
@@ -99,6 +102,6 @@ def from_proto(proto: attr_value_pb2.AttrValue) -> Any:
         or list(values.f)
         or list(values.b)
         or [shapes.from_proto(s) for s in values.shape]
-        or [tensor_util.make_ndarray(t) for t in values.tensor]
+        or [tensor_util.make_ndarray(t, MAX_UNROLLED) for t in values.tensor]
         or list(values.func)
     )

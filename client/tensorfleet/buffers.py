@@ -55,6 +55,18 @@ class Buffers:
                     self._total -= known.nbytes
                     return
 
+    def drop_free(self) -> None:
+        """Forgets the buffers that nobody uses."""
+        with self._lock:
+            kept: deque[Array] = deque()
+            while self._buffers:
+                buffer = self._buffers.popleft()
+                if sys.getrefcount(buffer) <= self._free - 1:  # the pool does not refer to it any more
+                    self._total -= buffer.nbytes
+                else:
+                    kept.append(buffer)
+            self._buffers = kept
+
     def _references_of_free(self) -> int:
         """What getrefcount says in `take` of a buffer that only the pool holds."""
         self._buffers.append(np.empty(1, np.uint8))

@@ -11,7 +11,16 @@ from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.shared_memory import Arena
-from tensorfleet.stream import MAX_SEND_BUFFERS, SMALL, Kind, Reader, encode, encode_pushes, pack_error
+from tensorfleet.stream import (
+    MAX_PAYLOAD,
+    MAX_SEND_BUFFERS,
+    SMALL,
+    Kind,
+    Reader,
+    encode,
+    encode_pushes,
+    pack_error,
+)
 from tensorfleet.traffic import Traffic
 
 
@@ -66,6 +75,7 @@ class Connection:
 
         Raises:
             OSError: the connection is closed or broken.
+            InvalidArgumentError, ResourceExhaustedError: it cannot be sent.
         """
         waiting = _held.frames
         if waiting is None:
@@ -78,7 +88,7 @@ class Connection:
         else:
             frame = _Pushes(step_id)
             frames.append(frame)
-        if tensor.nbytes > SMALL:
+        if getattr(tensor, "nbytes", MAX_PAYLOAD) > SMALL:
             self.send(encode_pushes(step_id, (edge,), (tensor,), self.arena))
             return
         if not frame.edges:
@@ -206,6 +216,14 @@ class _Pushes:
         self.edges: list[int] = []
         self.tensors: list[Any] = []
 
+    def encoded(self) -> list[Any]:
+        """The buffers of the frame; where a tensor cannot be sent, those of an ABORT of this step alone."""
+        try:
+            return encode_pushes(self.step_id, self.edges, self.tensors)
+        except errors.OpError as e:
+            code, text = pack_error(e)
+            return encode(Kind.ABORT, self.step_id, code, text)
+
 
 class _Held(threading.local):
     frames: dict[Connection, list[list[Any] | _Pushes]] | None = None
@@ -238,7 +256,7 @@ class held:
                     if not isinstance(frame, _Pushes):
                         buffers += frame
                     elif frame.edges:
-                        buffers += encode_pushes(frame.step_id, frame.edges, frame.tensors)
+                        buffers += frame.encoded()
                 if len(buffers) > 1 and sum(map(len, buffers)) <= SMALL:
                     buffers = [b"".join(buffers)]
                 try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
-import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
-from tensorfleet import collector, errors, transport
+from tensorfleet import abandoned, collector, errors, transport
 from tensorfleet.default_session import DefaultSession, get_default_session
 from tensorfleet.feeds import converter, feed_tensor
 from tensorfleet.graph import Graph, get_default_graph
@@ -83,12 +83,18 @@ class BaseSession:
         self._config = config_pb2.ConfigProto() if config is None else config
         transport.full_target(self._target)
         self._lock = threading.Lock()
-        self._transport: Transport | None = None
+        # Beside the session: what the session holds must not refer to it, or only the collector frees it.
+        self._link = _Link()
+        self._abandon: weakref.finalize[..., BaseSession] | None = None
         self._sent = -1  # how many operations the master knows; -1: of no session
-        self._steps = Steps(self._graph, self._prepare)
+        self._steps = Steps(self._graph, self._link.prepare)
         self._cache = self._steps.cache
         self._operations = self._graph._operations
         self._closed = False
+
+    @property
+    def _transport(self) -> Transport | None:
+        return self._link.transport
 
     @property
     def graph(self) -> Graph:
@@ -193,7 +199,7 @@ class BaseSession:
         self._extend()
         tensors = [feed_tensor(self._graph, name) for name in callable_options.feed]
         converters = [converter(tensor) for tensor in tensors]
-        runner = self._prepare(
+        runner = self._link.prepare(
             tuple(callable_options.feed), tuple(callable_options.fetch), tuple(callable_options.target)
         )
         options = callable_options.run_options
@@ -252,17 +258,12 @@ class BaseSession:
             self._closed = True
             self._sent = -1
             self._cache.clear()
-            master, self._transport = self._transport, None
+            master, self._link.transport = self._link.transport, None
+            abandon, self._abandon = self._abandon, None
+        if abandon is not None:
+            abandon.detach()
         if master is not None:
             master.close()
-
-    def __del__(self) -> None:
-        if self._closed or sys.is_finalizing():
-            return
-        try:
-            self.close()
-        except errors.OpError as error:
-            _logger.debug("A session that nobody closed could not be closed: %s", error)
 
     def as_default(self) -> DefaultSession:
         """A context in which `Tensor.eval` and `Operation.run` use this session; it closes nothing."""
@@ -277,7 +278,8 @@ class BaseSession:
             )
         with self._lock:
             self._check_open()
-            if self._transport is None:
+            master = self._link.transport
+            if master is None:
                 with collector.paused():
                     graph_def = self._graph.as_graph_def()
                 master = transport.connect(self._target, self._config)
@@ -287,19 +289,14 @@ class BaseSession:
                     with contextlib.suppress(errors.OpError):  # the first error is the one to see
                         master.close()
                     raise
-                self._transport = master
+                self._abandon = abandoned.watch(self, master.close)
+                self._link.transport = master
                 self._sent = len(graph_def.node)
             elif self._sent < len(self._operations):
                 graph_def = self._graph.as_graph_def(from_version=self._sent)
-                self._transport.extend(graph_def)
+                master.extend(graph_def)
                 self._sent += len(graph_def.node)
-            return self._transport
-
-    def _prepare(self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> Runner:
-        master = self._transport
-        if master is None:
-            raise RuntimeError("Attempted to use a closed Session.")
-        return master.prepare(feeds, fetches, targets)
+            return master
 
     def _check_open(self) -> None:
         if self._closed:
@@ -324,6 +321,21 @@ class BaseSession:
         except errors.OpError as error:
             self._name_operation(error)
             raise
+
+
+class _Link:
+    """The way from a session to its master, once it has been called, and until the session is closed."""
+
+    __slots__ = ("transport",)
+
+    def __init__(self) -> None:
+        self.transport: Transport | None = None
+
+    def prepare(self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> Runner:
+        """The runner of a signature."""
+        if self.transport is None:
+            raise RuntimeError("Attempted to use a closed Session.")
+        return self.transport.prepare(feeds, fetches, targets)
 
 
 class Session(BaseSession):

@@ -15,6 +15,7 @@ import sys
 import threading
 import weakref
 from bisect import insort
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -42,6 +43,14 @@ _SLOTS = 1024
 _PAGE = 4096  # the first one has the state of every slot
 _FREE, _LENT = 0, 1
 _NO_MEMORY = bytearray()
+
+
+def _always(size: int) -> bool:
+    return True
+
+
+may_grow: Callable[[int], bool] = _always
+"""Whether an arena may take so many bytes more; a task with a memory budget sets it."""
 
 
 class Arena:
@@ -135,6 +144,8 @@ class Arena:
     def _allocate(self, end: int) -> bool:
         """Whether there is memory up to `end`; without asking before, none would be a signal that kills."""
         if end > self._allocated:
+            if not may_grow(end - self._allocated):
+                return False
             try:
                 os.posix_fallocate(self.descriptor, self._allocated, end - self._allocated)
             except OSError:

@@ -40,7 +40,8 @@ MAX_HEAD = 1 << 31
 MAX_PAYLOAD = 1 << 48
 MAX_SEND_BUFFERS = 64
 
-_DIMS = [struct.Struct(f"<{rank}Q") for rank in range(33)]
+MAX_RANK = 64  # NumPy's own limit
+_DIMS = [struct.Struct(f"<{rank}Q") for rank in range(MAX_RANK + 1)]
 _EMPTY: Sequence[Value] = ()
 _IN_SHARED_MEMORY = 128
 # The descriptor and the size of a single number, by its NumPy type.
@@ -90,6 +91,7 @@ class Method(IntEnum):
     REGISTER_GRAPH = 23
     DEREGISTER_GRAPH = 24
     CLEANUP_ALL = 25
+    GET_STEPS = 26
 
 
 DEAD = 1
@@ -125,6 +127,10 @@ def encode(
 
     Args:
         arena: memory that the receiver shares: large tensors are copied there while it has room.
+
+    Raises:
+        InvalidArgumentError: what is to be sent is no tensor, such as the handle of a resource.
+        ResourceExhaustedError: there is no memory for the copy that is sent.
     """
     if not tensors:
         return [HEADER.pack(kind, flags, 0, len(meta), a, b, 0) + meta]
@@ -139,52 +145,84 @@ def encode(
     head = bytearray(meta)
     total = 0
     payloads: list[Any] = []
-    for value in tensors:
-        dtype = dtypes.from_numpy(value.dtype)
-        shape = value.shape
-        if dtype is dtypes.string:
-            data: Any = tensor_util.string_bytes(value)
-            size = len(data)
-        elif not shape:
-            data = value.tobytes()
-            size = len(data)
-        else:
-            size = value.nbytes
-            if size <= SMALL:
+    value = None
+    try:
+        for value in tensors:
+            dtype = dtypes.from_numpy(value.dtype)
+            shape = value.shape
+            if dtype is dtypes.string:
+                data: Any = tensor_util.string_bytes(value)
+                size = len(data)
+            elif not shape:
                 data = value.tobytes()
-            elif arena is not None and size >= SHARED_FROM and (place := arena.put(value)) is not None:
-                head += DESCRIPTOR.pack(dtype.enum | _IN_SHARED_MEMORY, len(shape), size)
-                head += _DIMS[len(shape)].pack(*shape)
-                payloads.append(PLACE.pack(*place))
-                total += PLACE.size
-                continue
+                size = len(data)
             else:
-                data = np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
-        head += DESCRIPTOR.pack(dtype.enum, len(shape), size)
-        if shape:
-            head += _DIMS[len(shape)].pack(*shape)
-        payloads.append(data)
-        total += size
-    header = HEADER.pack(kind, flags, len(payloads), len(head), a, b, total)
-    if total <= SMALL:
-        return [b"".join((header, head, *payloads))]
-    return [header + head, *(p for p in payloads if len(p))]
+                size = value.nbytes
+                if size <= SMALL:
+                    data = value.tobytes()
+                elif arena is not None and size >= SHARED_FROM and (place := arena.put(value)) is not None:
+                    head += DESCRIPTOR.pack(dtype.enum | _IN_SHARED_MEMORY, len(shape), size)
+                    head += _DIMS[len(shape)].pack(*shape)
+                    payloads.append(PLACE.pack(*place))
+                    total += PLACE.size
+                    continue
+                else:
+                    data = np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
+            head += DESCRIPTOR.pack(dtype.enum, len(shape), size)
+            if shape:
+                head += _DIMS[len(shape)].pack(*shape)
+            payloads.append(data)
+            total += size
+        header = HEADER.pack(kind, flags, len(payloads), len(head), a, b, total)
+        if total <= SMALL:
+            return [b"".join((header, head, *payloads))]
+        return [header + head, *(p for p in payloads if len(p))]
+    except Exception as e:
+        raise unsendable(value, e) from None
+
+
+def unsendable(value: Any, error: Exception) -> errors.OpError:
+    """The error for a value that cannot be sent: the one rule for all that is answered with values."""
+    if isinstance(error, errors.OpError):
+        return error
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if isinstance(error, MemoryError):
+        what = f"a {dtype} tensor of shape {list(shape or ())}"
+        return errors.ResourceExhaustedError(None, None, f"Out of memory while {what} is sent: {error}")
+    if shape is None or dtype is None:
+        what = f"{type(value).__name__} is no tensor: a resource or a variant stays on the task that made it"
+        return errors.InvalidArgumentError(None, None, f"A {what}, and cannot be fetched or sent.")
+    what = f"A {dtype} tensor of shape {list(shape)} cannot be sent"
+    return errors.InvalidArgumentError(None, None, f"{what}: {type(error).__name__}: {error}")
 
 
 class FrameTooLarge(ValueError):
-    """A frame over the reader's limits.
+    """A frame over the reader's limits, or for which there is no memory.
 
     Attributes:
         kind, a: of the frame's header.
         head, payload: its sizes in bytes.
+        left: how many of its bytes have not been read.
+        reason: what there is no memory for, where it is not over the limits.
     """
 
-    def __init__(self, kind: int, a: int, head: int, payload: int) -> None:
-        super().__init__(f"a frame of {head + payload} bytes is over the limit")
+    def __init__(
+        self, kind: int, a: int, head: int, payload: int, left: int | None = None, reason: str = ""
+    ) -> None:
+        super().__init__(reason or f"a frame of {head + payload} bytes is over the limit")
         self.kind = kind
         self.a = a
         self.head = head
         self.payload = payload
+        self.left = head + payload if left is None else left
+        self.reason = reason
+
+
+class _NoMemory(Exception):
+    """There is no memory for a received tensor; whether its bytes were read all the same."""
+
+    def __init__(self, was_read: bool) -> None:
+        self.was_read = was_read
 
 
 class Reader:
@@ -218,7 +256,8 @@ class Reader:
         Raises:
             EOFError: the other side closed the connection.
             OSError: the connection broke, or its timeout passed.
-            FrameTooLarge: the frame is over the limits: `skip` it, and the next one can be read.
+            FrameTooLarge: the frame is over the limits, or the memory: `skip` it, and the next one can be
+                read.
             ValueError: what arrived is not a frame.
         """
         if self._end - self._start < HEADER.size:
@@ -239,12 +278,12 @@ class Reader:
             return Frame(kind, flags, a, b, head, _EMPTY)
         try:
             return self._tensors(kind, flags, count, head, a, b, payload)
-        except (struct.error, IndexError, TypeError, OverflowError, MemoryError) as e:
+        except (struct.error, IndexError, TypeError, OverflowError) as e:
             raise ValueError(f"A frame's tensors cannot be read: {e}") from None
 
     def skip(self, frame: FrameTooLarge) -> None:
         """Reads and drops the rest of a frame that is over the limits."""
-        size = frame.head + frame.payload
+        size = frame.left
         have = min(self._end - self._start, size)
         self._start += have
         size -= have
@@ -265,19 +304,25 @@ class Reader:
         else:
             meta = b""
         tensors: list[Value] = []
+        left = payload
         for _ in range(count):
             enum, rank, size = DESCRIPTOR.unpack_from(head, offset)
             offset += DESCRIPTOR.size
-            payload -= PLACE.size if enum & _IN_SHARED_MEMORY else size
-            if payload < 0:  # which is what the limits were compared with
-                raise ValueError(f"A frame's tensors are larger than it says: one has {size} bytes")
             dims: tuple[int, ...] = ()
             if rank:
                 dims = _DIMS[rank].unpack_from(head, offset)
                 offset += 8 * rank
-            tensors.append(self._tensor(enum, dims, size))
-        if payload:
-            raise ValueError(f"A frame says to have {payload} bytes of tensors more than it describes")
+            left -= PLACE.size if enum & _IN_SHARED_MEMORY else size
+            if left < 0:  # the limits were compared with what the header says
+                raise ValueError(f"A frame's tensors are larger than it says: one has {size} bytes")
+            try:
+                tensors.append(self._tensor(enum, dims, size))
+            except _NoMemory as e:
+                reason = f"Out of memory for a received tensor of {size} bytes, shape {list(dims)}"
+                left += 0 if e.was_read else size
+                raise FrameTooLarge(kind, a, len(head), payload, left, reason) from None
+        if left:
+            raise ValueError(f"A frame says to have {left} bytes of tensors more than it describes")
         return Frame(kind, flags, a, b, meta, tensors)
 
     def _tensor(self, enum: int, dims: tuple[int, ...], size: int) -> Value:
@@ -285,7 +330,7 @@ class Reader:
             return self._borrow(dtypes.from_enum(enum & ~_IN_SHARED_MEMORY), dims, size)
         dtype = dtypes.from_enum(enum)
         if dtype is dtypes.string:
-            return tensor_util.strings_from_bytes(self._bytes(size), prod(dims)).reshape(dims)
+            return self._strings(dims, size)
         if dtype.np is None:
             raise ValueError(f"A tensor of type {dtype.name} cannot travel between tasks")
         if size != prod(dims) * dtype.np.itemsize:
@@ -296,10 +341,24 @@ class Reader:
             self._start += size
             array = np.frombuffer(bytearray(self._view[start : self._start]), dtype.np)
         else:
-            raw = buffers.SHARED.take(size)
+            try:
+                raw = buffers.SHARED.take(size)
+            except MemoryError:
+                raise _NoMemory(was_read=False) from None
             self._into(raw.data)
             array = raw.view(dtype.np)
         return array.reshape(dims) if dims else array[0]
+
+    def _strings(self, dims: tuple[int, ...], size: int) -> Array:
+        try:
+            raw = bytearray(size)
+        except MemoryError:
+            raise _NoMemory(was_read=False) from None
+        self._into(memoryview(raw))
+        try:
+            return tensor_util.strings_from_bytes(raw, prod(dims)).reshape(dims)
+        except MemoryError:
+            raise _NoMemory(was_read=True) from None
 
     def _borrow(self, dtype: dtypes.DType, dims: tuple[int, ...], size: int) -> Array:
         if self.borrowed is None or dtype.np is None or size != prod(dims) * dtype.np.itemsize:

@@ -133,8 +133,10 @@ def _message(dt: DType, dims: tuple[int, ...], **elements: Any) -> TensorProto:
     return TensorProto(dtype=dtype, tensor_shape=_shape_proto(dims), **elements)
 
 
-def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
+def make_ndarray(tensor: TensorProto, unrolled: int = _MAX_ELEMENTS) -> np.ndarray[Any, Any]:
     """The array that a message holds, as a writable copy (`tf.make_ndarray`); strings as bytes objects.
+
+    One element that stands for more than `unrolled` bytes stays one: the array is a view that repeats it.
 
     Raises TypeError for a type without arrays, ValueError for a message that contradicts itself: negative
     or overflowing dimensions, content of another length, too many elements, elements out of their range.
@@ -145,11 +147,11 @@ def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
     if dt is dtypes.string:
         if tensor.tensor_content:
             return strings_from_bytes(tensor.tensor_content, count).reshape(dims)
-        strings = _padded(_object_array(tensor.string_val), count, b"", dims)
+        strings = _padded(_object_array(tensor.string_val), count, b"", dims, unrolled)
         return strings.reshape(dims)
     if tensor.tensor_content:
         return _from_content(tensor.tensor_content, dt, count, dims).reshape(dims)
-    return _padded(_from_fields(tensor, dt), count, np.zeros((), dt.np)[()], dims).reshape(dims)
+    return _padded(_from_fields(tensor, dt), count, np.zeros((), dt.np)[()], dims, unrolled).reshape(dims)
 
 
 def _tensor_type(enum: int) -> DType:
@@ -193,9 +195,11 @@ def _from_fields(tensor: TensorProto, dt: DType) -> np.ndarray[Any, Any]:
 
 
 def _padded(
-    values: np.ndarray[Any, Any], count: int, zero: Any, dims: tuple[int, ...]
+    values: np.ndarray[Any, Any], count: int, zero: Any, dims: tuple[int, ...], unrolled: int
 ) -> np.ndarray[Any, Any]:
     """`values` with the last one (or `zero`, if there is none) repeated up to `count` elements."""
+    if values.size < 2 and count * values.itemsize > unrolled:
+        return np.broadcast_to(values[-1:] if values.size else np.array([zero], values.dtype), (count,))
     if values.size == count:
         return values
     if values.size > count:
@@ -230,7 +234,7 @@ def _varint(number: int) -> bytes:
     return bytes(encoded)
 
 
-def strings_from_bytes(buf: bytes | memoryview, n: int) -> np.ndarray[Any, Any]:
+def strings_from_bytes(buf: bytes | bytearray | memoryview, n: int) -> np.ndarray[Any, Any]:
     """The `n` strings of a raw string tensor, as an object array of shape [n].
 
     Raises ValueError where `buf` ends too early or too late.
@@ -242,7 +246,7 @@ def strings_from_bytes(buf: bytes | memoryview, n: int) -> np.ndarray[Any, Any]:
     return _object_array([bytes(buf[begin:end]) for begin, end in pairwise(ends)])
 
 
-def _lengths(buf: bytes | memoryview, n: int) -> tuple[list[int], int]:
+def _lengths(buf: bytes | bytearray | memoryview, n: int) -> tuple[list[int], int]:
     """The first `n` varints of `buf`, and where they end."""
     if n > len(buf):
         raise ValueError(f"{n} strings need at least {n} bytes, but there are {len(buf)}")

@@ -27,6 +27,7 @@ _CHANNEL_OPTIONS = (
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
 )
+GRACE_SECONDS = 5.0  # beyond a step's own timeout: the server says then what the step waits for
 _CLOSE_SECONDS = 10.0
 _PROBE_SECONDS = 1.0
 CREATE_GRACE_SECONDS = 5.0
@@ -268,9 +269,12 @@ class GrpcTransport(Transport):
         request.session_handle = self._handle
         request.store_errors_in_response_body = True
         request.request_id = new_request_id()
-        response = self._channel.call(
-            "RunStep", request, master_pb2.RunStepResponse, timeout or self._timeout
-        )
+        limit = timeout or self._timeout
+        if timeout and not request.options.timeout_in_ms:
+            request.options.timeout_in_ms = max(int(timeout * 1000), 1)
+        if limit is not None:
+            limit += GRACE_SECONDS
+        response = self._channel.call("RunStep", request, master_pb2.RunStepResponse, limit)
         if response.status_code:
             raise errors.from_code(response.status_code, response.status_error_message)
         if metadata is not None:

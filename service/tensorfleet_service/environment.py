@@ -17,8 +17,10 @@ NUMBERS = {
     "TENSORFLEET_MAX_MESSAGE_MB": ("a number of MiB, 1 or more", 1, True),
     "TENSORFLEET_MAX_TENSORS_MB": ("a number of MiB, 1 or more", 1, True),
     "TENSORFLEET_MAX_EARLY_MB": ("a number of MiB, 1 or more", 1, True),
+    "TENSORFLEET_MEMORY_MB": ("a number of MiB, 0 for no budget", 0, True),
     "TENSORFLEET_RECEIVE_BUFFERS_MB": ("a number of MiB, 0 or more", 0, True),
     "TENSORFLEET_SHARED_MEMORY_MB": ("a number of MiB, 0 or more", 0, True),
+    "TENSORFLEET_STALL_SECONDS": ("a number of seconds, 0 to report no step", 0, False),
     "TENSORFLEET_WATCH_MICROSECONDS": ("a number of microseconds, 0 or more", 0, True),
 }
 """Variables that modules read when they are imported: what to set, the least, whether they are integers."""

@@ -21,6 +21,16 @@ from tensorfleet.proto import function_pb2, graph_pb2, node_def_pb2
 _NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*")
 _MERGES = frozenset(("Merge", "RefMerge"))
 _NEXT_ITERATIONS = frozenset(("NextIteration", "RefNextIteration"))
+_EXCHANGED = {"_edge": int, "send_device": bytes, "recv_device": bytes, "tensor_name": bytes}
+_INTERNAL_ATTRS: dict[str, dict[str, type]] = {
+    "_Send": _EXCHANGED,
+    "_Recv": _EXCHANGED,
+    "_Arg": {"index": int},
+    "_Retval": {"index": int},
+}
+_MAX_NUMBER = 1 << 32  # of edges, fed values and fetches
+_UNDECLARED_ATTRS = {"_class": "list(string)"}
+MAX_TENSORS = 1 << 20  # that one input or output stands for
 _TYPE_NAMES = {dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "half"}
 
 
@@ -167,6 +177,30 @@ def from_graph_def(graph_def: graph_pb2.GraphDef) -> list[Node]:
     return list(made.values())
 
 
+def check_partition(nodes: Sequence[Node]) -> None:
+    """Raises InvalidArgumentError for a partition, from another program, that is not as a master makes it."""
+    seen: set[Node] = set()
+    for node in nodes:
+        for source, _ in node.inputs:
+            if source not in seen and not is_back_edge(source, node):
+                raise _input_error(node, f"Node '{node.name}' comes before its input '{source.name}'")
+        seen.add(node)
+        for name, kind in _INTERNAL_ATTRS.get(node.op, {}).items():
+            value: Any = node.attrs.get(name)
+            kinds: Any = kind  # a comparison of types would narrow the value to object
+            if type(value) is not kinds or (kind is int and not 0 <= value < _MAX_NUMBER):
+                message = (
+                    f"Attribute '{name}' of {node.op} is {value!r}, which no master gives{_at(node.name)}"
+                )
+                raise InvalidArgumentError(None, None, message)
+            if kind is bytes:
+                try:
+                    value.decode()
+                except UnicodeDecodeError:
+                    message = f"Attribute '{name}' is no text: {value!r}{_at(node.name)}"
+                    raise InvalidArgumentError(None, None, message) from None
+
+
 def needed_functions(
     nodes: Iterable[Node], library: Mapping[str, function_pb2.FunctionDef]
 ) -> list[function_pb2.FunctionDef]:
@@ -263,7 +297,7 @@ def _make_node(node_def: node_def_pb2.NodeDef) -> Node:
     for key, value in node_def.attr.items():
         try:
             given[key] = attr_value.from_proto(value)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, MemoryError) as error:
             message = f"Attribute '{key}' cannot be read: {error}{_at(name)}"
             raise InvalidArgumentError(None, None, message) from None
     attrs: dict[str, Any] = {}
@@ -278,6 +312,16 @@ def _make_node(node_def: node_def_pb2.NodeDef) -> Node:
             attrs[attr.name] = attr.default
         else:
             raise NotFoundError(None, None, f"No attr named '{attr.name}' in NodeDef:{_at(name)}")
+    for key, kind in _UNDECLARED_ATTRS.items():
+        if key in given and not _is_of(given[key], kind):
+            message = f"Attribute '{key}' is no {kind}, but {_value_text(given[key])}{_at(name)}"
+            raise InvalidArgumentError(None, None, message)
+    for arg in (*opdef.inputs, *opdef.outputs):
+        if arg.number_attr and attrs[arg.number_attr] > MAX_TENSORS:
+            message = (
+                f"Attribute '{arg.number_attr}' is {attrs[arg.number_attr]}: at most {MAX_TENSORS} tensors"
+            )
+            raise InvalidArgumentError(None, None, message + _at(name))
     attrs.update(given)
     return Node(name, opdef, attrs, node_def.device)
 
@@ -306,6 +350,13 @@ def _attr_problem(attr: Attr, value: Any) -> str | None:
         elif value < attr.minimum:
             return f"Value for attr '{attr.name}' of {value} must be at least minimum {attr.minimum}"
     return None
+
+
+def _is_of(value: Any, kind: str) -> bool:
+    """Whether an attribute that no op declares is of a kind, which may be a list."""
+    if type(value) is list:
+        return all(f"list({_kind(item)})" == kind for item in value)
+    return _kind(value) == kind
 
 
 def _kind_problem(attr: Attr, kind: str) -> str:

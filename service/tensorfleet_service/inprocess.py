@@ -7,6 +7,7 @@ import os
 import secrets
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ class MasterTransport(Transport):
         waiter = StepWaiter()
         step = self._partial.run(handle, feeds, fetches, waiter.done)
         try:
-            return waiter.wait(self._timeout)
+            return waiter.wait(step, self._timeout)
         except KeyboardInterrupt:
             step.fail(errors.CancelledError(None, None, "The step was interrupted"))
             raise
@@ -94,14 +95,17 @@ class InProcessTransport(MasterTransport):
         cpus = config.device_count.get("CPU", 1)
         gpus = dict(config.device_count).get("GPU")
         self._worker = Worker(TASK, task_devices(TASK, incarnation, cpus, gpus), incarnation)
-        super().__init__(Master(self._join, self._worker.resources.reset, _to_stderr), config)
-
-    def _join(self, session: str, config: ConfigProto) -> list[Member]:
-        return [LocalMember(self._worker, session, isolate=False)]
+        super().__init__(
+            Master(partial(_join, self._worker), self._worker.resources.reset, _to_stderr), config
+        )
 
     def close(self) -> None:
         super().close()
         self._worker.close()
+
+
+def _join(worker: Worker, session: str, config: ConfigProto) -> list[Member]:
+    return [LocalMember(worker, session, isolate=False)]
 
 
 _serving: dict[tuple[int, str], Master] = {}
@@ -169,10 +173,7 @@ class InProcessRunner:
                 self._session, self._prepared, feeds, waiter.done, options, metadata, may_block=not limit
             )
             try:
-                return own(waiter.wait(limit))
-            except errors.DeadlineExceededError as e:
-                step.fail(e)
-                raise
+                return own(waiter.wait(step, limit))
             except KeyboardInterrupt:
                 step.fail(errors.CancelledError(None, None, "The step was interrupted"))
                 raise

@@ -15,6 +15,7 @@ from tensorfleet_service.lifecycle import draining_signals, wait_and_drain
 from tensorfleet_service.observe import log
 from tensorfleet_service.observe.health import Health
 from tensorfleet_service.observe.http_server import HttpServer
+from tensorfleet_service.observe.stack_dump import STACK_DUMP
 from tensorfleet_service.settings import Settings
 from tensorfleet_service.settings import parser as parser  # of the command, for its completion
 
@@ -74,6 +75,7 @@ def _serve(settings: Settings, over: threading.Event, health: Health, pages: Htt
     # Kernels take most of the time that it takes to start: wrong settings are told without them.
     from tensorfleet import errors
     from tensorfleet_service.server import TaskServer
+    from tensorfleet_service.worker import memory
 
     try:
         server = TaskServer(
@@ -97,6 +99,8 @@ def _serve(settings: Settings, over: threading.Event, health: Health, pages: Htt
     if pages is not None:
         pages.registry = server.registry()
     server.start()
+    memory.BUDGET.install(memory.find_limit())
+    STACK_DUMP.install()
     if settings.stop_with_stdin:
         threading.Thread(target=_wait_for_end_of_stdin, args=(over,), name="stdin", daemon=True).start()
     wait_and_drain(server, settings.drain_seconds, over)

@@ -30,6 +30,7 @@ from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.remote import remote_member
 from tensorfleet_service.observe.health import Health
 from tensorfleet_service.observe.meter import MasterMeter, OpSampler
+from tensorfleet_service.observe.watchdog import Watchdog
 from tensorfleet_service.rpc.clients import ORPHAN_SECONDS, Clients
 from tensorfleet_service.rpc.discovery import discover
 from tensorfleet_service.rpc.fleet_service import FleetService
@@ -142,6 +143,7 @@ class TaskServer:
             config.operation_timeout_in_ms / 1000,
         )
         self._deadlines = Deadlines()
+        self._watchdog = Watchdog(self._worker)
         self._master = Master(self._join, self._reset, meter=self._meter)
         self._clients = Clients(self._master, self._deadlines, orphan_seconds)
         endpoint = fleet_pb2.Endpoint(task=self.task, incarnation=self._incarnation, version=VERSION)
@@ -158,7 +160,9 @@ class TaskServer:
         self._health_service = HealthService(self.health)
         methods = {
             **MasterService(self._master, self._deadlines).methods(),
-            **FleetService(endpoint, cluster.as_cluster_def(), self._master, self._worker).methods(),
+            **FleetService(
+                endpoint, cluster.as_cluster_def(), self._master, self._worker, self._tasks
+            ).methods(),
             **self._health_service.methods(),
         }
         worker_service = WorkerService(self._worker, self._tasks)
@@ -190,6 +194,7 @@ class TaskServer:
         if self._listener is not None:
             self._listener.start()
         self._grpc.start()
+        self._watchdog.start()
         if self._listener is not None:
             inprocess.serves(self.address, self._master)
         self.health.serves()
@@ -220,6 +225,7 @@ class TaskServer:
         self._heart.close()
         self._master.close_sessions(errors.AbortedError(None, None, f"{self.task} was shut down"))
         self._peers.close()
+        self._watchdog.close()
         self._worker.close()
         self._deadlines.close()
         self._stopped.set()
@@ -241,6 +247,7 @@ class TaskServer:
                 peers=self._peers,
                 grpc_traffic=self._grpc.traffic,
                 health=self.health,
+                watchdog=self._watchdog,
             )
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -273,3 +274,29 @@ def test_merging_the_same_tensor_twice(tmp_path: Path) -> None:
     parts = [write(tmp_path / name, x=np.arange(3)) for name in ("a", "b")]
     with pytest.raises(errors.InvalidArgumentError, match="Duplicate tensor keyed by x"):
         merge.merge(parts, str(tmp_path / "m"))
+
+
+def test_a_save_removes_what_killed_ones_have_left(tmp_path: Path) -> None:
+    """Files that are old and that nobody writes; not those of a save that goes on."""
+
+    def left(name: str, age: float) -> Path:
+        path = tmp_path / name
+        path.write_bytes(b"half")
+        then = time.time() - age
+        os.utime(path, (then, then))
+        return path
+
+    old = left(f"model.ckpt-5.data-00000-of-00001.tempstate{'a' * 32}", 3600)
+    young = left(f"model.ckpt-5.index.tempstate{'b' * 32}", 1)
+    other = left("notes.tempstate", 3600)
+    written = files.NewFile(str(tmp_path / "model.ckpt-6.index"))
+    os.utime(written.temporary, (0, 0))
+    with BundleWriter(str(tmp_path / "model.ckpt-10")) as writer:
+        writer.add("v", np.float32(1))
+    assert not old.exists()
+    assert young.exists()
+    assert other.exists()
+    written.complete()
+    written.publish()
+    assert (tmp_path / "model.ckpt-6.index").exists()
+    assert (tmp_path / "model.ckpt-10.index").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.transport import connect
 from tests.client.fake_transport import FakeTransport
+from tests.until import until
 
 
 @pytest.fixture
@@ -216,12 +218,38 @@ def test_closed_session_and_empty_graph(master: FakeTransport, graph: tf.Graph) 
             call()
 
 
-def test_forgotten_session_is_closed(master: FakeTransport) -> None:
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_forgotten_session_is_closed_on_another_thread(
+    master: FakeTransport, monkeypatch: pytest.MonkeyPatch, no_collector: None
+) -> None:
+    """Without the collector: a session is no cycle of references."""
+    closed: list[threading.Thread] = []
+    monkeypatch.setattr(FakeTransport, "close", lambda _: closed.append(threading.current_thread()))
     session = tf.Session()
     session.run(tf.constant(1.0))
+    session.run([tf.constant(1.0), tf.constant(2.0)])
+    session.make_callable(tf.constant(1.0))()
     del session
-    gc.collect()
-    assert master.calls[-1] == ("close",)
+    until(lambda: closed)
+    assert closed[0] is not threading.current_thread()
+
+
+def test_a_closed_session_is_not_closed_again(master: FakeTransport, no_collector: None) -> None:
+    session = tf.Session()
+    session.run(tf.constant(1.0))
+    session.close()
+    del session
+    other = tf.Session()
+    other.run(tf.constant(1.0))
+    del other
+    until(lambda: master.calls.count(("close",)) == 2)
 
 
 def test_constructor_checks_its_arguments() -> None:

@@ -160,3 +160,26 @@ def test_feeding_and_fetching_on_every_task_keeps_the_order(shared: Cluster) -> 
             feeds = {fed[i]: i for i in (4, 2, 8, 0, 6, 1, 3, 5, 7)}
             order = [3, 1, 8, 0, 7, 2, 6, 5, 4, 3]
             assert session.run([results[i] for i in order], feeds) == [10 * i for i in order]
+
+
+def test_a_handle_is_refused_as_often_as_it_is_asked_for(shared: Cluster) -> None:
+    with tf.Graph().as_default():
+        with tf.device("/job:ps/task:0"):
+            w = tf.get_variable("w", initializer=tf.ones([3]), use_resource=True)
+        with tf.Session(shared.target()) as session:
+            session.run(w.initializer)
+            for _ in range(3):
+                with pytest.raises(tf.errors.InvalidArgumentError, match="w:0 is a resource, which stays"):
+                    session.run("w:0")
+            assert session.run(w).tolist() == [1, 1, 1]
+
+
+def test_tensors_of_rank_40_arrive(shared: Cluster) -> None:
+    value = np.arange(4, dtype=np.float32).reshape([2] + [1] * 38 + [2])
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, value.shape)
+        y = through_all_tasks(x)
+        with tf.Session(shared.target()) as session:
+            got = session.run(y, {x: value})
+    assert got.shape == value.shape
+    assert got.tolist() == value.tolist()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +16,7 @@ from tensorfleet import errors
 from tensorfleet_service import inprocess
 from tensorfleet_service.inprocess import InProcessTransport, own
 from tensorfleet_service.kernels import registry
+from tests.until import Call, until
 
 TIMEOUT = 20.0
 
@@ -397,3 +400,36 @@ def test_a_session_outlives_neither_reset_nor_the_server() -> None:
             session.run(one)
         session.close()
         assert inprocess.own_server(server.target.removeprefix("grpc://"), tf.ConfigProto()) is None
+
+
+def test_the_collector_may_free_a_session_while_the_workers_lock_is_held() -> None:
+    """As it may run at any allocation, on a thread that holds any lock."""
+    session = tf.Session(config=config())
+    session.run(tf.constant(1.0))
+    worker = transport(session)._worker
+    cycle: list[Any] = [session]
+    cycle.append(cycle)
+    del session
+
+    def collect() -> None:
+        nonlocal cycle
+        with worker._lock:
+            del cycle
+            gc.collect()
+
+    Call(collect).result(TIMEOUT)
+    until(lambda: worker.graphs == 0)
+
+
+def test_a_forgotten_session_frees_its_variables_without_the_collector() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        session = tf.Session(config=config())
+        v = tf.Variable(tf.zeros([100]))
+        session.run(v.initializer)
+        worker = weakref.ref(transport(session)._worker)
+        del session
+        until(lambda: worker() is None)
+    finally:
+        gc.enable()

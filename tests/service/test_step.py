@@ -450,3 +450,39 @@ def test_many_steps_at_once(worker: Worker, short: bool) -> None:
     for thread in runners:
         thread.join(TIMEOUT)
     assert worker.steps == 0
+
+
+class ChangingTime:
+    """The time of each plan, which another step changes each time somebody looks."""
+
+    def __init__(self, *times: float) -> None:
+        self._times = times
+        self._next: dict[int, Iterator[float]] = {}
+
+    def __get__(self, plan: object, owner: type) -> float:
+        return next(self._next.setdefault(id(plan), itertools.cycle(self._times)))
+
+    def __set__(self, plan: object, value: float) -> None:
+        pass  # the time that the plan took now
+
+
+@pytest.mark.parametrize("times", [(0.0, 1.0), (1.0, 0.0)], ids=["longer", "shorter"])
+@pytest.mark.parametrize("may_block", [True, False])
+def test_a_plan_whose_time_changes_meanwhile_runs_once(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch, times: tuple[float, float], may_block: bool
+) -> None:
+    text = """
+        x = Placeholder()
+        a = Neg(x) @ /task:0/cpu:0
+        b = Exp(x) @ /task:0/cpu:1
+    """
+    made, _ = register(worker, text, ["x"], ["a", "b"])
+    assert len(made.plans) == 2
+    begun: list[object] = []
+    begin = step_module._Run.begin
+    monkeypatch.setattr(step_module._Run, "begin", lambda run: (begun.append(run), begin(run)))
+    monkeypatch.setattr(type(made.plans[0]), "seconds", ChangingTime(*times))
+    done = Done()
+    worker.run(made, 1, [np.float32(0)], done, may_block=may_block)
+    assert done.result() == [0, 1]
+    assert len(begun) == 2

@@ -18,6 +18,7 @@ from tensorfleet_service.master.partition import partition
 from tensorfleet_service.master.place import place
 from tensorfleet_service.master.prune import prune
 from tensorfleet_service.observe.trace import StepTrace
+from tensorfleet_service.worker import worker as worker_module
 from tensorfleet_service.worker.layout import Layout, by_device, layout
 from tensorfleet_service.worker.task_graph import TaskGraph
 from tensorfleet_service.worker.worker import Worker
@@ -216,3 +217,28 @@ def test_a_closed_worker_ends_its_steps() -> None:
     assert type(error) is errors.CancelledError
     assert error.message == f"{TASK} is shutting down"
     assert worker.steps == 0
+
+
+def test_nothing_is_registered_for_a_session_that_has_ended(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, and while its graph is compiled, which takes minutes for large ones."""
+    worker.create_session("one", isolate=True)
+    made = nodes(TEXT, ["x", "z"], ["a"])
+    compile_plan = worker_module.Plan
+
+    def slow(*arguments: Any) -> Any:
+        plan = compile_plan(*arguments)
+        worker.delete_session("one")
+        return plan
+
+    monkeypatch.setattr(worker_module, "Plan", slow)
+    for _ in range(2):
+        with pytest.raises(errors.AbortedError, match="Session one has ended"):
+            worker.register_graph("one", made)
+    with pytest.raises(errors.AbortedError, match="Session one has ended"):
+        worker.create_session("one", isolate=True)
+    assert worker.graphs == 0
+    assert not worker._libraries
+    assert not worker._isolated
+    assert not worker._stateful

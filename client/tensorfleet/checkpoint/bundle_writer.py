@@ -38,6 +38,7 @@ class BundleWriter:
             if directory := os.path.dirname(prefix):
                 with suppress(FileExistsError):
                     os.mkdir(directory)
+            files.remove_abandoned(directory)
             self._data = files.NewFile(files.data_path(prefix, 0, 1))
 
     def add(self, name: str, value: Any, shape_and_slice: str = "") -> None:

@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
+import re
+import sys
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO
 
 from tensorfleet import errors
 
+if sys.platform != "win32":
+    import fcntl
+else:
+    fcntl = None
+
+log = logging.getLogger(__name__)
+
+ABANDONED_SECONDS = 60.0
+"""Without a write, and without a lock, a temporary file is that of a dead process after this time,"""
+UNLOCKED_SECONDS = 86400.0
+"""or, on file systems without locks, after this."""
+
+_TEMPORARY = re.compile(r"\.tempstate[0-9a-f]{32}$")
 _CLASSES: dict[int, type[errors.OpError]] = {
     errno.ENOENT: errors.NotFoundError,
     errno.ENOTDIR: errors.FailedPreconditionError,
@@ -51,6 +69,7 @@ class NewFile:
         self.temporary = f"{path}.tempstate{uuid.uuid4().hex}"
         # Unbuffered: tensors are large, and go to the file in one call each.
         self.file = open(self.temporary, "xb", buffering=0)  # noqa: SIM115 - closed by complete and discard
+        _lock(self.file)
         self.size = 0
 
     def write(self, data: bytes | memoryview) -> None:
@@ -74,6 +93,39 @@ class NewFile:
         self.file.close()
         if os.path.exists(self.temporary):
             os.unlink(self.temporary)
+
+
+def _lock(file: IO[bytes]) -> bool | None:
+    """Takes the lock that says that a file is being written; whether it was free, None without locks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None  # the file system has none
+    return True
+
+
+def remove_abandoned(directory: str) -> None:
+    """Removes the temporary files of killed saves: those that nobody holds or has written to lately."""
+    now = time.time()
+    for name in os.listdir(directory or "."):
+        if not _TEMPORARY.search(name):
+            continue
+        path = os.path.join(directory, name)
+        try:
+            age = now - os.stat(path).st_mtime
+            if age < ABANDONED_SECONDS:
+                continue
+            with open(path, "rb") as file:
+                free = _lock(file)
+                if free or (free is None and age > UNLOCKED_SECONDS):
+                    os.unlink(path)
+                    log.info("removed %s, which a save has left that was killed", path)
+        except OSError as e:
+            log.debug("%s stays: %s", path, e)  # published or removed meanwhile, or another user's
 
 
 def replace_file(path: str, content: bytes) -> None:

@@ -54,6 +54,7 @@ def merge(prefixes: Sequence[str], destination: str, allow_missing: bool = False
     with files.reported(destination):
         for source, target in moves:
             os.replace(source, target)
+        files.remove_abandoned(os.path.dirname(destination))
         write_index(destination, shards, entries, [])
         for reader in readers:
             os.unlink(files.index_path(reader.prefix))

@@ -16,6 +16,7 @@ COMMANDS = {
     "up": ("", "start a cluster on this machine"),
     "status": ("tensorfleet.cli.status", "show the tasks of a cluster and what they hold"),
     "top": ("tensorfleet.cli.top", "show what the tasks of a cluster do, live"),
+    "stacks": ("tensorfleet.cli.stacks", "print what all threads of a task are doing"),
     "submit": ("tensorfleet.cli.submit", "run a script as a Kubernetes Job beside a release of the chart"),
     "connect": ("tensorfleet.cli.connect", "forward ports of this machine to a release of the chart"),
     "demo": ("", "run a map/reduce over handwritten digits on a cluster"),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tensorfleet import dtypes, errors
+from tensorfleet.cli import steps
 from tensorfleet.cli.table import human_bytes, human_seconds, table
 from tensorfleet.cluster import ClusterSpec
 from tensorfleet.proto import fleet_pb2
@@ -51,6 +52,9 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument(
         "--timeout", type=float, default=5.0, metavar="S", help="for each task's answer (default: 5)"
     )
+    p.add_argument(
+        "--steps", action="store_true", help="show the steps that run instead, and what they wait for"
+    )
     p.add_argument("--json", action="store_true", help="print JSON")
     return p
 
@@ -73,8 +77,16 @@ def main(argv: Sequence[str]) -> int:
     except errors.OpError as error:
         print(f"tensorfleet status: no answer from {address}: {error.message}", file=sys.stderr)
         return 1
+    if flags.steps:
+        return _print_steps(tasks, flags.timeout, flags.json)
     print(json.dumps([as_dict(task) for task in tasks], indent=2) if flags.json else render(tasks))
     return 0 if all(task.reply for task in tasks) else 1
+
+
+def _print_steps(tasks: Sequence[TaskStatus], timeout: float, as_json: bool) -> int:
+    found = steps.cluster_steps([(task.task, task.address) for task in tasks], timeout)
+    print(json.dumps(steps.as_rows(found), indent=2) if as_json else steps.render(found))
+    return 0 if all(task.reply for task in found) else 1
 
 
 def cluster_status(address: str, timeout: float) -> list[TaskStatus]:

@@ -85,7 +85,7 @@ def range_size(start: Any, limit: Any, delta: Any) -> int:
         raise ValueError(f"Requires start >= limit when delta < 0: {_number(start)}/{_number(limit)}")
     if isinstance(start, int) and isinstance(limit, int) and isinstance(delta, int):
         return int(-((start - limit) // delta))
-    count = abs((limit - start) / delta)
+    count: float = abs((limit - start) / delta)
     if not count < 2**63:
         raise ValueError(f"Requires ((limit - start) / delta) <= {2**63 - 1}, got {_number(count)}")
     return math.ceil(count)

@@ -87,3 +87,47 @@ class StatusReply(_message.Message):
     resident_bytes: int
     steps_total: int
     def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., version: _Optional[str] = ..., pid: _Optional[int] = ..., start_time_secs: _Optional[float] = ..., cluster: _Optional[_Union[_cluster_pb2.ClusterDef, _Mapping]] = ..., device: _Optional[_Iterable[_Union[_device_attributes_pb2.DeviceAttributes, _Mapping]]] = ..., session: _Optional[_Iterable[_Union[SessionStatus, _Mapping]]] = ..., variable: _Optional[_Iterable[_Union[VariableStatus, _Mapping]]] = ..., resident_bytes: _Optional[int] = ..., steps_total: _Optional[int] = ...) -> None: ...
+
+class StepsRequest(_message.Message):
+    __slots__ = ("step_id", "master")
+    STEP_ID_FIELD_NUMBER: _ClassVar[int]
+    MASTER_FIELD_NUMBER: _ClassVar[int]
+    step_id: _containers.RepeatedScalarFieldContainer[int]
+    master: bool
+    def __init__(self, step_id: _Optional[_Iterable[int]] = ..., master: bool = ...) -> None: ...
+
+class StepStatus(_message.Message):
+    __slots__ = ("step_id", "session", "age_secs", "activity")
+    STEP_ID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    AGE_SECS_FIELD_NUMBER: _ClassVar[int]
+    ACTIVITY_FIELD_NUMBER: _ClassVar[int]
+    step_id: int
+    session: str
+    age_secs: float
+    activity: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, step_id: _Optional[int] = ..., session: _Optional[str] = ..., age_secs: _Optional[float] = ..., activity: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class StepsReply(_message.Message):
+    __slots__ = ("task", "part", "step")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    part: _containers.RepeatedCompositeFieldContainer[StepStatus]
+    step: _containers.RepeatedCompositeFieldContainer[StepStatus]
+    def __init__(self, task: _Optional[str] = ..., part: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ..., step: _Optional[_Iterable[_Union[StepStatus, _Mapping]]] = ...) -> None: ...
+
+class StacksRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class StacksReply(_message.Message):
+    __slots__ = ("task", "pid", "text")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    PID_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    pid: int
+    text: str
+    def __init__(self, task: _Optional[str] = ..., pid: _Optional[int] = ..., text: _Optional[str] = ...) -> None: ...

@@ -145,9 +145,13 @@ class _Place:
         return _given(result)
 
     def _stand_in_line(self) -> Waiter:
-        waiter = Waiter(self._cancel)
+        waiter = Waiter(self._cancel, self)
         self._line.append(waiter)
         return waiter
+
+    def waits_for(self, _: Waiter) -> str:
+        """What a step that wants an element waits for."""
+        return "the next element of a dataset, which is being made"
 
     def _serve(self) -> None:
         """Makes elements for those in the line; by the one thread that `_busy` stands for."""

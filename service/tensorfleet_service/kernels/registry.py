@@ -139,4 +139,8 @@ def make_kernel(node: KernelNode) -> Kernel | Expression | AsyncKernel:
             None,
             f"Op type {node.op} has no kernel on {node.device}. docs/ops.md lists the ops that have one.",
         )
-    return factory(node)
+    try:
+        return factory(node)
+    except UnicodeDecodeError as e:
+        message = f"An attribute is no text, {e}\n\t [[{{{{node {node.name}}}}}]]"
+        raise errors.InvalidArgumentError(None, None, message) from None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
 from tensorfleet_service.worker.layout import Layout, layout
+from tensorfleet_service.worker.progress import activities
 from tensorfleet_service.worker.resuming import INLINE_SECONDS
 
 if TYPE_CHECKING:
@@ -76,6 +77,14 @@ class Member(ABC):
         """Says that a step is over on all tasks, where the task wants to know."""
 
     @abstractmethod
+    def activity(self, step_id: int, timeout: float) -> Sequence[str]:
+        """What the task's part of a step waits for and does, in words.
+
+        Raises:
+            OpError: the task does not say within `timeout` seconds.
+        """
+
+    @abstractmethod
     def delete_session(self, session: str) -> None:
         """Drops what the session has on the task, without waiting."""
 
@@ -127,6 +136,9 @@ class LocalMember(Member):
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
         self.worker.abort(step_id, error)
+
+    def activity(self, step_id: int, timeout: float) -> Sequence[str]:
+        return [text for step in activities(self.worker, step_id) for text in step.texts]
 
     def delete_session(self, session: str) -> None:
         self._graphs.clear()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
-from tensorfleet.proto import worker_pb2
+from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.stream import Method
 from tensorfleet_service.graph import to_graph_def
 from tensorfleet_service.master.members import Functions, Member, MemberDone, Registered
@@ -114,6 +114,12 @@ class RemoteMember(Member):
             f"Session handle is not found: {self._session}. {self.task} ({peer.address}) {happened}. "
             "Make a new session; variables that lived on a restarted task have to be restored.",
         )
+
+    def activity(self, step_id: int, timeout: float) -> Sequence[str]:
+        self._check()
+        request = fleet_pb2.StepsRequest(step_id=[step_id])
+        reply = self._connected.call(Method.GET_STEPS, request, fleet_pb2.StepsReply, timeout)
+        return [text for part in reply.part for text in part.activity]
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
         self._connected.abort(step_id, error)

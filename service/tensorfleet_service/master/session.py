@@ -29,6 +29,7 @@ from tensorfleet_service.master.step import MasterStep, StepDone
 from tensorfleet_service.observe.meter import SAMPLE_MASK, MasterMeter, OpSampler, timed
 from tensorfleet_service.worker.evaluate import evaluate_node
 from tensorfleet_service.worker.layout import task_of
+from tensorfleet_service.worker.progress import computing_in
 
 if TYPE_CHECKING:
     from tensorfleet.proto.graph_pb2 import GraphDef
@@ -124,7 +125,8 @@ class MasterSession:
         self._draining = False
         self._prepared: dict[Signature, Prepared] = {}
         self._running: dict[int, MasterStep] = {}
-        self._direct: dict[int, int] = {}  # steps of `run_metered`: when they began, by thread
+        # Steps of `run_metered` by thread: when they began, and what they run.
+        self._direct: dict[int, tuple[int, Prepared]] = {}
         # Step numbers differ between sessions by where they start (a task knows a step by its number, whoever
         # its master is), and from requests on a connection by their highest bit.
         self._step_ids = itertools.count(_random.getrandbits(61) | 1 << 62)
@@ -194,6 +196,7 @@ class MasterSession:
             # Where state is must not depend on which step comes first: all nodes that share it decide, now.
             self._place(state_related(self.graph.nodes.values()))
             nodes = prune(after(self.graph, ran), feeds, fetches, targets)
+        _check_fetches(nodes)
         with timed(self._meter, "place"):
             self._place(nodes)
         if self.config.log_device_placement:
@@ -298,7 +301,8 @@ class MasterSession:
         if meter is None or plan is None:
             return self.run_direct(prepared, feeds)
         thread = threading.get_ident()
-        began = self._direct[thread] = time.perf_counter_ns()
+        began = time.perf_counter_ns()
+        self._direct[thread] = began, prepared
         try:
             # Now and then a step runs with a clock at each op, which shows where the time goes.
             sampled = not plan.runs & SAMPLE_MASK and meter.sampler.due((plan,))
@@ -394,10 +398,22 @@ class MasterSession:
         """How many steps run at this moment."""
         return len(self._running) + len(self._direct)
 
+    def running_steps(self) -> list[tuple[int, float, list[str]]]:
+        """The steps that run: number (0 where there is none), age in seconds, what they wait for."""
+        now = time.perf_counter_ns()
+        found = [
+            (step.id, (now - step.began) / 1e9, step.unanswered()) for step in list(self._running.values())
+        ]
+        for thread, (began, prepared) in list(self._direct.items()):
+            assert prepared.direct is not None
+            found.append((0, (now - began) / 1e9, [computing_in(thread, prepared.direct).text]))
+        return found
+
     @property
     def began(self) -> list[int]:
         """When the running steps began, by the performance counter, in nanoseconds."""
-        return [step.began for step in list(self._running.values())] + list(self._direct.values())
+        direct = [began for began, _ in list(self._direct.values())]
+        return [step.began for step in list(self._running.values())] + direct
 
     def check_open(self) -> None:
         """Raises what the use of a session is answered with that is closed, or whose server is draining."""
@@ -408,3 +424,17 @@ class MasterSession:
     def callables(self) -> int:
         """How many run signatures are prepared."""
         return len(self._prepared)
+
+
+def _check_fetches(nodes: Sequence[Node]) -> None:
+    """Raises InvalidArgumentError for a fetch that has no value which could be handed out."""
+    for node in nodes:
+        if node.op == "_Retval":
+            source, index = node.inputs[0]
+            dtype = source.output_types[index].base
+            if dtype.np is None:
+                text = (
+                    f"{source.name}:{index} is a {dtype.name}, which stays on its task, and cannot be "
+                    "fetched. Fetch what is read from it, such as a variable's value."
+                )
+                raise errors.InvalidArgumentError(None, None, f"{text}\n\t [[{{{{node {source.name}}}}}]]")

@@ -5,14 +5,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
 from tensorfleet.connection import held
 
 if TYPE_CHECKING:
-    from tensorfleet_service.master.members import Registered
+    from tensorfleet_service.master.members import Member, Registered
     from tensorfleet_service.observe.trace import StepTrace
+
+ASK_SECONDS = 1.0  # for tasks to say what they wait for
+MAX_ASKED = 32  # at once
 
 StepDone = Callable[["errors.OpError | None", "list[Any]"], None]
 
@@ -24,12 +28,13 @@ class MasterStep:
     error, by the thread on which the last part ended.
     """
 
-    __slots__ = ("_done", "_lock", "_parts", "_remaining", "_results", "began", "id")
+    __slots__ = ("_answered", "_done", "_lock", "_parts", "_remaining", "_results", "began", "id")
 
     def __init__(self, step_id: int, parts: Sequence[Registered], fetches: int, done: StepDone) -> None:
         self.id = step_id
         self.began = time.perf_counter_ns()
         self._parts = parts
+        self._answered: list[Registered] = []
         self._remaining = len(parts)
         self._results: list[Any] = [None] * fetches
         self._done: StepDone | None = done
@@ -66,6 +71,7 @@ class MasterStep:
             self.fail(error)
             return
         with self._lock:
+            self._answered.append(part)
             results = self._results
             for index, value in zip(part.layout.rets, values, strict=True):
                 results[index] = value
@@ -78,6 +84,48 @@ class MasterStep:
         for each in self._parts:
             if each.member.cleans_up:
                 each.member.end_step(self.id)
+
+    def activity(self, seconds: float = ASK_SECONDS) -> list[str]:
+        """What the tasks do that have not answered, in words; asks them, for so many seconds at most."""
+        with self._lock:
+            missing = [part.member for part in self._parts if part not in self._answered]
+
+        def ask(member: Member) -> list[str]:
+            task = member.task.replace("/replica:0", "")
+            left = end - time.monotonic()
+            try:
+                if left <= 0:
+                    raise errors.DeadlineExceededError(None, None, "it was not asked: others took too long")
+                found = member.activity(self.id, left)
+            except errors.OpError as e:
+                return [f"{task} has not answered, and does not say why: {e.message}"]
+            return [f"{task} {text}" for text in found or ["has not answered"]]
+
+        end = time.monotonic() + seconds
+        if len(missing) < 2:
+            return [text for member in missing for text in ask(member)]
+        with ThreadPoolExecutor(min(len(missing), MAX_ASKED), "ask") as executor:
+            return [text for texts in executor.map(ask, missing) for text in texts]
+
+    def unanswered(self) -> list[str]:
+        """The tasks that have not answered, in words, without asking them."""
+        with self._lock:
+            missing = [part.member.task for part in self._parts if part not in self._answered]
+        return [f"waits for {task.replace('/replica:0', '')}" for task in missing]
+
+    def late(self, seconds: float) -> errors.OpError:
+        """The error for a step that has not ended in time, which says what it waits for; takes a moment."""
+        what = "; ".join(self.activity()) or "nothing any more: it was about to end"
+        text = f"The step did not end within {seconds:g} s. It waits for this: {what}"
+        return errors.DeadlineExceededError(None, None, text)
+
+    def time_out(self, seconds: float) -> None:
+        """Ends the step because its time is over, without waiting."""
+        if self._done is None:
+            return
+        thread = threading.Thread(target=lambda: self.fail(self.late(seconds)), name=f"end step {self.id}")
+        thread.daemon = True
+        thread.start()
 
     def fail(self, error: errors.OpError) -> None:
         """Ends the step with `error`, if it has not ended, and tells all tasks to let go of it."""

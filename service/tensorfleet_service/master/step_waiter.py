@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
+
+if TYPE_CHECKING:
+    from tensorfleet_service.master.step import MasterStep
 
 
 class StepWaiter:
@@ -29,15 +32,18 @@ class StepWaiter:
         self.has_ended = True
         self._running.release()
 
-    def wait(self, timeout: float | None) -> Sequence[Any]:
-        """The fetched values; called once.
+    def wait(self, step: MasterStep, timeout: float | None) -> Sequence[Any]:
+        """The fetched values of the step whose end calls `done`; called once.
 
         Raises:
-            DeadlineExceededError: the step has not ended within `timeout` seconds; it goes on.
+            DeadlineExceededError: the step has not ended within `timeout` seconds, and was ended; with what
+                it waited for.
             OpError: the step has failed.
         """
         if not self._running.acquire(timeout=-1 if timeout is None else timeout):
-            raise errors.DeadlineExceededError(None, None, f"The step did not end within {timeout:g} s")
+            assert timeout is not None
+            step.fail(step.late(timeout))
+            self._running.acquire()  # `done` was called by that, or is being called by the step's own end
         if self._error is not None:
             raise self._error
         return self._values

@@ -29,6 +29,7 @@ from prometheus_client.registry import Collector
 from tensorfleet_service.kernels.registry import is_blocking
 from tensorfleet_service.observe.memory import memory_limit
 from tensorfleet_service.observe.meter import BOUNDS, Histogram
+from tensorfleet_service.worker.memory import BUDGET
 from tensorfleet_service.worker.peer import Peer
 from tensorfleet_service.worker.queues import Queue
 from tensorfleet_service.worker.timed import NOT_RUN
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
     from tensorfleet_service.observe.health import Health
     from tensorfleet_service.observe.meter import MasterMeter
+    from tensorfleet_service.observe.watchdog import Watchdog
     from tensorfleet_service.worker.peers import Peers
     from tensorfleet_service.worker.worker import Worker
 
@@ -72,6 +74,7 @@ class Task:
     peers: Peers
     grpc_traffic: Traffic
     health: Health
+    watchdog: Watchdog
 
 
 def registry(task: Task) -> CollectorRegistry:
@@ -117,6 +120,10 @@ def _task(task: Task) -> Iterator[Metric]:
     yield _gauge("cluster_tasks", "Tasks in the ClusterSpec.", task.cluster_tasks)
     yield _gauge(
         "memory_limit_bytes", "What the container, or else the machine, has of memory.", memory_limit()
+    )
+    budget = BUDGET.limit
+    yield _gauge(
+        "memory_budget_bytes", "What steps may use of memory, 0 for no limit.", budget.size if budget else 0
     )
     yield _gauge("ready", "Whether work should be sent to the task.", task.health.ready)
     yield _gauge(
@@ -179,6 +186,12 @@ def _steps(task: Task) -> Iterator[Metric]:
     oldest.add_metric(["master"], max(now - min(on_master, default=now), 0) / 1e9)
     oldest.add_metric(["worker"], max(monotonic - min(on_worker, default=monotonic), 0))
     yield oldest
+    yield _gauge(
+        "steps_stalled",
+        "Parts of steps on this task that have made no progress for TENSORFLEET_STALL_SECONDS.",
+        task.watchdog.stalled,
+    )
+    yield _counter("step_stalls", "Parts of steps that were found without progress.", task.watchdog.stalls)
     yield _gauge("sessions", "Open sessions of this task's master.", len(sessions))
     yield _counter("sessions_created", "Sessions that were opened.", task.master.sessions_created)
     yield _gauge(

@@ -33,6 +33,7 @@ from tensorfleet.stream import (
 from tensorfleet.traffic import Traffic
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.worker import limits
+from tensorfleet_service.worker.failures import as_op_error
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
@@ -60,6 +61,7 @@ class Clients:
         self._connected: set[_Client] = set()
         self._idle = threading.Condition()
         self._users: dict[str, int] = {}
+        self._orphans: dict[str, object] = {}  # sessions that nobody uses, each with a mark of this time
         self._lock = threading.Lock()
 
     def accept(self, connection: Connection) -> None:
@@ -103,6 +105,7 @@ class Clients:
         """A connection uses a session."""
         with self._lock:
             self._users[handle] = self._users.get(handle, 0) + 1
+            self._orphans.pop(handle, None)
 
     def detach(self, handle: str) -> None:
         """A connection that used a session has ended; without any, the session is closed after a while."""
@@ -116,13 +119,20 @@ class Clients:
             self.master.session(handle)
         except errors.AbortedError:
             self._forget(handle)  # closed by its client, as it should be, or by a reset
-        else:
-            self.deadlines.after(self._orphan_seconds, lambda: self._close_orphan(handle))
-
-    def _close_orphan(self, handle: str) -> None:
+            return
+        mark = object()
         with self._lock:
-            if self._users.get(handle):
+            if handle in self._users:
+                return  # another connection uses it by now
+            self._orphans[handle] = mark
+        self.deadlines.after(self._orphan_seconds, lambda: self._close_orphan(handle, mark))
+
+    def _close_orphan(self, handle: str, mark: object) -> None:
+        """Closes a session unless it has been used since it got the mark."""
+        with self._lock:
+            if self._orphans.get(handle) is not mark:
                 return
+            del self._orphans[handle]
         try:
             self.close_session(handle)
             log.info("session %s closed: its client is gone", handle, extra={"session": handle})
@@ -158,7 +168,7 @@ class _Client:
                 try:
                     frame = read()
                 except FrameTooLarge as e:
-                    self._answer_error(e.a, limits.frame_error(e.head, e.payload))
+                    self._answer_error(e.a, limits.frame_error(e))
                     self._connection.reader.skip(e)
                     continue
                 if frame.kind == Kind.RUN:
@@ -248,7 +258,7 @@ class _Client:
         """Has the step end at its limit, and with this connection."""
         self._step = step
         if timeout:
-            done.deadline = self._clients.deadlines.after(timeout, lambda: step.fail(_too_long(timeout)))
+            done.deadline = self._clients.deadlines.after(timeout, lambda: step.time_out(timeout))
         if done.ended:
             # Before or while both were set: nobody else lets go of them then.
             self._step = None
@@ -266,6 +276,8 @@ class _Client:
                 self._answer_error(request, error)
             else:
                 self._answer(request, values)
+        except errors.OpError as e:
+            self._answer_error(request, e)
         except OSError:
             log.debug("a step's client is gone")
         self._ended()
@@ -298,8 +310,7 @@ class _Client:
         except OSError:
             raise
         except Exception as e:
-            log.exception("call %d failed", frame.b)
-            self._fail(frame.a, errors.InternalError(None, None, f"{type(e).__name__}: {e}"))
+            self._fail(frame.a, as_op_error(e, f"call {frame.b}"))
         else:
             self._connection.send(encode(Kind.REPLY, frame.a, 0, reply.SerializeToString()))
 
@@ -402,7 +413,3 @@ class _Done:
         if self.deadline is not None:
             self.deadline.cancel()
         self.client.step_done(self.request, error, values, self.metadata)
-
-
-def _too_long(seconds: float) -> errors.OpError:
-    return errors.DeadlineExceededError(None, None, f"The step did not end within {seconds:g} s")

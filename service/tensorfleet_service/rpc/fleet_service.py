@@ -11,9 +11,11 @@ import grpc
 from tensorfleet import shapes
 from tensorfleet.proto import cluster_pb2, fleet_pb2
 from tensorfleet_service.rpc.grpc_server import Methods
+from tensorfleet_service.worker.progress import stacks
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
+    from tensorfleet_service.rpc.tasks import Tasks
     from tensorfleet_service.worker.worker import Worker
 
 PREFIX = "/tensorfleet.FleetService/"
@@ -23,12 +25,18 @@ class FleetService:
     """Answers about one task."""
 
     def __init__(
-        self, endpoint: fleet_pb2.Endpoint, cluster: cluster_pb2.ClusterDef, master: Master, worker: Worker
+        self,
+        endpoint: fleet_pb2.Endpoint,
+        cluster: cluster_pb2.ClusterDef,
+        master: Master,
+        worker: Worker,
+        tasks: Tasks,
     ) -> None:
         self._endpoint = endpoint
         self._cluster = cluster
         self._master = master
         self._worker = worker
+        self._tasks = tasks
         self._started = time.time()
 
     def methods(self) -> Methods:
@@ -36,6 +44,8 @@ class FleetService:
         return {
             PREFIX + "GetEndpoint": (fleet_pb2.GetEndpointRequest, self.get_endpoint),
             PREFIX + "GetStatus": (fleet_pb2.StatusRequest, self.get_status),
+            PREFIX + "GetSteps": (fleet_pb2.StepsRequest, self.get_steps),
+            PREFIX + "GetStacks": (fleet_pb2.StacksRequest, self.get_stacks),
         }
 
     def get_endpoint(
@@ -77,6 +87,22 @@ class FleetService:
                 kind=variable.kind,
             )
         return reply
+
+    def get_steps(
+        self, request: fleet_pb2.StepsRequest, context: grpc.ServicerContext
+    ) -> fleet_pb2.StepsReply:
+        """The steps that run, and what they wait for."""
+        reply = self._tasks.steps(request)
+        if request.master:
+            for session in self._master.sessions():
+                for step_id, age, texts in session.running_steps():
+                    reply.step.add(step_id=step_id, session=session.handle, age_secs=age, activity=texts)
+        return reply
+
+    def get_stacks(
+        self, request: fleet_pb2.StacksRequest, context: grpc.ServicerContext
+    ) -> fleet_pb2.StacksReply:
+        return fleet_pb2.StacksReply(task=self._endpoint.task, pid=os.getpid(), text=stacks())
 
 
 def resident_bytes() -> int:

@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 from tensorfleet import errors
 from tensorfleet.traffic import Traffic
 from tensorfleet_service.worker import limits
+from tensorfleet_service.worker.failures import as_op_error
 from tensorfleet_service.worker.peer_grpc import OWN_ERROR
 from tensorfleet_service.worker.pool import PoolExecutor
 
@@ -159,8 +160,9 @@ def _method_handler(
             context.set_trailing_metadata(_OWN_ERROR)
             context.abort(_CODES.get(e.error_code, grpc.StatusCode.UNKNOWN), shorten(e.message))
         except Exception as e:
-            log.exception("%s failed", name)
-            context.abort(grpc.StatusCode.INTERNAL, shorten(f"{type(e).__name__}: {e}"))
+            found = as_op_error(e, name)
+            context.set_trailing_metadata(_OWN_ERROR)
+            context.abort(_CODES.get(found.error_code, grpc.StatusCode.UNKNOWN), shorten(found.message))
         raise AssertionError("abort raises")
 
     return grpc.unary_unary_rpc_method_handler(answer, None, None)

@@ -20,6 +20,8 @@ from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.master.step_waiter import StepWaiter
 from tensorfleet_service.rpc.grpc_server import Methods
+from tensorfleet_service.worker import memory
+from tensorfleet_service.worker.failures import proto_of
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
@@ -113,6 +115,8 @@ class MasterService:
                     may_block=False,
                 )
             values = waiter.wait_for(step, _seconds(request.options, session))
+            for name, value in zip(fetches, values, strict=True):
+                response.tensor.add(name=name, tensor=proto_of(value))
         except errors.OpError as e:
             if not request.store_errors_in_response_body:
                 raise
@@ -120,8 +124,6 @@ class MasterService:
             response.status_code = e.error_code  # type: ignore[assignment]
             response.status_error_message = e.message
             return response
-        for name, value in zip(fetches, values, strict=True):
-            response.tensor.add(name=name, tensor=tensor_util.to_proto(value))
         return response
 
     def partial_run_setup(
@@ -186,7 +188,7 @@ class MasterService:
             session, prepared, feeds, waiter.done, options, response.metadata, may_block=False
         )
         for value in waiter.wait_for(step, _seconds(options, session)):
-            response.fetch.append(tensor_util.to_proto(value))
+            response.fetch.append(proto_of(value))
         return response
 
     def release_callable(
@@ -245,6 +247,8 @@ class MasterService:
 def _value(tensor: TensorProto) -> Any:
     try:
         array = tensor_util.make_ndarray(tensor)
+    except MemoryError as e:
+        raise memory.exhausted(f"Out of memory for a received tensor: {e}") from None
     except (ValueError, TypeError) as e:
         raise errors.InvalidArgumentError(None, None, f"A fed tensor cannot be read: {e}") from None
     return array[()] if array.ndim == 0 and array.dtype != object else array
@@ -276,9 +280,5 @@ class _CallWaiter(StepWaiter):
         self._step = step
         if self._gone:
             self._client_gone()  # it went before there was a step to cancel
-        limits = [t for t in (timeout, self._remaining) if t is not None]
-        try:
-            return self.wait(min(limits, default=None))
-        except errors.DeadlineExceededError as e:
-            step.fail(e)
-            raise
+        limit = min((t for t in (timeout, self._remaining) if t is not None), default=None)
+        return self.wait(step, limit)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import collector, errors
-from tensorfleet.proto import worker_pb2
+from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.stream import Frame, Method
-from tensorfleet_service.graph import from_graph_def
+from tensorfleet_service.graph import check_partition, from_graph_def
 from tensorfleet_service.observe.trace import StepTrace
 from tensorfleet_service.wire_graph import from_wire
 from tensorfleet_service.worker.layout import task_of
 from tensorfleet_service.worker.peer import Peer
+from tensorfleet_service.worker.progress import activities
 
 if TYPE_CHECKING:
     from tensorfleet_service.worker.peers import AnyPeer, Peers
@@ -68,6 +70,8 @@ class Tasks:
             case Method.DELETE_WORKER_SESSION:
                 delete = worker_pb2.DeleteWorkerSessionRequest.FromString(request)
                 return self.delete_session(delete).SerializeToString()
+            case Method.GET_STEPS:
+                return self.steps(fleet_pb2.StepsRequest.FromString(request)).SerializeToString()
             case Method.CLEANUP_ALL:
                 cleanup = worker_pb2.CleanupAllRequest.FromString(request)
                 return self.cleanup_all(cleanup).SerializeToString()
@@ -77,6 +81,15 @@ class Tasks:
         """The devices of this task."""
         devices = [device.attributes() for device in self._worker.devices.values()]
         return worker_pb2.GetStatusResponse(device_attributes=devices)
+
+    def steps(self, request: fleet_pb2.StepsRequest) -> fleet_pb2.StepsReply:
+        """What parts of steps wait for here."""
+        reply = fleet_pb2.StepsReply(task=self._worker.task)
+        parts = [part for step_id in request.step_id for part in activities(self._worker, step_id)]
+        for part in parts if request.step_id else activities(self._worker):
+            age = time.monotonic() - part.began
+            reply.part.add(step_id=part.id, age_secs=age, activity=part.texts)
+        return reply
 
     def create_session(
         self, request: worker_pb2.CreateWorkerSessionRequest, peer: Peer | None = None
@@ -90,7 +103,10 @@ class Tasks:
         owner: Owner = peer or (request.master_task, request.master_incarnation)
         stale: list[Owner] = []
         with self._lock:
-            self._sessions.setdefault(owner, set()).add(handle)
+            # `peer_lost` takes this lock once `lost` is set: it finds the session, or this finds the loss.
+            lost = None if peer is None else peer.lost
+            if lost is None:
+                self._sessions.setdefault(owner, set()).add(handle)
             if peer is None:
                 stale = [
                     other
@@ -100,6 +116,9 @@ class Tasks:
             forgotten = [session for other in stale for session in self._sessions.pop(other)]
         for session in forgotten:
             self._worker.delete_session(session)
+        if lost is not None:
+            self._worker.delete_session(handle)
+            raise lost
         return worker_pb2.CreateWorkerSessionResponse()
 
     def delete_session(
@@ -135,6 +154,9 @@ class Tasks:
                 nodes, keys = from_wire(request.graph_def)
             else:
                 nodes = from_graph_def(request.graph_def)
+                for node in nodes:
+                    node.assigned = node.device
+                check_partition(nodes)
         # The tasks that this one is going to send to are connected now, not in the middle of the first step.
         for task in sorted({task_of(n.attrs["recv_device"].decode()) for n in nodes if n.op == "_Send"}):
             if task != self._worker.task:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 
-from tensorfleet import errors, tensor_util
+from tensorfleet import errors
 from tensorfleet.proto import worker_pb2
 from tensorfleet_service.observe.trace import StepTrace
 from tensorfleet_service.rpc.grpc_server import Methods, Reply, Waiting
 from tensorfleet_service.worker.dead import DEAD
+from tensorfleet_service.worker.failures import proto_of
 from tensorfleet_service.worker.peer_grpc import SERVICE, value_of
 from tensorfleet_service.worker.rendezvous import edge_of
 
@@ -96,7 +97,7 @@ class WorkerService:
                 if error is not None:
                     raise error
                 for key, value in zip(fetches, results, strict=True):
-                    response.recv.add(name=key, tensor=_proto(value))
+                    response.recv.add(name=key, tensor=proto_of(value))
             except errors.OpError as e:
                 response.ClearField("recv")
                 response.status_code = e.error_code  # type: ignore[assignment]
@@ -124,7 +125,7 @@ class WorkerService:
             try:
                 response = worker_pb2.RecvTensorResponse(is_dead=True)
                 if value is not DEAD:
-                    response = worker_pb2.RecvTensorResponse(tensor=_proto(value))
+                    response = worker_pb2.RecvTensorResponse(tensor=proto_of(value))
             except errors.OpError as e:
                 reply(e, None)
             else:
@@ -138,10 +139,3 @@ class WorkerService:
 def graph_number(handle: str) -> int:
     """The number of a graph handle; -1, which is no graph's, for one that some other program has made."""
     return int(handle) if handle.isascii() and handle.isdigit() else -1
-
-
-def _proto(value: Any) -> Any:
-    try:
-        return tensor_util.to_proto(value)
-    except (TypeError, ValueError) as e:
-        raise errors.InvalidArgumentError(None, None, f"A tensor cannot be sent by gRPC: {e}") from None

@@ -84,9 +84,15 @@ class Accumulator:
         with self._lock:
             if not self._taking and self.count >= required:
                 return self._give()
-            waiter = Waiter(self._cancel)
+            waiter = Waiter(self._cancel, self)
             self._taking.append((required, waiter))
         return waiter
+
+    def waits_for(self, waiter: Waiter) -> str:
+        """What one who takes the mean waits for."""
+        with self._lock:
+            required = next((number for number, other in self._taking if other is waiter), 0)
+            return f"the accumulator '{self.name}' has {self.count} of {required} gradients"
 
     def _cancel(self, waiter: Waiter) -> None:
         ended = None

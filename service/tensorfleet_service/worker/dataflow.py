@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import dtypes, errors
@@ -261,6 +261,14 @@ class DataflowPlan(Timed):
             return execution.results()
 
         return run, self.explain
+
+    def node_at(self, frame: FrameType) -> Node | None:
+        """The node whose line a frame is at, if that runs one of the compiled loops."""
+        return next((node for loop in self._compiled if (node := loop.node_at(frame)) is not None), None)
+
+    def loop_runs(self) -> int:
+        """How many parts of the compiled loops have run: it changes with each iteration."""
+        return sum(count for loop in self._compiled for _, count in loop.runs())
 
     def explain(self, error: BaseException) -> errors.OpError:
         """The error to report for an exception; those of ops have their names already."""

@@ -11,6 +11,7 @@ from tensorfleet_service.worker.execution import Execution, Source
 from tensorfleet_service.worker.waiter import FAILED, PENDING
 
 if TYPE_CHECKING:
+    from tensorfleet_service.graph import Node
     from tensorfleet_service.worker.dataflow import DataflowPlan
     from tensorfleet_service.worker.step import Step
 
@@ -60,6 +61,12 @@ class DataflowRun:
 
     def pause(self) -> None:
         """Waits for one more source, but goes on with the rest: the time is counted by turns."""
+
+    def waiting_node(self, source: Source) -> Node | None:
+        """The node that waits for a source; None if it does not any more."""
+        execution = self._execution
+        found = None if execution is None else execution.outstanding.get(source)
+        return None if found is None else found[0].node
 
     def close(self) -> None:
         """Drops what the run holds, now or when the thread that is at it sees it."""

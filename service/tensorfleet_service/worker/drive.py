@@ -23,7 +23,7 @@ class _Drive:
         self._pool = pool
         self._lock = threading.Lock()
         self._current: Waiter | None = None
-        self._result = Waiter(self._cancel)
+        self._result = Waiter(self._cancel, self)
         self._cancelled = False
 
     def start(self) -> Any:
@@ -54,6 +54,12 @@ class _Drive:
             self._result.complete(e.value)
         except Exception as e:
             self._result.complete(None, e)
+
+    def waits_for(self, _: Waiter) -> str:
+        """What the work waits for at this moment."""
+        with self._lock:
+            current = self._current
+        return "nothing: it is about to go on" if current is None else current.what
 
     def _cancel(self, _: Waiter) -> None:
         with self._lock:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 Closer = Callable[[], None]
 
+MAX_NESTED = 50
+"""Functions that are compiled inside of each other: Python's stack bears not many more."""
+
 _instantiating = threading.local()
 
 
@@ -71,13 +74,29 @@ class Function:
     def _start(self, arguments: Sequence[Any]) -> Waiter:
         """Runs the body as a step of its own, of which nobody but the caller knows."""
         step = Step(0, self._pool, _push)
-        waiter = Waiter(lambda _: step.fail(errors.CancelledError(None, None, f"{self.name} was cancelled")))
+        cancelled = errors.CancelledError(None, None, f"{self.name} was cancelled")
+        waiter = Waiter(lambda _: step.fail(cancelled), _Call(self.name, step))
 
         def done(error: errors.OpError | None, results: Sequence[Any]) -> None:
             waiter.complete(self._finish(results), error)
 
         step.start([self.plan], [arguments], done)
         return waiter
+
+
+class _Call:
+    """A call that waits, for those who ask what for."""
+
+    __slots__ = ("_name", "_step")
+
+    def __init__(self, name: str, step: Step) -> None:
+        self._name = name
+        self._step = step
+
+    def waits_for(self, _: Waiter) -> str:
+        sources = (source for source, _ in self._step.waiting())
+        what = ", ".join(s.what if isinstance(s, Waiter) else f"edge {s}" for s in sources)
+        return f"function {self._name}, which waits for {what}" if what else f"function {self._name}"
 
 
 def _push(task: str, step: int, edge: int, value: Any) -> None:
@@ -121,6 +140,9 @@ class Library:
         if func.name in callers:
             text = f"Function {func.name} calls itself ({' -> '.join([*callers, func.name])})"
             raise errors.UnimplementedError(None, None, text)
+        if len(callers) >= MAX_NESTED:
+            text = f"Functions call each other more than {MAX_NESTED} deep: {' -> '.join(callers[:5])} -> …"
+            raise errors.InvalidArgumentError(None, None, text)
         callers.append(func.name)
         try:
             nodes = body(definition, dict(func.attr))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from tensorfleet import errors
-from tensorfleet.stream import Reader
+from tensorfleet.stream import FrameTooLarge, Reader
+from tensorfleet_service.worker import memory
 
 MESSAGE_VARIABLE = "TENSORFLEET_MAX_MESSAGE_MB"
 TENSORS_VARIABLE = "TENSORFLEET_MAX_TENSORS_MB"
@@ -51,8 +52,10 @@ def too_large(size: int, limit: int, variable: str) -> errors.OpError:
     )
 
 
-def frame_error(head: int, payload: int) -> errors.OpError:
+def frame_error(frame: FrameTooLarge) -> errors.OpError:
     """What a refused frame is answered with."""
-    if head > MAX_MESSAGE_BYTES:
-        return too_large(head, MAX_MESSAGE_BYTES, MESSAGE_VARIABLE)
-    return too_large(payload, MAX_TENSORS_BYTES, TENSORS_VARIABLE)
+    if frame.reason:
+        return memory.exhausted(frame.reason)
+    if frame.head > MAX_MESSAGE_BYTES:
+        return too_large(frame.head, MAX_MESSAGE_BYTES, MESSAGE_VARIABLE)
+    return too_large(frame.payload, MAX_TENSORS_BYTES, TENSORS_VARIABLE)

@@ -31,7 +31,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet import errors
@@ -70,6 +70,12 @@ class CompiledLoop:
     def explain(self, error: BaseException) -> errors.OpError:
         """The error to report for an exception that left the function, with the node's name in it."""
         return explain(error, self._code, self._lines)
+
+    def node_at(self, frame: FrameType) -> Node | None:
+        """The node whose line a frame is at; None if it does not run this loop."""
+        lines = self._lines
+        found = frame.f_code is self._code and 0 < frame.f_lineno < len(lines)
+        return lines[frame.f_lineno][0] if found else None
 
     def runs(self) -> list[tuple[Node, int]]:
         """How often each node has run, also in steps that failed."""

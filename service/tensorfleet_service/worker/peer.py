@@ -36,6 +36,7 @@ from tensorfleet.stream import (
 )
 from tensorfleet_service.worker import limits
 from tensorfleet_service.worker.dead import DEAD
+from tensorfleet_service.worker.failures import as_op_error
 from tensorfleet_service.worker.resuming import resuming
 from tensorfleet_service.worker.watching import WATCHER
 
@@ -140,7 +141,7 @@ class Peer:
             return
         try:
             self._send(self._encode(Kind.RUN_GRAPH, step_id, handle, b"", values, TRACE if trace else 0))
-        except errors.UnavailableError as e:
+        except errors.OpError as e:
             self._end_step(step_id, e, ())  # unless the thread that reads has done so
 
     def _end_step(self, step_id: int, error: errors.OpError | None, values: Sequence[Any]) -> bool:
@@ -184,6 +185,12 @@ class Peer:
         self, step_id: int, error: errors.OpError | None, values: Sequence[Any], stats: StepStats | None
     ) -> None:
         """Answers a RUN_GRAPH."""
+        answer: list[Any] = []
+        if error is None:
+            try:
+                answer = self._encode(Kind.RESULT, step_id, 0, b"", values)
+            except errors.OpError as e:
+                error = e
         # An error does not wait for what is held back: it comes first to those whom it concerns.
         send = self._connection.send if error is None else self._connection.send_now
         try:
@@ -193,7 +200,7 @@ class Peer:
                 code, text = pack_error(error)
                 self._call_connection(send, encode(Kind.ERROR, step_id, code, text))
             else:
-                self._call_connection(send, self._encode(Kind.RESULT, step_id, 0, b"", values))
+                self._call_connection(send, answer)
         except errors.UnavailableError as e:
             log.debug("step %d not answered: %s", step_id, e.message, extra={"step": step_id})
 
@@ -299,7 +306,7 @@ class Peer:
 
     def _refuse(self, frame: FrameTooLarge) -> None:
         """Ends the step, or answers the call, that a frame over the limits belongs to."""
-        error = limits.frame_error(frame.head, frame.payload)
+        error = limits.frame_error(frame)
         if frame.kind == Kind.RUN_GRAPH:
             self.step_done(frame.a, error, (), None)
         elif frame.kind == Kind.CALL and frame.a:
@@ -356,8 +363,8 @@ class Peer:
                 log.warning("%s: %s", self.task, message)
                 reply = encode(Kind.ERROR, frame.a, errors.INVALID_ARGUMENT, message.encode())
             except Exception as e:
-                log.exception("call %d of %s failed", frame.b, self.task)
-                reply = encode(Kind.ERROR, frame.a, errors.INTERNAL, f"{type(e).__name__}: {e}".encode())
+                code, text = pack_error(as_op_error(e, f"call {frame.b} of {self.task}"))
+                reply = encode(Kind.ERROR, frame.a, code, text)
             if frame.a:
                 self._send(reply)
         except errors.UnavailableError as e:

@@ -21,6 +21,7 @@ from tensorfleet.connection import held
 from tensorfleet.proto import worker_pb2
 from tensorfleet.stream import Method
 from tensorfleet.traffic import Traffic
+from tensorfleet_service.worker import memory
 from tensorfleet_service.worker.dead import DEAD
 from tensorfleet_service.worker.grpc_loop import Call, Channel, Ended
 from tensorfleet_service.worker.resuming import resuming
@@ -47,6 +48,7 @@ _NAMES = {
     Method.REGISTER_GRAPH: "RegisterGraph",
     Method.DEREGISTER_GRAPH: "DeregisterGraph",
     Method.CLEANUP_ALL: "CleanupAll",
+    Method.GET_STEPS: "/tensorfleet.FleetService/GetSteps",
 }
 
 INLINE_BYTES = 65_536  # an answer of more is read on a thread of the pool
@@ -103,7 +105,7 @@ class GrpcPeer:
         try:
             data = self._sent(request.SerializeToString())
             return response.FromString(
-                self._received_bytes(self._channel.wait(SERVICE + _NAMES[method], data, timeout))
+                self._received_bytes(self._channel.wait(_path(_NAMES[method]), data, timeout))
             )
         except grpc.RpcError as e:
             raise self._converted(e) from None
@@ -250,7 +252,7 @@ class GrpcPeer:
         if self.lost is not None:
             raise self.lost
         data = self._sent(request.SerializeToString())
-        call = Call(self._channel, SERVICE + name, data, ended)
+        call = Call(self._channel, _path(name), data, ended)
         if step_id is not None:
             self._steps[step_id] = call
         call.start()
@@ -289,6 +291,11 @@ class GrpcPeer:
         return self.lost
 
 
+def _path(name: str) -> str:
+    """A method's whole path: the name is WorkerService's, or a path itself."""
+    return name if name.startswith("/") else SERVICE + name
+
+
 def value_of(tensor: TensorProto) -> Any:
     """The runtime's form of a tensor in a message: a NumPy scalar for rank 0, but an array for strings.
 
@@ -297,6 +304,8 @@ def value_of(tensor: TensorProto) -> Any:
     """
     try:
         array = tensor_util.make_ndarray(tensor)
+    except MemoryError as e:
+        raise memory.exhausted(f"Out of memory for a received tensor: {e}") from None
     except (ValueError, TypeError) as e:
         raise errors.InvalidArgumentError(None, None, f"A tensor cannot be read: {e}") from None
     return array[()] if array.ndim == 0 and array.dtype != object else array

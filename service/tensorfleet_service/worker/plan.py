@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from types import CodeType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -127,6 +127,14 @@ class Plan(Timed):
             found = self._traced = self._writer.compile(traced=True)
         function, code, lines = found
         return function, lambda e: explain(e, code, lines)
+
+    def node_at(self, frame: FrameType) -> Node | None:
+        """The node whose line a frame is at; None if it is not one of this plan's function."""
+        traced = self._traced
+        for code, lines in ((self._code, self._lines), traced[1:] if traced else (None, [])):
+            if frame.f_code is code and 0 < frame.f_lineno < len(lines):
+                return lines[frame.f_lineno][0]
+        return None
 
     def explain(self, error: BaseException) -> errors.OpError:
         """The error to report for an exception that left the function, with the node's name in it."""

@@ -154,7 +154,7 @@ class Queue:
             self._go_on(ended)
             mine = next((entry for entry in ended if entry[0] is attempt), None)
             if mine is None:
-                attempt.waiter = Waiter(lambda waiter: self._cancel(line, attempt))
+                attempt.waiter = Waiter(lambda waiter: self._cancel(line, attempt), self)
             else:
                 ended.remove(mine)
         _tell(ended)
@@ -163,6 +163,23 @@ class Queue:
         if mine[2] is not None:
             raise mine[2]
         return mine[1]
+
+    def waits_for(self, waiter: Waiter) -> str:
+        """What one who stands in line waits for."""
+        with self._lock:
+            size = len(self._elements)
+            taking = next((a for a in self._taking if a.waiter is waiter), None)
+            putting = next((a for a in self._putting if a.waiter is waiter), None)
+            ahead = self._taking[0] if taking is not None else self._putting[0] if putting else None
+        name = f"{self.kind} '{self.name}'"
+        if taking is not None:
+            size += len(taking.elements)
+            state = f"has {size} of {taking.wanted} elements wanted" if size else "is empty"
+        elif putting is not None:
+            state = f"is full ({size} of {self.capacity} elements)"
+        else:
+            return name
+        return f"{name} {state}" + ("" if ahead in (taking, putting) else ", and others are in line before")
 
     def _cancel(self, line: deque[_Attempt], attempt: _Attempt) -> None:
         ended: _Ended = []

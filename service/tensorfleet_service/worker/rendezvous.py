@@ -166,6 +166,11 @@ def edge_number(edge: int) -> int:
     return edge & ((1 << _EDGE_BITS) - 1)
 
 
+def iteration_of(edge: int) -> int:
+    """The number of the iteration, of the innermost loop, that a tensor is sent in; 0 outside of loops."""
+    return edge >> _EDGE_BITS & ((1 << _ITERATION_BITS) - 1)
+
+
 def key_of(node: Node, edge: int = 0) -> str:
     """The key of the tensor that a _Send or _Recv node stands for, in TensorFlow's form.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tensorfleet import dtypes, errors
 from tensorfleet_service.kernels.registry import Expression
+from tensorfleet_service.worker import memory
 from tensorfleet_service.worker.refusal import refusal
 
 if TYPE_CHECKING:
@@ -115,6 +116,8 @@ def node_error(
     found: errors.OpError | None = error if isinstance(error, errors.OpError) else None
     if found is None and expression is not None and expression.explain is not None:
         found = expression.explain(error, *values())
+    if isinstance(error, MemoryError):
+        found = memory.exhausted(f"Out of memory in {node.op}: {error or 'no memory is left'}")
     if found is None:
         found = _from_exception(error, node, values)
     message = found.message
@@ -142,8 +145,6 @@ def _from_exception(error: BaseException, node: Node, values: Callable[[], list[
 
     What users cause is an OpError already, or the op's shape rule refuses it; the rest are defects of ours.
     """
-    if isinstance(error, MemoryError):
-        return errors.ResourceExhaustedError(None, None, f"Out of memory: {error}")
     refused = refusal(node, values())
     if refused is not None:
         return refused

@@ -114,9 +114,11 @@ class Step:
         if len(plans) == 1 and (may_block or _is_short(plans[0], may_block)):
             self._new_run(plans[0], 0, args[0]).begin()
             return
-        runs = [self._new_run(plan, i, a) for i, (plan, a) in enumerate(zip(plans, args, strict=True))]
-        short = [r for r in runs if _is_short(r.plan, may_block)]
-        long = [r for r in runs if not _is_short(r.plan, may_block)]
+        short: list[AnyRun] = []
+        long: list[AnyRun] = []
+        for i, (plan, own_args) in enumerate(zip(plans, args, strict=True)):
+            # Asked once: other steps of the same plan change its time meanwhile.
+            (short if _is_short(plan, may_block) else long).append(self._new_run(plan, i, own_args))
         last = [long.pop()] if may_block and long else []
         for run in long:
             self.pool.submit(run.begin)
@@ -219,6 +221,11 @@ class Step:
                 return PENDING  # for ever: the step has failed, and closed the run
         run.resumed = time.perf_counter()
         return waiter
+
+    def waiting(self) -> list[tuple[int | Waiter, AnyRun]]:
+        """The partitions that are suspended at this moment, each with what it waits for."""
+        with self._lock:
+            return list(self._waiting.items())
 
     def _completed(self, waiter: Waiter) -> None:
         """Called by whoever completed a waiter, in the middle of a step of its own."""

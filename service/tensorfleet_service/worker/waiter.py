@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator
-from typing import Any
+from typing import Any, Protocol
 
 _EMPTY = object()
 
@@ -15,6 +15,14 @@ FAILED: Any = object()
 """In place of a value: nobody needs it any more, as the step has failed."""
 
 
+class Owner(Protocol):
+    """What has waiters: a queue, an accumulator."""
+
+    def waits_for(self, waiter: Waiter, /) -> str:
+        """What the waiter still lacks, in words."""
+        ...
+
+
 class Waiter:
     """A value to come. One side completes it, once; the other side starts to wait for it, or cancels it.
 
@@ -22,16 +30,22 @@ class Waiter:
     then as good as delivered, just as if the step had ended a moment later.
     """
 
-    __slots__ = ("_cancel", "_convert", "_done", "_error", "_lock", "_value")
+    __slots__ = ("_cancel", "_convert", "_done", "_error", "_lock", "_owner", "_value")
 
-    def __init__(self, cancel: Callable[[Waiter], None]) -> None:
-        """`cancel` makes the resource forget the waiter, and take back what it has kept for it."""
+    def __init__(self, cancel: Callable[[Waiter], None], owner: Owner) -> None:
+        """`cancel` makes the resource, `owner`, forget the waiter, and take back what it has kept for it."""
         self._cancel = cancel
+        self._owner = owner
         self._convert: Callable[[Any], Any] | None = None
         self._lock = threading.Lock()
         self._value: Any = _EMPTY
         self._error: BaseException | None = None
         self._done: Callable[[Waiter], None] | None = None
+
+    @property
+    def what(self) -> str:
+        """What is waited for, in words."""
+        return self._owner.waits_for(self)
 
     def complete(self, value: Any, error: BaseException | None = None) -> None:
         """Gives the value, or the error; the resource must not hold its lock."""

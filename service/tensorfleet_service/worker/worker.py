@@ -14,6 +14,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet import errors
@@ -45,6 +46,7 @@ log = logging.getLogger(__name__)
 REMEMBERED_STEPS = 10_000  # ended steps whose late tensors are dropped
 MAX_EARLY_STEPS = 10_000  # steps of which tensors have arrived, but no request yet,
 EARLY_SECONDS = 30.0  # and how long their tensors are kept: masters ask all tasks at the same time
+REMEMBERED_SESSIONS = 10_000  # ended sessions to which nothing is added any more
 MAX_QUESTIONS = 10_000  # those that are withdrawn when a step fails: of a loop, there are more and more
 
 
@@ -89,6 +91,7 @@ class Worker:
         self.step_errors = Errors()
         self._sampler = sampler
         self._dropped = PlanTotals()  # what the plans of graphs have done that are no more
+        self._no_push: Push = partial(_no_push, task)
         self._peers: Connections | None = None
         self._lock = threading.Lock()
         self._idle = threading.Condition()
@@ -105,19 +108,22 @@ class Worker:
         self._isolated: dict[str, Resources] = {}
         self._stateful: dict[str, StatefulKernels] = {}
         self._libraries: dict[str, Library] = {}
+        self._gone: OrderedDict[str, None] = OrderedDict()
 
     def connect(self, peers: Connections) -> None:
         """Makes this one of the tasks of a cluster."""
         self._peers = peers
 
-    def _no_push(self, task: str, step: int, edge: int, value: Any) -> None:
-        raise errors.InternalError(None, None, f"{self.task} is not connected to {task}")
-
     # Sessions and graphs
 
     def create_session(self, handle: str, isolate: bool) -> None:
-        """Prepares for a master's session; an isolated one gets resources of its own."""
+        """Prepares for a master's session; an isolated one gets resources of its own.
+
+        Raises:
+            AbortedError: the session has ended already.
+        """
         with self._lock:
+            self._check_session(handle)
             self._stateful[handle] = {}
             if isolate:
                 self._isolated[handle] = Resources(self.collectives)
@@ -125,6 +131,9 @@ class Worker:
     def delete_session(self, handle: str) -> None:
         """Drops a session's graphs, and its resources if it was isolated."""
         with self._lock:
+            self._gone[handle] = None
+            if len(self._gone) > REMEMBERED_SESSIONS:
+                self._gone.popitem(last=False)
             isolated = self._isolated.pop(handle, None)
             self._stateful.pop(handle, None)
             library = self._libraries.pop(handle, None)
@@ -135,8 +144,14 @@ class Worker:
         if isolated is not None:
             isolated.close()
 
+    def _check_session(self, handle: str) -> None:
+        """Raises AbortedError if a session has ended: what is added to it now, nobody would drop."""
+        if handle in self._gone:
+            raise errors.AbortedError(None, None, f"Session {handle} has ended on {self.task}")
+
     def _library(self, session: str) -> Library:
         with self._lock:
+            self._check_session(session)
             library = self._libraries.get(session)
             if library is None:
                 resources = self._isolated.get(session, self.resources)
@@ -155,10 +170,11 @@ class Worker:
             functions: what the nodes call.
 
         Raises:
+            AbortedError: the session has ended, possibly meanwhile.
             OpError: a kernel does not exist or refuses its node.
         """
-        resources = self._isolated.get(session, self.resources)
         library = self._library(session)
+        resources = library.resources
         library.add(functions)
         plans: list[AnyPlan] = []
         for name, own in by_device(nodes).items():
@@ -181,6 +197,7 @@ class Worker:
         graph.watches = self._watches(session, nodes)
         handle = next(self._handles)
         with self._lock:
+            self._check_session(session)
             self._graphs[handle] = graph
         return handle, graph
 
@@ -370,6 +387,19 @@ class Worker:
         for step_id in list(self._steps):
             self.abort(step_id, error)
 
+    def known_steps(self) -> list[Step]:
+        """The steps that run, and those of which tensors came before the request to run."""
+        return list(self._steps.values())
+
+    def began(self) -> list[float]:
+        """When the steps began that anybody can find, as monotonic times."""
+        return [step.began for step in list(self._steps.values()) if step.started]
+
+    @property
+    def simple_code(self) -> CodeType:
+        """The code of the function in which steps run that nobody needs to find."""
+        return self._run_simple.__func__.__code__  # type: ignore[attr-defined, no-any-return]
+
     @property
     def steps(self) -> int:
         """How many steps are known at this moment."""
@@ -378,7 +408,7 @@ class Worker:
     @property
     def running(self) -> list[float]:
         """When the steps began that run at this moment, as monotonic times."""
-        return [step.began for step in list(self._steps.values()) if step.started]
+        return self.began()
 
     def totals(self) -> PlanTotals:
         """What all plans have done so far."""
@@ -487,3 +517,7 @@ class Worker:
             library.close()
         self.resources.close()
         self.pool.close()
+
+
+def _no_push(own_task: str, task: str, step: int, edge: int, value: Any) -> None:
+    raise errors.InternalError(None, None, f"{own_task} is not connected to {task}")

@@ -118,7 +118,7 @@ class Collectives:
         call = replace(call, seconds=call.seconds or self.seconds)
         with self._locked():
             number = next(self._numbers)
-            waiter = Waiter(partial(self._leave, number))
+            waiter = Waiter(partial(self._leave, number), self)
             self._members[number] = Member(call, value, waiter, group)
             try:
                 self._to_leader(Verb.JOIN, number, {"call": call.to_dict(), "known": group.members})
@@ -137,6 +137,16 @@ class Collectives:
                 self._to_leader(Verb.STOPPED, 0, fields)
             except errors.UnavailableError as e:
                 log.debug("the leader was not told of a step that failed: %s", e.message)
+
+    def waits_for(self, waiter: Waiter) -> str:
+        """What a member of a collective waits for."""
+        with self._locked():
+            member = next((m for m in self._members.values() if m.waiter is waiter), None)
+        if member is None:
+            return "a collective, which has ended"
+        if member.round_id:
+            return f"{member.call.title}: the data of the other members"
+        return f"{member.call.title}: other members, to come to its leader {self._leading}"
 
     def _leave(self, number: int, waiter: Waiter) -> None:
         with self._locked():

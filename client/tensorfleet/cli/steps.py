@@ -1,0 +1,99 @@
+"""`tensorfleet status --steps`: the steps that run in a cluster, and what they wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from tensorfleet import errors
+from tensorfleet.cli.table import human_seconds, table
+from tensorfleet.proto import fleet_pb2
+from tensorfleet.proto.config_pb2 import ConfigProto
+
+GET_STEPS = "/tensorfleet.FleetService/GetSteps"
+MAX_CALLS = 32  # at once
+
+
+@dataclass
+class TaskSteps:
+    """One task, with the steps that it told or why it did not."""
+
+    task: str
+    address: str
+    reply: fleet_pb2.StepsReply | None
+    error: str = ""
+
+
+def cluster_steps(tasks: Sequence[tuple[str, str]], timeout: float) -> list[TaskSteps]:
+    """Asks tasks, each given by name and address, all at once."""
+
+    def steps(task: str, address: str) -> TaskSteps:
+        try:
+            return TaskSteps(task, address, _ask(address, timeout))
+        except errors.OpError as error:
+            return TaskSteps(task, address, None, error.message)
+
+    with ThreadPoolExecutor(min(len(tasks), MAX_CALLS)) as executor:
+        return list(executor.map(lambda task: steps(*task), tasks))
+
+
+def _ask(address: str, timeout: float) -> fleet_pb2.StepsReply:
+    from tensorfleet import transport_grpc
+
+    channel = transport_grpc.Channel(address, ConfigProto())
+    try:
+        return channel.call(GET_STEPS, fleet_pb2.StepsRequest(master=True), fleet_pb2.StepsReply, timeout)
+    finally:
+        channel.close()
+
+
+def as_rows(tasks: Sequence[TaskSteps]) -> list[dict[str, Any]]:
+    """For each step and task what it does there, the oldest step first. Ages are in seconds."""
+    sessions = {
+        step.step_id: step.session for task in tasks if task.reply for step in task.reply.step if step.step_id
+    }
+    rows: list[dict[str, Any]] = []
+    for task in tasks:
+        if task.reply is None:
+            continue
+        for role, found in (("master", task.reply.step), ("worker", task.reply.part)):
+            for step in found:
+                rows.append(
+                    {
+                        "step": f"{step.step_id:x}" if step.step_id else "",
+                        "session": step.session or sessions.get(step.step_id, ""),
+                        "task": task.task,
+                        "role": role,
+                        "age_seconds": step.age_secs,
+                        "activity": list(step.activity),
+                    }
+                )
+    ages: dict[str, float] = {}
+    for row in rows:
+        ages[row["step"]] = max(ages.get(row["step"], 0.0), row["age_seconds"])
+    return sorted(rows, key=lambda row: (-ages[row["step"]], row["step"], row["role"], row["task"]))
+
+
+def render(tasks: Sequence[TaskSteps]) -> str:
+    """The table that people read."""
+    rows = as_rows(tasks)
+    lines = [
+        [
+            row["step"] if not number else "",
+            row["session"] if not number else "",
+            row["task"] if not number else "",
+            row["role"] if not number else "",
+            human_seconds(row["age_seconds"]) if not number else "",
+            text,
+        ]
+        for row in rows
+        for number, text in enumerate(row["activity"] or [""])
+    ]
+    head = ["STEP", "SESSION", "TASK", "ROLE", "AGE", "WAITS FOR OR DOES"]
+    parts = [table(head, lines) if lines else "No step runs."]
+    parts += [
+        f"{task.task} ({task.address}) does not answer: {task.error}" for task in tasks if not task.reply
+    ]
+    return "\n\n".join(parts)

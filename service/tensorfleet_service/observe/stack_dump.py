@@ -1,0 +1,66 @@
+"""The stacks of all threads, also while the interpreter is busy with one of them and no Python code runs.
+
+By a signal they are written into a memory file, where `tensorfleet stacks` of the same machine finds them.
+And if the interpreter does not get round to the task's watchdog for long, what kept it is in the log
+afterwards.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import os
+import signal
+from typing import IO
+
+from tensorfleet.cli.local_process import STACKS_FILE, STACKS_SIGNAL
+
+log = logging.getLogger(__name__)
+
+BUSY_SECONDS = 10.0
+
+
+class StackDump:
+    """The two memory files of a process."""
+
+    def __init__(self) -> None:
+        self._busy: IO[bytes] | None = None
+        self._asked: IO[bytes] | None = None
+
+    def install(self) -> None:
+        """Prepares this process; to be called on its main thread. Elsewhere than on Linux it does nothing."""
+        if not hasattr(os, "memfd_create") or STACKS_SIGNAL is None:
+            return
+        self._asked = os.fdopen(os.memfd_create(STACKS_FILE), "r+b", buffering=0)
+        self._busy = os.fdopen(os.memfd_create("tensorfleet-busy"), "r+b", buffering=0)
+        if signal.getsignal(STACKS_SIGNAL) is signal.SIG_DFL:
+            faulthandler.register(STACKS_SIGNAL, self._asked, all_threads=True, chain=False)
+
+    def alive(self) -> None:
+        """The interpreter has got round to the watchdog: if it had not for long, the log says who kept it."""
+        busy = self._busy
+        if busy is None:
+            return
+        faulthandler.cancel_dump_traceback_later()
+        size = os.fstat(busy.fileno()).st_size
+        if size:
+            busy.seek(0)
+            text = busy.read(size).decode("utf-8", "replace")
+            busy.seek(0)
+            busy.truncate()
+            log.warning(
+                "no thread could run for %g s but one, which kept the interpreter:\n%s", BUSY_SECONDS, text
+            )
+        try:
+            faulthandler.dump_traceback_later(BUSY_SECONDS, file=busy)
+        except RuntimeError as e:
+            log.debug("%s", e)  # without memory there is no thread for it; the next time there may be
+
+    def close(self) -> None:
+        """Ends the timer."""
+        if self._busy is not None:
+            faulthandler.cancel_dump_traceback_later()
+
+
+STACK_DUMP = StackDump()
+"""That of this process."""

@@ -1,0 +1,106 @@
+"""The watchdog of a task: one thread that looks, once a second, whether the running steps make progress.
+
+It says in the log and in the metrics which do not, in the words of `worker.progress`: those of deadlines and
+of `tensorfleet status --steps`. The same thread has the memory budget follow what others use.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tensorfleet_service.observe.stack_dump import STACK_DUMP
+from tensorfleet_service.worker.memory import BUDGET
+from tensorfleet_service.worker.progress import activities
+
+if TYPE_CHECKING:
+    from tensorfleet_service.worker.progress import StepActivity
+    from tensorfleet_service.worker.worker import Worker
+
+log = logging.getLogger(__name__)
+
+VARIABLE = "TENSORFLEET_STALL_SECONDS"
+STALL_SECONDS = float(os.environ.get(VARIABLE, "60"))
+"""How long a step may be without progress before it is reported; 0: none is."""
+
+TICK_SECONDS = 1.0
+
+
+@dataclass
+class _Seen:
+    mark: object
+    since: float
+    reported: bool = False
+
+
+class Watchdog:
+    """Watches the steps of one worker.
+
+    Attributes:
+        stalls: how many steps have been reported.
+        stalled: how many of the running steps have made no progress for long.
+    """
+
+    def __init__(self, worker: Worker, stall_seconds: float = STALL_SECONDS) -> None:
+        self.stalls = 0
+        self.stalled = 0
+        self._worker = worker
+        self._stall_seconds = stall_seconds
+        self._seen: dict[int, _Seen] = {}
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self._stopped.set()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(TICK_SECONDS):
+            try:
+                if BUDGET.was_exhausted:
+                    # What failed steps held is in the tracebacks of their errors, which are cycles.
+                    gc.collect()
+                    BUDGET.release()
+                    if not self._worker.steps:
+                        BUDGET.was_exhausted = False
+                        BUDGET.rebase()
+                BUDGET.refresh()
+                STACK_DUMP.alive()
+                self.look(time.monotonic())
+            except Exception:
+                log.exception("the watchdog could not look at the steps")
+
+    def look(self, now: float) -> None:
+        """Compares what the steps do with what they did before; `now` is the monotonic time."""
+        if not self._stall_seconds:
+            return
+        # Nothing is asked of steps that are too short to matter.
+        old = [step for step in self._worker.began() if now - step > self._stall_seconds / 2]
+        steps = activities(self._worker) if old else []
+        self._seen = {step.id: self._compared(step, now) for step in steps}
+        self.stalled = sum(seen.reported for seen in self._seen.values())
+
+    def _compared(self, step: StepActivity, now: float) -> _Seen:
+        seen = self._seen.get(step.id)
+        if seen is None or seen.mark != step.mark:
+            if seen is not None and seen.reported:
+                log.info("step %d goes on after %.0f s", step.id, now - seen.since, extra={"step": step.id})
+            return _Seen(step.mark, max(step.began, now - self._stall_seconds / 2) if seen is None else now)
+        if not seen.reported and now - seen.since >= self._stall_seconds:
+            seen.reported = True
+            self.stalls += 1
+            log.warning(
+                "step %d has made no progress for %.0f s: it %s",
+                step.id,
+                now - seen.since,
+                "; ".join(step.texts) or "does nothing",
+                extra={"step": step.id},
+            )
+        return seen

@@ -1,0 +1,211 @@
+"""What steps are doing: which tensors and resources they wait for, which ops they compute.
+
+Nothing of this is noted while a step runs. It is read, when somebody asks, from where a step stands: those
+who wait are known to their steps, and a thread that computes has the op's line in its stack.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet_service.worker.dataflow import DataflowPlan
+from tensorfleet_service.worker.dataflow_run import DataflowRun
+from tensorfleet_service.worker.execution import Execution
+from tensorfleet_service.worker.layout import task_of
+from tensorfleet_service.worker.plan import Plan
+from tensorfleet_service.worker.rendezvous import edge_number, iteration_of
+from tensorfleet_service.worker.step import Step, _Run
+from tensorfleet_service.worker.waiter import Waiter
+
+if TYPE_CHECKING:
+    from tensorfleet_service.graph import Node
+    from tensorfleet_service.worker.step import AnyPlan, AnyRun
+    from tensorfleet_service.worker.worker import Worker
+
+MAX_WAITS = 20  # of a step that are told
+
+
+@dataclass(frozen=True)
+class Activity:
+    """One thing that a part of a step waits for or does.
+
+    Attributes:
+        text: for people.
+        mark: the same as long as there is no progress.
+    """
+
+    text: str
+    mark: object
+
+
+@dataclass
+class StepActivity:
+    """What this task knows of a step.
+
+    Attributes:
+        began: as a monotonic time.
+    """
+
+    id: int
+    began: float
+    activities: list[Activity] = field(default_factory=list)
+
+    @property
+    def texts(self) -> list[str]:
+        texts = [activity.text for activity in self.activities[:MAX_WAITS]]
+        more = len(self.activities) - len(texts)
+        return [*texts, f"and {more} more"] if more else texts
+
+    @property
+    def mark(self) -> object:
+        """Changes when the step makes progress here."""
+        return frozenset(activity.mark for activity in self.activities)
+
+
+def activities(worker: Worker, only: int | None = None) -> list[StepActivity]:
+    """What the steps do that a task's worker runs, or the one of that number."""
+    found: dict[int, StepActivity] = {}
+    for step in worker.known_steps():
+        if only is None or step.id == only:
+            made = StepActivity(step.id, step.began, waits(step))
+            if not step.started:
+                made = StepActivity(step.id, time.monotonic(), [Activity("its master, to start it here", 0)])
+            found[step.id] = made
+    for step_id, began, activity in _computing(worker):
+        if only is None or step_id == only:
+            found.setdefault(step_id, StepActivity(step_id, began)).activities.append(activity)
+    return list(found.values())
+
+
+def waits(step: Step) -> list[Activity]:
+    """What the partitions of a step that are suspended wait for."""
+    result = []
+    for source, run in step.waiting():
+        node = _suspended_at(run, source)
+        where = f" [{node.name}]" if node is not None else ""
+        if isinstance(source, int):
+            text = f"waits for {_tensor(source, run.plan)}"
+        else:
+            text = f"waits: {source.what}"
+        result.append(Activity(text + where, (source, run.resumed)))
+    return result
+
+
+def _tensor(edge: int, plan: AnyPlan) -> str:
+    number, iteration = edge_number(edge), iteration_of(edge)
+    turn = f", iteration {iteration}" if iteration else ""
+    for node in plan.nodes:
+        if node.op == "_Recv" and int(node.attrs["_edge"]) == number:
+            attrs = node.attrs
+            name = attrs["tensor_name"].decode().split("_", 2)[-1]
+            source, target = attrs["send_device"].decode(), attrs["recv_device"].decode()
+            if task_of(source) != task_of(target):
+                source, target = _short(task_of(source)), _short(task_of(target))
+            return f"tensor {name} (edge {number}{turn}) from {source} to {target}"
+    return f"the tensor of edge {number}{turn}"
+
+
+def _short(task: str) -> str:
+    return task.replace("/replica:0", "")
+
+
+def _suspended_at(run: AnyRun, source: int | Waiter) -> Node | None:
+    """The node that waits; None if the run has gone on meanwhile, or the text says it anyway."""
+    if isinstance(source, int):
+        return None
+    if isinstance(run, DataflowRun):
+        return run.waiting_node(source)
+    frame = getattr(run.generator, "gi_frame", None)
+    return None if frame is None or not isinstance(run.plan, Plan) else run.plan.node_at(frame)
+
+
+# ---------------------------------------------------------------------------------------------- computing
+
+_RUNS = frozenset(
+    function.__code__
+    for function in (_Run.begin, _Run.resume, DataflowRun._turn)  # those that have a `self`
+)
+
+
+def _computing(worker: Worker) -> Iterator[tuple[int, float, Activity]]:
+    """The steps of which a thread computes a part: their number, begin and op."""
+    simple = worker.simple_code
+    for frame in sys._current_frames().values():
+        inner: Node | None = None
+        mark: tuple[int, ...] = ()
+        chain = list(_chain(frame))
+        for position, each in enumerate(chain):
+            code = each.f_code
+            if code in _RUNS:
+                run = each.f_locals.get("self")
+                if run is None or run.step.pool is not worker.pool:
+                    break
+                inner, mark = _op(chain[:position], run.plan)
+                yield run.step.id, run.step.began, _computes(inner, mark)
+                break
+            if code is simple and each.f_locals.get("self") is worker:
+                local = each.f_locals
+                inner, mark = _op(chain[:position], local["plan"])
+                began = local.get("started", time.perf_counter())
+                age = time.perf_counter() - began
+                yield local["step_id"], time.monotonic() - age, _computes(inner, mark)
+                break
+
+
+def computing_in(thread: int, plan: AnyPlan) -> Activity:
+    """What a thread computes that runs a plan by itself."""
+    frame = sys._current_frames().get(thread)
+    node, mark = _op(list(_chain(frame)), plan) if frame is not None else (None, ())
+    return _computes(node, mark)
+
+
+def _computes(node: Node | None, mark: tuple[int, ...]) -> Activity:
+    text = f"computes {node.op} [{node.name}]" if node is not None else "computes"
+    return Activity(text, (node.name if node is not None else "", mark))
+
+
+def _chain(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frames of a stack, the innermost first."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _op(frames: Sequence[FrameType], plan: AnyPlan) -> tuple[Node | None, tuple[int, ...]]:
+    """The op of a plan that runs in these frames, and where its code stands."""
+    for frame in frames:
+        if isinstance(plan, DataflowPlan):
+            node = plan.node_at(frame)
+            if node is not None:
+                return node, (frame.f_lasti, plan.loop_runs())
+            if frame.f_code is Execution.run.__code__:
+                op = frame.f_locals.get("op")
+                return (None, ()) if op is None else (op.node, (op.runs, id(op)))
+        else:
+            node = plan.node_at(frame)
+            if node is not None:
+                return node, (frame.f_lasti,)
+    return None, ()
+
+
+# ------------------------------------------------------------------------------------------------- stacks
+
+
+def stacks() -> str:
+    """The stacks of all threads of this process, with their names, the innermost call last."""
+    names: dict[int | None, Any] = {thread.ident: thread.name for thread in threading.enumerate()}
+    own = threading.get_ident()
+    parts = []
+    for ident, frame in sorted(sys._current_frames().items(), key=lambda item: str(names.get(item[0], ""))):
+        if ident == own:
+            continue
+        text = "".join(traceback.format_stack(frame))
+        parts.append(f"Thread {names.get(ident, 'of another library')!r} ({ident:#x}):\n{text}")
+    return "\n".join(parts)

@@ -65,7 +65,7 @@ def dropout(
         scale = 1 / (1 - probability)
         kept = apply_one("GreaterEqual", noise, probability)
         # A product as in TensorFlow 1, whose programs know the result as "dropout/mul_1".
-        result = values * scale * cast(kept, dtype)
+        result: Tensor = values * scale * cast(kept, dtype)
         result.set_shape(values.dims)
         return result
 

@@ -30,7 +30,7 @@ def refusal(node: Node, values: list[Any]) -> errors.InvalidArgumentError | None
     graph = Graph()
     types = zip(values, node.input_types, strict=True)
     inputs = tuple([_input(graph, f"input_{i}", value, dtype) for i, (value, dtype) in enumerate(types)])
-    op = Operation(graph, node.opdef, "op", inputs, [], node.attrs, node.output_types, ())
+    op = Operation(graph, node.opdef, "op", inputs, [], node.attrs, node.output_types, [])
     try:
         infer_dims(op)
     except ValueError as e:

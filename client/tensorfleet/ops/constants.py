@@ -88,7 +88,8 @@ def range_size(start: Any, limit: Any, delta: Any) -> int:
     count: float = abs((limit - start) / delta)
     if not count < 2**63:
         raise ValueError(f"Requires ((limit - start) / delta) <= {2**63 - 1}, got {_number(count)}")
-    return math.ceil(count)
+    size: int = math.ceil(count)
+    return size
 
 
 def _number(value: Any) -> str:

@@ -1,0 +1,57 @@
+"""Names inside of composite functions: those of TensorFlow 1.15's graphs, by which programs fetch."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("tensorflow")
+
+import tensorfleet as tf
+from tests.compat.side_by_side import both
+
+# TensorFlow's package of today builds the same graphs as 1.15 here.
+SAME = """
+tf.nn.sigmoid_cross_entropy_with_logits(labels=m, logits=m)
+tf.clip_by_norm(m, 1.)
+tf.nn.batch_normalization(m, m[0], m[1] + 1., m[0], m[1], 1e-3)
+tf.nn.moments(m, [0])
+tf.nn.conv1d(tf.ones([1, 3, 2]), tf.ones([1, 2, 2]), 1, "SAME")
+tf.nn.l2_normalize(m, 0)
+tf.norm(m, axis=1)
+"""
+
+# Built otherwise in between: the last name is that of the result.
+RESULTS = {
+    "tf.nn.dropout(m, 0.5)": "dropout/mul_1",
+    "tf.nn.softmax_cross_entropy_with_logits_v2(labels=m, logits=m)": (
+        "softmax_cross_entropy_with_logits/Reshape_2"
+    ),
+    "tf.nn.softmax_cross_entropy_with_logits(labels=m, logits=m)": (
+        "softmax_cross_entropy_with_logits_sg/Reshape_2"
+    ),
+    "tf.losses.mean_squared_error(m, m)": "mean_squared_error/value",
+    "tf.nn.zero_fraction(m)": "zero_fraction/fraction",
+}
+
+
+@pytest.mark.parametrize("expression", SAME.split("\n")[1:-1])
+def test_same_names(expression: str) -> None:
+    theirs, mine = both(expression, run=False)
+    assert mine.error == theirs.error == ""
+    assert mine.nodes == theirs.nodes
+
+
+@pytest.mark.parametrize("expression", sorted(RESULTS))
+def test_names_of_results(expression: str) -> None:
+    with tf.Graph().as_default():
+        m = tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], name="m")
+        result = eval(expression, {"tf": tf, "m": m})
+        assert result.op.name == RESULTS[expression]
+
+
+def test_dropout_keeps_its_parts() -> None:
+    with tf.Graph().as_default() as graph:
+        tf.nn.dropout(tf.constant([1.0, 2.0], name="x"), rate=0.5)
+        names = [op.name.removeprefix("dropout/") for op in graph.get_operations() if op.type != "Const"]
+    kept = ["sub", "truediv", "GreaterEqual", "mul", "Cast", "mul_1"]
+    assert [name for name in names if not name.startswith("random_uniform")] == kept

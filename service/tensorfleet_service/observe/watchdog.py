@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tensorfleet_service.observe.stack_dump import STACK_DUMP
 from tensorfleet_service.worker.memory import BUDGET
-from tensorfleet_service.worker.progress import activities
+from tensorfleet_service.worker.progress import activities, computes
 
 if TYPE_CHECKING:
     from tensorfleet_service.worker.progress import StepActivity
@@ -29,6 +29,7 @@ STALL_SECONDS = float(os.environ.get(VARIABLE, "60"))
 """How long a step may be without progress before it is reported; 0: none is."""
 
 TICK_SECONDS = 1.0
+SHORT_TICK_SECONDS = 0.05
 
 
 @dataclass
@@ -62,18 +63,22 @@ class Watchdog:
         self._stopped.set()
 
     def _run(self) -> None:
-        while not self._stopped.wait(TICK_SECONDS):
+        next_look = 0.0
+        while not self._stopped.wait(SHORT_TICK_SECONDS if BUDGET.has_holes else TICK_SECONDS):
             try:
                 if BUDGET.was_exhausted:
                     # What failed steps held is in the tracebacks of their errors, which are cycles.
                     gc.collect()
                     BUDGET.release()
-                    if not self._worker.steps:
+                    if not self._worker.steps and not computes(self._worker):
                         BUDGET.was_exhausted = False
                         BUDGET.rebase()
                 BUDGET.refresh()
-                STACK_DUMP.alive()
-                self.look(time.monotonic())
+                now = time.monotonic()
+                if now >= next_look:
+                    next_look = now + TICK_SECONDS / 2
+                    STACK_DUMP.alive()
+                    self.look(now)
             except Exception:
                 log.exception("the watchdog could not look at the steps")
 

@@ -97,6 +97,7 @@ class Budget:
         self.was_exhausted = False  # since the watchdog has looked
         self._lock = threading.Lock()
         self._untouched = 0
+        self._first_untouched = 0
         self._threads = 0
 
     def install(self, limit: Limit | None) -> None:
@@ -106,6 +107,7 @@ class Budget:
         try:
             self.limit = limit
             self.rebase()
+            self._first_untouched = self._untouched
         except (OSError, KeyError, ValueError) as e:
             self.limit = None
             log.warning("this process is held to no memory limit: %s", e)
@@ -124,10 +126,19 @@ class Budget:
         self.refresh()
 
     @property
+    def has_holes(self) -> bool:
+        """Whether much memory may be filled without the system's count: `refresh` must look more often."""
+        return self.limit is not None and self._untouched > self._first_untouched + _MIN_RESERVE
+
+    @property
     def _usable(self) -> int:
         assert self.limit is not None
-        reserve = min(max(int(self.limit.size * _RESERVE), _MIN_RESERVE), _MAX_RESERVE)
-        return max(self.limit.size - reserve, 0)
+        return max(self.limit.size - self._reserve, 0)
+
+    @property
+    def _reserve(self) -> int:
+        assert self.limit is not None
+        return min(max(int(self.limit.size * _RESERVE), _MIN_RESERVE), _MAX_RESERVE)
 
     def refresh(self) -> None:
         """Sets the system's limit anew, from what all others use; does nothing before `install`."""
@@ -141,8 +152,10 @@ class Budget:
             # Holes may be filled, which the system does not count.
             left = self._usable - others - (status["RssAnon"] << 10)
             size = min(size, (status["VmData"] << 10) + left)
-            # Never below what there is already: each small allocation would fail, also one that frees.
-            size = max(size, (status["VmData"] << 10) + _MIN_RESERVE)
+            # At the limit each small allocation would fail, also one on the way to free something: those have
+            # a part of the reserve, as long as that is not used.
+            emergency = self._reserve // 2
+            size = max(size, (status["VmData"] << 10) + min(max(left + emergency, 0), emergency))
             _, hard = resource.getrlimit(resource.RLIMIT_DATA)
             if hard != resource.RLIM_INFINITY:
                 size = min(size, hard)

@@ -159,6 +159,11 @@ def _computing(worker: Worker) -> Iterator[tuple[int, float, Activity]]:
                 break
 
 
+def computes(worker: Worker) -> bool:
+    """Whether a thread computes a step of a task's worker."""
+    return next(_computing(worker), None) is not None
+
+
 def computing_in(thread: int, plan: AnyPlan) -> Activity:
     """What a thread computes that runs a plan by itself."""
     frame = sys._current_frames().get(thread)

@@ -321,6 +321,63 @@ def test_a_ps_that_is_started_anew_with_a_checkpoint(
 
 
 @pytest.mark.cluster
+@pytest.mark.parametrize("saving", [False, True])
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_worker_that_is_started_anew_leaves_the_variables_as_they_are(
+    fleet: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture, saving: bool, index: int
+) -> None:
+    """The first worker is the session's master, the second one only takes part."""
+    step, _ = training(fleet)
+    local = tf.Variable(7, collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    with tf.device("/job:worker/task:1"):
+        one = tf.identity(tf.placeholder_with_default(1, [])) + 0
+    add = tf.assign_add(step, tf.cast(one, tf.int64))
+    more = {"checkpoint_dir": str(tmp_path), "save_checkpoint_secs": 600} if saving else {}
+    with session_of(fleet, 0, **more) as session:
+        for _ in range(10):
+            last = session.run(add)
+        assert last == 10
+        for restarts in range(1, 3):
+            fleet["worker", index].kill()
+            call = Call(lambda: session.run([add, local]))
+            fleet["worker", index].restart()
+            assert call.result(60) == [10 + restarts, 7]
+    assert "initial values" not in caplog.text
+
+
+@pytest.mark.cluster
+def test_another_monitored_session_starts_from_the_beginning(fleet: Cluster) -> None:
+    _, add = training(fleet)
+    creator = tf.train.ChiefSessionCreator(master=fleet.target("worker", 0))
+    for _ in range(2):
+        with tf.train.MonitoredSession(creator) as session:
+            assert session.run(add) == 1
+
+
+@pytest.mark.cluster
+def test_variables_that_somebody_else_initialized_are_not_gone_on_with(fleet: Cluster) -> None:
+    """Between the loss of the ps and the new session, another program has given them values."""
+    step, add = training(fleet)
+    fail = [False]
+
+    class Lose(tf.train.SessionRunHook):
+        def before_run(self, run_context: Any) -> None:
+            if fail.pop():
+                raise UNAVAILABLE
+            fail.append(False)
+
+    with session_of(fleet, 0, Lose()) as session:
+        assert session.run(add) == 1
+        fleet["ps", 0].kill()
+        fleet["ps", 0].restart()
+        with tf.Session(fleet.target("worker", 1)) as other:
+            other.run(step.initializer)
+            assert other.run(tf.get_default_graph().get_tensor_by_name(add.name)) == 1
+        fail[:] = [False, True]
+        assert session.run(add) == 1
+
+
+@pytest.mark.cluster
 def test_the_other_worker_recovers_too(fleet: Cluster) -> None:
     def other() -> int:
         with tf.Graph().as_default():

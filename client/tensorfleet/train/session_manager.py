@@ -174,7 +174,9 @@ class SessionManager:
         """The incarnations of the tasks whose devices the graph's variables name."""
         wanted = {
             device.ParsedDevice(spec.job, None, spec.task)
-            for spec in (device.parse(v.device) for v in self._graph.get_collection(GraphKeys.GLOBAL_VARIABLES))
+            for spec in (
+                device.parse(v.device) for v in self._graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
+            )
             if spec.job is not None
         }
         found: dict[str, int] = {}

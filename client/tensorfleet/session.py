@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from tensorfleet import collector, errors, transport
+from tensorfleet.containers import default_container, fill, to_reset
 from tensorfleet.default_session import DefaultSession, eval_using_default_session, get_default_session
 from tensorfleet.feeds import converter, feed_tensor
 from tensorfleet.graph import Graph, get_default_graph
@@ -73,6 +74,7 @@ class BaseSession:
         Raises:
             TypeError: an argument is of the wrong type.
             NotFoundError: the target is of no known form.
+            InvalidArgumentError: TENSORFLEET_CONTAINER is no name of a container.
         """
         self._closed = True  # until the arguments are found right: nothing is there to close
         if graph is not None and not isinstance(graph, Graph):
@@ -85,6 +87,7 @@ class BaseSession:
         transport.check_target(self._target)
         self._lock = threading.Lock()
         self._transport: Transport | None = None
+        self._container = default_container() if self._target else ""
         self._sent = -1  # how many operations the master knows; -1: of no session
         self._steps = Steps(self._graph, self._prepare)
         self._cache = self._steps.cache
@@ -281,6 +284,7 @@ class BaseSession:
             if self._transport is None:
                 with collector.paused():
                     graph_def = self._graph.as_graph_def()
+                    fill(graph_def, self._container)
                 master = transport.connect(self._target, self._config)
                 try:
                     master.create(graph_def, self._config)
@@ -292,6 +296,7 @@ class BaseSession:
                 self._sent = len(graph_def.node)
             elif self._sent < len(self._operations):
                 graph_def = self._graph.as_graph_def(from_version=self._sent)
+                fill(graph_def, self._container)
                 self._transport.extend(graph_def)
                 self._sent += len(graph_def.node)
             return self._transport
@@ -366,8 +371,8 @@ class Session(BaseSession):
     def reset(
         target: str, containers: Sequence[str] | None = None, config: config_pb2.ConfigProto | None = None
     ) -> None:
-        """Closes all sessions of the master at `target` and clears the containers (none: the default one)."""
-        transport.reset(_target_text(target), containers, config)
+        """Closes all sessions of the master at `target`, and clears the containers (none: the program's)."""
+        transport.reset(_target_text(target), to_reset(containers), config)
 
 
 class InteractiveSession(BaseSession):

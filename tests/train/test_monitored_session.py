@@ -330,16 +330,17 @@ def test_a_worker_that_is_started_anew_leaves_the_variables_as_they_are(
     step, _ = training(fleet)
     local = tf.Variable(7, collections=[tf.GraphKeys.LOCAL_VARIABLES])
     with tf.device("/job:worker/task:1"):
-        one = tf.identity(tf.placeholder_with_default(1, [])) + 0
-    add = tf.assign_add(step, tf.cast(one, tf.int64))
+        three = tf.placeholder(tf.int64, [])
+        one = three - 2
+    add = tf.assign_add(step, one)
     more = {"checkpoint_dir": str(tmp_path), "save_checkpoint_secs": 600} if saving else {}
     with session_of(fleet, 0, **more) as session:
         for _ in range(10):
-            last = session.run(add)
+            last = session.run(add, {three: 3})
         assert last == 10
         for restarts in range(1, 3):
             fleet["worker", index].kill()
-            call = Call(lambda: session.run([add, local]))
+            call = Call(lambda: session.run([add, local], {three: 3}))
             fleet["worker", index].restart()
             assert call.result(60) == [10 + restarts, 7]
     assert "initial values" not in caplog.text

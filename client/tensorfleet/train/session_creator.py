@@ -55,8 +55,8 @@ class _ScaffoldSessionCreator(SessionCreator):
 class ChiefSessionCreator(_ScaffoldSessionCreator):
     """Makes sessions whose variables it restores or initializes (`tf.train.ChiefSessionCreator`).
 
-    A session in place of one that was lost goes on with the variables as they are, where no task that holds some
-    was started anew since.
+    A session in place of one that was lost goes on with the variables as they are, where no task that holds
+    some was started anew since.
     """
 
     def __init__(

@@ -145,8 +145,8 @@ class SessionManager:
             config: ConfigProto of the session.
 
         Returns:
-            None where that is impossible, so that `prepare_session` has to follow: this manager has prepared no
-            session yet, a task with variables was started anew since, or a variable has no value.
+            None where that is impossible, so that `prepare_session` has to follow: this manager has prepared
+            no session yet, a task with variables was started anew since, or a variable has no value.
 
         Raises:
             DeadlineExceededError: tasks of the cluster did not come up in time.
@@ -187,7 +187,7 @@ class SessionManager:
         return found
 
     def _renewed(self, session: Session) -> list[str]:
-        """The tasks with variables that are others than before. What has no task named is told by `ready_op`."""
+        """The tasks with variables that were started anew. `ready_op` tells of variables without a task."""
         now = self._find_holders(session)
         return sorted(task for task, number in self._holders.items() if now.get(task) != number)
 

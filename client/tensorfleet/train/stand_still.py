@@ -24,8 +24,8 @@ _RESOURCE_UPDATE = re.compile(r"Assign\w*VariableOp|Resource\w*(Apply|Scatter|As
 class StandStill:
     """Watches the global step of runs, and warns where it stands still.
 
-    Only runs that change variables count: one that evaluates leaves the step as it is. Once the step was seen to
-    increase, the program does increase it, and nothing is said any more.
+    Only runs that change variables count: one that evaluates leaves the step as it is. Once the step was seen
+    to increase, the program does increase it, and nothing is said any more.
     """
 
     def __init__(self) -> None:

@@ -75,11 +75,10 @@ def test_what_cannot_be_installed_is_said(job: Path) -> None:
     done = run(job, "requirements.txt")
     assert done.returncode == packages.FAILED
     assert "PIP_INDEX_URL" in done.stdout
-    assert "no-such-package-of-mine" in done.stderr
+    assert "no-such-package-of-mine" in done.stdout
 
 
 def test_what_the_image_has_is_not_replaced(job: Path) -> None:
     done = run(job, make_wheel(job, "numpy<1"))
     assert done.returncode == packages.FAILED
-    assert "numpy" in done.stderr
-    assert "conflict" in done.stdout + done.stderr
+    assert "mine 1.0 depends on numpy<1" in done.stdout

@@ -69,8 +69,8 @@ def read(script: str, others: Sequence[str] = (), packages: Sequence[str] = ()) 
         FileError: a file is missing, two would have the same path, or they are too large or too many.
     """
     found: dict[str, Path] = {}
-    for path in (script, *packages):
-        _add(found, Path(path).name, Path(path))
+    for path in map(Path, (script, *packages)):
+        _add(found, path.name, path)
     for text in others:
         path = Path(text)
         if path.is_dir():

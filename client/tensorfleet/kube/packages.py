@@ -46,26 +46,20 @@ def install(wanted: list[str], directory: str) -> int:
         for found in importlib.metadata.distributions():
             file.write(f"{found.metadata['Name']}=={found.version}\n")
     flags = [
-        "--quiet",
         "--no-input",
         "--no-cache-dir",
         "--disable-pip-version-check",
-        "--no-warn-script-location",
-    ]
-    command += [
-        "install",
-        *flags,
+        "--progress-bar=off",
         "--retries=2",
-        "--prefix",
-        directory,
-        "--constraint",
-        kept,
-        "--find-links",
-        ".",
     ]
+    command += ["install", *flags, "--prefix", directory, "--constraint", kept, "--find-links", "."]
     for path in wanted:
         command += [path] if path.endswith(".whl") else ["-r", path]
-    return subprocess.run(command).returncode
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode != 0:  # else the output is the program's alone
+        sys.stdout.buffer.write(done.stdout)
+        sys.stdout.flush()
+    return done.returncode
 
 
 def main(arguments: list[str]) -> int:

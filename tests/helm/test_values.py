@@ -145,11 +145,11 @@ def test_null_is_refused_for_every_map_that_templates_look_into() -> None:
     def maps(values: dict[str, Any], prefix: str) -> Iterator[str]:
         for key, value in values.items():
             path = f"{prefix}{key}"
-            if isinstance(value, dict) and "properties" in schema_at(path):
-                # A role's own maps only say what differs from `defaults`.
-                if not any(path.startswith(f"{role}.") and key in TASK for role in ROLES):
-                    yield path
-                    yield from maps(value, f"{path}.")
+            # A role's own maps only say what differs from `defaults`.
+            differs = key in TASK and any(path.startswith(f"{role}.") for role in ROLES)
+            if isinstance(value, dict) and "properties" in schema_at(path) and not differs:
+                yield path
+                yield from maps(value, f"{path}.")
 
     helper = (HELM / "tensorfleet" / "templates" / "_prepare.tpl").read_text("utf-8")
     text = helper.partition('"tensorfleet.maps" -}}')[2].partition("{{- end")[0]

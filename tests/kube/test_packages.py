@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from tensorfleet.kube import packages
+from tests.kube.wheels import make_wheel
 
 pytest.importorskip("pip", reason="needs pip in this environment: python -m ensurepip")
 
@@ -29,24 +29,6 @@ def job(tmp_path: Path) -> Path:
     (directory / "packages.py").write_bytes(Path(packages.__file__).read_bytes())
     (directory / "main.py").write_text(SCRIPT)
     return directory
-
-
-def make_wheel(directory: Path, requires: str = "") -> str:
-    """A wheel of the package `mine`."""
-    name = "mine-1.0-py3-none-any.whl"
-    about = "Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n" + (
-        f"Requires-Dist: {requires}\n" if requires else ""
-    )
-    files = {
-        "mine.py": "WHO = 'mine'\n",
-        "mine-1.0.dist-info/METADATA": about,
-        "mine-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    record = "".join(f"{file},,\n" for file in (*files, "mine-1.0.dist-info/RECORD"))
-    with zipfile.ZipFile(directory / name, "w") as wheel:
-        for file, text in {**files, "mine-1.0.dist-info/RECORD": record}.items():
-            wheel.writestr(file, text)
-    return name
 
 
 def run(job: Path, *wanted: str) -> subprocess.CompletedProcess[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import tensorfleet as tf
+from tests.cluster.conftest import MakeCluster
 from tests.cluster.processes import Cluster
 from tests.until import Call, until
 
@@ -376,6 +377,39 @@ def test_variables_that_somebody_else_initialized_are_not_gone_on_with(fleet: Cl
             assert other.run(tf.get_default_graph().get_tensor_by_name(add.name)) == 1
         fail[:] = [False, True]
         assert session.run(add) == 1
+
+
+@pytest.mark.cluster
+def test_all_ps_that_restart_at_once_are_one_restore(cluster: MakeCluster, tmp_path: Path) -> None:
+    """The first one to be back is not enough: it is waited for the others."""
+    tasks = cluster("grpc+stream", ps=3, worker=1)
+    step, _ = training(tasks)
+    with tf.device("/job:ps/task:1"):
+        v = tf.get_variable("v", initializer=1.0)
+    with tf.device("/job:ps/task:2"):
+        w = tf.get_variable("w", initializer=1.0)
+    train = [tf.assign_add(step, 1), tf.assign_add(v, 1.0), tf.assign_add(w, 1.0)]
+    restores = []
+
+    class Counting(tf.train.Saver):
+        def restore(self, sess: Any, save_path: Any) -> None:
+            restores.append(save_path)
+            super().restore(sess, save_path)
+
+    saving = {"checkpoint_dir": str(tmp_path), "save_checkpoint_steps": 5, "save_summaries_steps": None}
+    scaffold = tf.train.Scaffold(saver=Counting())
+    with session_of(tasks, 0, scaffold=scaffold, **saving) as session:
+        for _ in range(10):
+            session.run(train)
+        for i in range(3):
+            tasks["ps", i].kill()
+        call = Call(lambda: session.run(train))
+        for i in range(3):
+            tasks["ps", i].restart()
+        step_now, v_now, w_now = call.result(60)
+        assert step_now == v_now - 1 == w_now - 1
+        assert step_now in (6, 7, 11, 12)
+    assert len(restores) == 1
 
 
 @pytest.mark.cluster

@@ -141,6 +141,44 @@ def test_null_in_place_of_a_map_is_a_sentence(
     assert f"{path} is null or no map, and the chart needs it" in done.stderr
 
 
+def nothing() -> dict[str, Any]:
+    """What the chart makes of null, by path; null where it needs a value."""
+    helper = (HELM / "tensorfleet" / "templates" / "_prepare.tpl").read_text("utf-8")
+    text = helper.partition('"tensorfleet.nothing" -}}')[2].partition("{{- end")[0]
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
+
+
+def with_null(values: dict[str, Any], path: str) -> dict[str, Any]:
+    *above, key = path.split(".")
+    place = values
+    for name in above:
+        place = place.setdefault(name, {})
+    place[key] = None
+    return values
+
+
+@pytest.mark.parametrize("path", [path for path, value in nothing().items() if value is None])
+def test_null_is_refused_where_a_value_is_needed(
+    template: Callable[..., subprocess.CompletedProcess[str]], path: str
+) -> None:
+    done = template(with_null({}, path))
+    assert done.returncode != 0
+    assert f"{path} is null, and the chart needs a value" in done.stderr
+
+
+def test_null_is_nothing_elsewhere(template: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    values: dict[str, Any] = {
+        "client": {"deployment": {"enabled": True}, "job": {"enabled": True, "script": "1"}}
+    }
+    for path, value in nothing().items():
+        if value is not None:
+            with_null(values, path)
+    done = template(values)
+    assert done.returncode == 0, done.stderr
+    assert not re.search(r": null$|<nil>|<no value>|%!", done.stdout, re.M)
+
+
 def test_null_is_refused_for_every_map_that_templates_look_into() -> None:
     def maps(values: dict[str, Any], prefix: str) -> Iterator[str]:
         for key, value in values.items():

@@ -23,6 +23,63 @@ are made integers, values that cannot work are refused. Then it is done for all 
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- range $path, $nothing := fromYaml (include "tensorfleet.nothing" .) -}}
+{{- $keys := splitList "." $path -}}
+{{- $holder := $values -}}
+{{- range initial $keys -}}
+{{- $holder = get $holder . -}}
+{{- end -}}
+{{- if or (not (hasKey $holder (last $keys))) (kindIs "invalid" (get $holder (last $keys))) -}}
+{{- if kindIs "invalid" $nothing -}}
+{{- fail (printf "%s is null, and the chart needs a value: leave %s out of your values to have its default, or set it" $path $path) -}}
+{{- end -}}
+{{- $_ := set $holder (last $keys) $nothing -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What null means for a value that templates do more with than to look whether it is there; null: it has to be there. */}}
+{{- define "tensorfleet.nothing" -}}
+fullnameOverride: ""
+clusterDomain: null
+global.imagePullSecrets: []
+image.repository: null
+image.pullPolicy: null
+image.pullSecrets: []
+log.format: null
+log.level: null
+defaults.resources: {}
+defaults.initContainers: []
+defaults.sidecars: []
+defaults.hostNetwork: false
+defaults.terminationGracePeriodSeconds: null
+defaults.drainSeconds: null
+defaults.revisionHistoryLimit: null
+defaults.updateStrategy.type: null
+defaults.updateStrategy.rollingUpdate.maxUnavailable: ""
+defaults.podDisruptionBudget.minAvailable: ""
+defaults.podDisruptionBudget.maxUnavailable: ""
+defaults.persistence.accessModes: null
+defaults.persistence.existingClaim: ""
+defaults.persistence.size: null
+defaults.gpu.enabled: false
+defaults.gpu.count: null
+defaults.gpu.resourceName: null
+ps.replicas: null
+worker.replicas: null
+worker.autoscaling.minReplicas: null
+worker.autoscaling.maxReplicas: null
+chief.enabled: false
+service.type: null
+client.job.args: []
+client.job.container: ""
+client.job.scriptKey: null
+client.job.backoffLimit: null
+check.timeoutSeconds: null
+check.deletePolicy: null
+serviceAccount.automountServiceAccountToken: false
+gang.kind: ""
+gang.scheduleTimeoutSeconds: null
 {{- end -}}
 
 {{/* The maps of values.yaml that templates look into. */}}

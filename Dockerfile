@@ -17,6 +17,9 @@ RUN python -m venv --without-pip /tools \
     && python -m pip --python /tools/bin/python install -q -c requirements-dev.lock -r requirements-image.lock
 RUN python -m venv --without-pip /opt/tensorfleet \
     && python -m pip --python /opt/tensorfleet/bin/python install -q --no-compile -r requirements.lock
+# For `tensorfleet submit --requirements`: a wheel that nobody can import by accident.
+RUN python -m pip download -q --no-deps -d /opt/tensorfleet/share/tensorfleet \
+      "pip==$(python -c 'import pip; print(pip.__version__)')"
 # The CUDA version of CuPy's wheel: 12x or 13x. Empty: without CuPy, for CPUs.
 ARG CUDA=
 ARG CUPY_VERSION=14.2.0

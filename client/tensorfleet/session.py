@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from tensorfleet import abandoned, collector, errors, transport
+from tensorfleet.containers import default_container, fill, to_reset
 from tensorfleet.default_session import DefaultSession, get_default_session
 from tensorfleet.feeds import converter, feed_tensor
 from tensorfleet.graph import Graph, get_default_graph
@@ -72,6 +73,7 @@ class BaseSession:
         Raises:
             TypeError: an argument is of the wrong type.
             NotFoundError: the target is of no known form.
+            InvalidArgumentError: TENSORFLEET_CONTAINER is no name of a container.
         """
         self._closed = True  # until the arguments are found right: nothing is there to close
         if graph is not None and not isinstance(graph, Graph):
@@ -86,6 +88,7 @@ class BaseSession:
         # Beside the session: what the session holds must not refer to it, or only the collector frees it.
         self._link = _Link()
         self._abandon: weakref.finalize[..., BaseSession] | None = None
+        self._container = default_container() if self._target else ""
         self._sent = -1  # how many operations the master knows; -1: of no session
         self._steps = Steps(self._graph, self._link.prepare)
         self._cache = self._steps.cache
@@ -282,6 +285,7 @@ class BaseSession:
             if master is None:
                 with collector.paused():
                     graph_def = self._graph.as_graph_def()
+                    fill(graph_def, self._container)
                 master = transport.connect(self._target, self._config)
                 try:
                     master.create(graph_def, self._config)
@@ -294,6 +298,7 @@ class BaseSession:
                 self._sent = len(graph_def.node)
             elif self._sent < len(self._operations):
                 graph_def = self._graph.as_graph_def(from_version=self._sent)
+                fill(graph_def, self._container)
                 master.extend(graph_def)
                 self._sent += len(graph_def.node)
             return master
@@ -377,8 +382,8 @@ class Session(BaseSession):
     def reset(
         target: str, containers: Sequence[str] | None = None, config: config_pb2.ConfigProto | None = None
     ) -> None:
-        """Closes all sessions of the master at `target` and clears the containers (none: the default one)."""
-        transport.reset(_target_text(target), containers, config)
+        """Closes all sessions of the master at `target`, and clears the containers (none: the program's)."""
+        transport.reset(_target_text(target), to_reset(containers), config)
 
 
 class InteractiveSession(BaseSession):

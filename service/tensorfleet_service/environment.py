@@ -31,6 +31,7 @@ KNOWN = frozenset(NUMBERS) | {
         "ADDRESS",
         "BIND_HOST",
         "CLUSTER_SPEC",
+        "CONTAINER",
         "DRAIN_SECONDS",
         "GPUS",
         "JOB_NAME",

@@ -164,6 +164,42 @@ def test_reset_clears_variables_and_ends_sessions(way: Way, cluster: MakeCluster
         session.close()
 
 
+def test_each_program_has_variables_of_its_own(
+    way: Way, cluster: MakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs with a container find their variables again; without one, they share those of all."""
+    tasks = cluster(way.tasks, ps=1, worker=1)
+    with tf.Graph().as_default() as graph:
+        variable, add = counter("mine")
+        queue = tf.FIFOQueue(3, [tf.int32], shapes=[[]], shared_name="queue")
+        put, size = queue.enqueue(1), queue.size()
+    imported = tf.Graph()
+    with imported.as_default():
+        tf.import_graph_def(graph.as_graph_def(), name="")
+
+    def run(program: str, *fetches: Any, graph: tf.Graph = graph) -> Any:
+        monkeypatch.setenv("TENSORFLEET_CONTAINER", program)
+        with tf.Session(tasks.target(), graph) as session:
+            return [session.run(fetch) for fetch in fetches]
+
+    run("", variable.initializer, add, put)
+    run("one", variable.initializer)
+    run("two", variable.initializer, add, put, put)
+    assert run("one", add, size) == [1, 0]
+    assert run("one", add.name, graph=imported) == [2]
+    assert run("two", add, size) == [2, 2]
+    assert run("", add, size) == [2, 1]
+    assert 's: "one"' not in str(graph.as_graph_def())
+    monkeypatch.setenv("TENSORFLEET_CONTAINER", "one")
+    tf.Session.reset(tasks.target())
+    with pytest.raises(tf.errors.FailedPreconditionError):
+        run("one", add)
+    assert run("two", add) == [3]
+    monkeypatch.setenv("TENSORFLEET_CONTAINER", "a program")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="TENSORFLEET_CONTAINER is 'a program'"):
+        tf.Session(tasks.target(), graph)
+
+
 def test_isolated_sessions_have_variables_of_their_own(shared: Cluster) -> None:
     config = tf.ConfigProto(isolate_session_state=True)
     with tf.Graph().as_default():

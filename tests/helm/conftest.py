@@ -18,6 +18,10 @@ yaml = pytest.importorskip("yaml", reason="needs PyYAML: `./run test` installs i
 CHART = Path(__file__).parents[2] / "helm" / "tensorfleet"
 OR_LAB = "; or set TENSORFLEET_K8S_LAB (k8s-dev/cluster.sh), once its setup.sh has run"
 WITHOUT_HELM = f"needs Helm 4 or 3 on PATH; with Go: go install helm.sh/helm/v4/cmd/helm@latest{OR_LAB}"
+WITHOUT_HELM_3 = (
+    "needs Helm 3 on PATH as `helm3`, beside `helm`; with Go: GOBIN=DIR go install "
+    "helm.sh/helm/v3/cmd/helm@latest, and DIR/helm renamed to helm3"
+)
 WITHOUT_UNITTEST = (
     "needs helm-unittest on PATH; with Go: go install "
     f"github.com/helm-unittest/helm-unittest/cmd/helm-unittest@latest{OR_LAB}"
@@ -56,10 +60,10 @@ def helm(tools: dict[str, str]) -> str:
 
 @pytest.fixture(scope="session")
 def helm3(tools: dict[str, str], helm: str) -> str:
-    """The path of a second Helm."""
+    """The path of Helm 3, beside a newer one."""
     path = shutil.which("helm3", path=tools.get("PATH"))
     if path is None:
-        pytest.skip("needs Helm 3 on PATH as `helm3`, beside `helm`")
+        pytest.skip(WITHOUT_HELM_3)
     return path
 
 

@@ -55,10 +55,21 @@ ROLE: Object = {
     "podSecurityContext": {"runAsUser": 10002},
     "securityContext": {"readOnlyRootFilesystem": False},
     "terminationGracePeriodSeconds": 60,
+    "lifecycle": {"preStop": {"exec": {"command": ["sleep", "1"]}}},
+    "hostNetwork": True,
+    "dnsPolicy": "None",
+    "dnsConfig": {"nameservers": ["10.0.0.2"]},
+    "hostAliases": [{"ip": "10.0.0.1", "hostnames": ["data"]}],
+    "resourceClaims": [{"name": "nic"}],
+    "serviceAccount": {"create": True, "annotations": {"cloud": "role"}},
 }
 TASK: Object = {
     "drainSeconds": 2.5,
-    "updateStrategy": {"type": "OnDelete"},
+    "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 1, "maxUnavailable": "50%"}},
+    "command": ["/opt/wrapper", "tensorfleet"],
+    "extraArgs": ["--log-level=debug"],
+    "minReadySeconds": 7,
+    "revisionHistoryLimit": 3,
     "startupProbe": {"periodSeconds": 9},
     "readinessProbe": {"timeoutSeconds": 9},
     "livenessProbe": {"enabled": False},
@@ -72,7 +83,15 @@ POOLS: list[Object] = [
     {"name": "spot-cpu", "jobName": "spot", "replicas": 1, "slots": 3},
 ]
 EVERY_ROLE: Object = {"chief": {"enabled": True}, "evaluator": {"enabled": True}, "workerPools": POOLS}
-JOB: Object = {"enabled": True, "script": "print(1)\n", "args": ["--x"], "activeDeadlineSeconds": 9}
+JOB: Object = {
+    "enabled": True,
+    "script": "print(1)\n",
+    "args": ["--x"],
+    "activeDeadlineSeconds": 9,
+    "podFailurePolicy": {
+        "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+    },
+}
 MATRIX: dict[str, Object] = {
     "as it is": {},
     "least": {
@@ -138,7 +157,15 @@ MATRIX: dict[str, Object] = {
         "clusterDomain": "corp.example",
         "global": {"imageRegistry": "r.example", "imagePullSecrets": ["s"]},
         "image": {"digest": "sha256:" + "a" * 64, "pullSecrets": ["t"]},
-        "service": {"type": "LoadBalancer", "annotations": {"a": "b"}},
+        "service": {
+            "type": "LoadBalancer",
+            "annotations": {"a": "b"},
+            "labels": {"c": "d"},
+            "nodePorts": {"grpc": 30222, "stream": 30223},
+            "externalTrafficPolicy": "Local",
+            "loadBalancerSourceRanges": ["10.0.0.0/8"],
+            "loadBalancerClass": "example.com/internal",
+        },
         "extraDeploy": [
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "{{ .Release.Name }}-x"}}
         ],
@@ -280,7 +307,11 @@ def test_a_role_alone_takes_each_key(render: Render, key: str) -> None:
 def test_a_role_takes_all_that_defaults_give(render: Render, role: str) -> None:
     values = {**ROLE, **{key: TASK[key] for key in TASK if role != "ps" or key != "gpu"}}
     # Where `ps` differs from the defaults, it has to be told so itself.
-    base = merged(EVERY_ROLE, {"ps": {"updateStrategy": TASK["updateStrategy"]}})
+    differs = {
+        "updateStrategy": TASK["updateStrategy"],
+        "podDisruptionBudget": {"unhealthyPodEvictionPolicy": "AlwaysAllow"},
+    }
+    base = merged(EVERY_ROLE, {"ps": differs})
     by_default = by_name(render(merged(base, {"defaults": values})))
     by_role = by_name(render(merged(base, {role: values})))
     own = f"StatefulSet/fleet-tensorfleet-{role}"

@@ -129,6 +129,78 @@ def test_schema_refuses(
     assert named in done.stderr
 
 
+@pytest.mark.parametrize("path", ["worker", "defaults.readinessProbe", "metrics.podMonitor", "image"])
+def test_null_in_place_of_a_map_is_a_sentence(
+    template: Callable[..., subprocess.CompletedProcess[str]], path: str
+) -> None:
+    values: Any = None
+    for key in reversed(path.split(".")):
+        values = {key: values}
+    done = template(values)
+    assert done.returncode != 0
+    assert f"{path} is null or no map, and the chart needs it" in done.stderr
+
+
+def nothing() -> dict[str, Any]:
+    """What the chart makes of null, by path; null where it needs a value."""
+    helper = (HELM / "tensorfleet" / "templates" / "_prepare.tpl").read_text("utf-8")
+    text = helper.partition('"tensorfleet.nothing" -}}')[2].partition("{{- end")[0]
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
+
+
+def with_null(values: dict[str, Any], path: str) -> dict[str, Any]:
+    *above, key = path.split(".")
+    place = values
+    for name in above:
+        place = place.setdefault(name, {})
+    place[key] = None
+    return values
+
+
+@pytest.mark.parametrize("path", [path for path, value in nothing().items() if value is None])
+def test_null_is_refused_where_a_value_is_needed(
+    template: Callable[..., subprocess.CompletedProcess[str]], path: str
+) -> None:
+    done = template(with_null({}, path))
+    assert done.returncode != 0
+    assert f"{path} is null, and the chart needs a value" in done.stderr
+
+
+def test_null_is_nothing_elsewhere(template: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    values: dict[str, Any] = {
+        "client": {"deployment": {"enabled": True}, "job": {"enabled": True, "script": "1"}}
+    }
+    for path, value in nothing().items():
+        if value is not None:
+            with_null(values, path)
+    done = template(values)
+    assert done.returncode == 0, done.stderr
+    assert not re.search(r": null$|<nil>|<no value>|%!", done.stdout, re.M)
+
+
+def test_null_is_refused_for_every_map_that_templates_look_into() -> None:
+    def maps(values: dict[str, Any], prefix: str) -> Iterator[str]:
+        for key, value in values.items():
+            path = f"{prefix}{key}"
+            # A role's own maps only say what differs from `defaults`.
+            differs = key in TASK and any(path.startswith(f"{role}.") for role in ROLES)
+            if isinstance(value, dict) and "properties" in schema_at(path) and not differs:
+                yield path
+                yield from maps(value, f"{path}.")
+
+    helper = (HELM / "tensorfleet" / "templates" / "_prepare.tpl").read_text("utf-8")
+    text = helper.partition('"tensorfleet.maps" -}}')[2].partition("{{- end")[0]
+    assert set(yaml.safe_load(text)) == set(maps(VALUES, ""))
+
+
+def test_every_template_prepares_the_values() -> None:
+    """Any of them may be the first that Helm renders."""
+    for file in (HELM / "tensorfleet" / "templates").rglob("*"):
+        if file.suffix in (".yaml", ".txt"):
+            assert file.read_text("utf-8").startswith('{{- include "tensorfleet.prepare" . -}}\n'), file
+
+
 def test_global_values_of_a_parent_chart_are_let_through(
     template: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
@@ -185,6 +257,12 @@ def test_units(helm_unittest: str, chart: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_lint(helm: str, chart: Path) -> None:
-    done = subprocess.run([helm, "lint", "--strict", str(chart)], capture_output=True, text=True, timeout=60)
+@pytest.mark.parametrize("program", ["helm", "helm3"])
+def test_lint(request: pytest.FixtureRequest, chart: Path, program: str) -> None:
+    done = subprocess.run(
+        [request.getfixturevalue(program), "lint", "--strict", str(chart)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stdout

@@ -28,7 +28,16 @@ EVERYTHING: dict[str, Any] = {
     "gang": {"kind": "coscheduling"},
     "metrics": {"podMonitor": MONITOR, "rules": MONITOR, "dashboard": MONITOR},
 }
-CONTEXTS = (EVERYTHING, {"metrics": {"serviceMonitor": MONITOR}, "gang": {"kind": "volcano"}})
+CONTEXTS: tuple[dict[str, Any], ...] = (
+    EVERYTHING,
+    {
+        "metrics": {"serviceMonitor": MONITOR},
+        "gang": {"kind": "volcano"},
+        "service": {"type": "LoadBalancer"},
+        "defaults": {"serviceAccount": {"create": True}},
+        "ps": {"updateStrategy": {"type": "RollingUpdate"}},
+    },
+)
 # What a test cannot make up by the type alone.
 OTHERS = {
     "image.digest": "sha256:" + "a" * 64,
@@ -41,6 +50,14 @@ OTHERS = {
     "workerPools": [{"name": "p", "replicas": 1}],
     "defaults.affinity": {"nodeAffinity": {}},
     "extraDeploy": [{"kind": "ConfigMap"}],
+    "defaults.command": ["another"],
+    "defaults.extraArgs": ["--another"],
+    "defaults.updateStrategy.rollingUpdate.maxUnavailable": 2,
+    "defaults.podDisruptionBudget.minAvailable": "10%",
+    "defaults.podDisruptionBudget.maxUnavailable": 2,
+    "defaults.persistence.size": "9Gi",
+    "ps.updateStrategy.rollingUpdate.maxUnavailable": 2,
+    "service.loadBalancerSourceRanges": ["10.0.0.0/8"],
     "worker.slots": 10,
     "worker.autoscaling.maxReplicas": 6,
 }

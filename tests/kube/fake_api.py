@@ -131,6 +131,8 @@ class FakeApi:
         return _list([{"metadata": {}, "involvedObject": involved, "message": e} for e in self.events])
 
     def get_jobs(self, name: str, query: dict[str, list[str]], body: Any) -> Any:
+        if not name:
+            return _list(_chosen(list(self.jobs.values()), query))
         job = self.jobs.get(name)
         if job is None:
             return 404, f'jobs.batch "{name}" not found'
@@ -149,7 +151,9 @@ class FakeApi:
         return body
 
     def patch_jobs(self, name: str, query: dict[str, list[str]], body: Any) -> Any:
-        assert any(item["metadata"]["name"] == name for item in self.config_maps), "started without its files"
+        sources = self.jobs[name]["spec"]["template"]["spec"]["volumes"][0]["projected"]["sources"]
+        there = {item["metadata"]["name"] for item in self.config_maps}
+        assert {source["configMap"]["name"] for source in sources} <= there, "started without its files"
         self.jobs[name]["spec"].update(body["spec"])
         return self.jobs[name]
 

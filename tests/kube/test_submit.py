@@ -83,6 +83,114 @@ def test_what_is_sent(api: FakeApi, script: str, tmp_path: Path) -> None:
     assert {"name": "A", "value": "b=$$(C)"} in container["env"]
 
 
+def volume_files(submitted: dict[str, Any], sent: list[dict[str, Any]]) -> dict[str, str]:
+    """The files of a pod by their paths, as the volume makes them of the ConfigMaps."""
+    maps = {item["metadata"]["name"]: {**item["data"], **item["binaryData"]} for item in sent}
+    sources = submitted["spec"]["template"]["spec"]["volumes"][0]["projected"]["sources"]
+    return {
+        item["path"]: maps[source["configMap"]["name"]][item["key"]]
+        for source in sources
+        for item in source["configMap"]["items"]
+    }
+
+
+def test_folders_are_sent_with_what_is_in_them(api: FakeApi, script: str, tmp_path: Path) -> None:
+    for name in ("lib/a.py", "lib/data/ä b.txt", "lib/__pycache__/a.pyc", "lib/.git/config", "top.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    assert run(script, "--file", f"{tmp_path}/lib", "--file", f"{tmp_path}/lib/a.py") == 0
+    files = volume_files(api.submitted[0], api.sent_files)
+    assert list(files) == ["My_Script.py", "lib/a.py", "lib/data/ä b.txt", "a.py"]
+    assert files["lib/data/ä b.txt"] == "lib/data/ä b.txt"
+
+
+def test_the_current_folder_is_its_files(
+    api: FakeApi, script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "a.py").touch()
+    monkeypatch.chdir(tmp_path)
+    assert run(Path(script).name, "--file", ".") == 0
+    files = volume_files(api.submitted[0], api.sent_files)
+    assert set(files) == {"My_Script.py", "lib/a.py", "kubeconfig"}
+
+
+def test_more_than_one_config_map_holds(api: FakeApi, script: str, tmp_path: Path) -> None:
+    large = {f"{i}.txt": str(i) * 400_000 for i in range(5)}
+    flags = []
+    for name, text in large.items():
+        (tmp_path / name).write_text(text)
+        flags += ["--file", str(tmp_path / name)]
+    assert run(script, *flags) == 0
+    assert len(api.sent_files) == 3
+    files = volume_files(api.submitted[0], api.sent_files)
+    assert {name: files[name] for name in large} == large
+    assert not api.jobs
+    assert len(api.config_maps) == 1
+
+
+def test_packages_are_installed_before_the_script_runs(api: FakeApi, script: str, tmp_path: Path) -> None:
+    wheel, requirements = tmp_path / "mine-1-py3-none-any.whl", tmp_path / "requirements.txt"
+    wheel.write_bytes(b"PK\xff")
+    requirements.write_text("mine\n")
+    assert run(script, "x", "--requirements", str(requirements), "--requirements", str(wheel)) == 0
+    (container,) = api.submitted[0]["spec"]["template"]["spec"]["containers"]
+    runner = "/job/.tensorfleet-packages.py"
+    packages = [requirements.name, wheel.name]
+    assert container["command"] == ["python", runner, *packages, "--", "/job/My_Script.py", "x"]
+    files = volume_files(api.submitted[0], api.sent_files)
+    assert {*packages, ".tensorfleet-packages.py"} < set(files)
+
+
+def test_each_program_has_its_own_variables(
+    api: FakeApi, script: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are those of its name, which a second run of it has, too."""
+
+    def container_of(job: dict[str, Any]) -> object:
+        env = job["spec"]["template"]["spec"]["containers"][0]["env"]
+        return [item["value"] for item in env if item["name"] == "TENSORFLEET_CONTAINER"]
+
+    assert run(script) == run(script, "--name", "other-1") == 0
+    assert run(script, "--env", "TENSORFLEET_CONTAINER=") == 0
+    assert [container_of(job) for job in api.submitted] == [["my-script"], ["other-1"], [""]]
+    assert api.submitted[1]["metadata"]["name"].startswith("other-1-")
+    assert "runs the program" not in capsys.readouterr().err
+    assert run(script, "--detach") == 0
+    (first,) = api.jobs
+    api.jobs[first]["status"]["active"] = 1
+    assert run(script) == 0
+    error = capsys.readouterr().err
+    assert f"{first} runs the program my-script on this release, too" in error
+    assert "--name NAME" in error
+    assert run(script, "--name", "other-2") == 0
+    api.refused["GET jobs"] = 403  # who may not list Jobs is not warned
+    assert run(script) == 0
+    assert "runs the program" not in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        run(script, "--name", "Other")
+    assert "'Other' is no name of a program" in capsys.readouterr().err
+
+
+def test_a_missing_module_is_told_how_to_bring(
+    api: FakeApi, script: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine").mkdir()
+    for module, told in (
+        ("pandas.core", "the pod has no module pandas.core"),
+        ("mine.part", f"beside it: send it along with --file {tmp_path / 'mine'}"),
+    ):
+        api.statuses = [fake_api.running(), fake_api.ended(1)]
+        api.logs = [
+            ["Traceback (most recent call last):", f"ModuleNotFoundError: No module named '{module}'"]
+        ]
+        assert run(script) == 1
+        assert told in capsys.readouterr().err
+    api.statuses = [fake_api.running(), fake_api.ended(0)]
+    assert run(script) == 0
+    assert "module" not in capsys.readouterr().err
+
+
 def test_flags_stand_before_and_after_the_script() -> None:
     flags = submit.parse(["--release", "r", "s.py", "-n", "ns", "a", "b", "--detach", "--", "--release", "x"])
     assert (flags.release, flags.namespace, flags.script, flags.detach) == ("r", "ns", "s.py", True)
@@ -176,17 +284,22 @@ def test_too_much_memory_is_told(api: FakeApi, script: str, capsys: pytest.Captu
 def test_files_that_cannot_be_sent(
     api: FakeApi, script: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    large, odd, again = tmp_path / "large.bin", tmp_path / "ä.py", tmp_path / "more" / Path(script).name
+    large, empty, again = tmp_path / "large.bin", tmp_path / "empty", tmp_path / "more" / Path(script).name
     large.write_bytes(b"\xff" * 750_001)
-    odd.touch()
+    many = tmp_path / "many"
+    for directory in (empty / "__pycache__", empty / ".git", many):
+        directory.mkdir(parents=True)
+        (directory / "x").touch()
+    for i in range(9):
+        (many / str(i)).write_bytes(b"a" * 900_000)
     again.parent.mkdir()
     again.touch()
     for path, text in (
         (str(tmp_path / "none"), "cannot be read: No such file or directory"),
-        (str(tmp_path), "cannot be read: Is a directory"),
+        (str(empty), "has no files to send along"),
         (str(large), "1,000,0"),
-        (str(odd), "rename it"),
-        (str(again), "another file has the same name"),
+        (str(many), "8,100,015 bytes as they are sent, and about 8,000,000 can be"),
+        (str(again), "another file would be at the same path, /job/My_Script.py"),
     ):
         assert run(script, "--file", path) == submit.WRONG_USAGE
         assert text in capsys.readouterr().err

@@ -206,10 +206,60 @@ def test_steps_per_second(lines: pytest.LogCaptureFixture) -> None:
         tf.train.StepCounterHook(every_n_steps=10, every_n_secs=10)
 
 
-def test_a_step_that_stands_still_is_reported(lines: pytest.LogCaptureFixture) -> None:
+def train_op(step: Any = None) -> Any:
+    v = tf.get_variable("v", initializer=1.0)
+    return tf.train.GradientDescentOptimizer(0.1).minimize(v * v, global_step=step)
+
+
+@pytest.mark.parametrize("resource", [False, True])
+def test_a_step_that_stands_still_is_reported(lines: pytest.LogCaptureFixture, resource: bool) -> None:
     counter()
-    run_all(tf.no_op(), tf.train.StepCounterHook(every_n_steps=10), times=20)
+    with tf.variable_scope("", use_resource=resource):
+        train = train_op()
+    run_all(train, tf.train.StepCounterHook(every_n_steps=10), times=20)
     assert len(texts(lines, "The global step is still 0")) == 5
+
+
+def test_a_step_that_increases_is_not_reported_to_stand_still(lines: pytest.LogCaptureFixture) -> None:
+    """Neither are runs that change variables without it, in between."""
+    step, _ = counter()
+    train = train_op(step)
+    other = tf.Variable(0).assign_add(1)
+    with tf.train.SingularMonitoredSession([tf.train.StepCounterHook(every_n_steps=10)]) as session:
+        for op in [train, train, train, *[other] * 10, train]:
+            session.run(op)
+    assert not texts(lines, "The global step is still")
+
+
+def test_runs_that_only_evaluate_are_no_alarm(lines: pytest.LogCaptureFixture) -> None:
+    step, _ = counter()
+    train = train_op(step)
+    loss = tf.get_default_graph().get_tensor_by_name("v/read:0") * 2.0
+    with tf.train.SingularMonitoredSession([tf.train.StepCounterHook(every_n_steps=10)]) as session:
+        for _ in range(10):
+            session.run({"loss": loss, "step": [step]})
+        session.run([train, loss])
+        session.run(loss)
+        session.run(train)
+    assert not texts(lines, "The global step is still")
+
+
+def test_a_restored_step_is_no_alarm(tmp_path: Any, lines: pytest.LogCaptureFixture) -> None:
+    """The new session begins at the step that the last run of the lost one saw."""
+    step, _ = counter()
+    train = train_op(step)
+    failures = [False, True] * 6
+
+    class Lose(tf.train.SessionRunHook):
+        def before_run(self, run_context: Any) -> None:
+            if failures and failures.pop():
+                raise tf.errors.AbortedError(None, None, "lost")
+
+    saving = {"checkpoint_dir": str(tmp_path), "save_checkpoint_secs": 600, "log_step_count_steps": 5}
+    with tf.train.MonitoredTrainingSession(hooks=[Lose()], **saving) as session:
+        for _ in range(8):
+            session.run(train)
+    assert not texts(lines, "The global step is still")
 
 
 def test_only_one_source_of_summaries_and_checkpoints() -> None:

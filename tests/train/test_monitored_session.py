@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import tensorfleet as tf
+from tests.cluster.conftest import MakeCluster
 from tests.cluster.processes import Cluster
 from tests.until import Call, until
 
@@ -318,6 +319,97 @@ def test_a_ps_that_is_started_anew_with_a_checkpoint(
         fleet["ps", 0].restart()
         assert call.result(60) in (11, 12, 13)  # after the checkpoint of the last five steps
     assert "initial values" not in caplog.text
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("saving", [False, True])
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_worker_that_is_started_anew_leaves_the_variables_as_they_are(
+    fleet: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture, saving: bool, index: int
+) -> None:
+    """The first worker is the session's master, the second one only takes part."""
+    step, _ = training(fleet)
+    local = tf.Variable(7, collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    with tf.device("/job:worker/task:1"):
+        three = tf.placeholder(tf.int64, [])
+        one = three - 2
+    add = tf.assign_add(step, one)
+    more = {"checkpoint_dir": str(tmp_path), "save_checkpoint_secs": 600} if saving else {}
+    with session_of(fleet, 0, **more) as session:
+        for _ in range(10):
+            last = session.run(add, {three: 3})
+        assert last == 10
+        for restarts in range(1, 3):
+            fleet["worker", index].kill()
+            call = Call(lambda: session.run([add, local], {three: 3}))
+            fleet["worker", index].restart()
+            assert call.result(60) == [10 + restarts, 7]
+    assert "initial values" not in caplog.text
+
+
+@pytest.mark.cluster
+def test_another_monitored_session_starts_from_the_beginning(fleet: Cluster) -> None:
+    _, add = training(fleet)
+    creator = tf.train.ChiefSessionCreator(master=fleet.target("worker", 0))
+    for _ in range(2):
+        with tf.train.MonitoredSession(creator) as session:
+            assert session.run(add) == 1
+
+
+@pytest.mark.cluster
+def test_variables_that_somebody_else_initialized_are_not_gone_on_with(fleet: Cluster) -> None:
+    """Between the loss of the ps and the new session, another program has given them values."""
+    step, add = training(fleet)
+    fail = [False]
+
+    class Lose(tf.train.SessionRunHook):
+        def before_run(self, run_context: Any) -> None:
+            if fail.pop():
+                raise UNAVAILABLE
+            fail.append(False)
+
+    with session_of(fleet, 0, Lose()) as session:
+        assert session.run(add) == 1
+        fleet["ps", 0].kill()
+        fleet["ps", 0].restart()
+        with tf.Session(fleet.target("worker", 1)) as other:
+            other.run(step.initializer)
+            assert other.run(tf.get_default_graph().get_tensor_by_name(add.name)) == 1
+        fail[:] = [False, True]
+        assert session.run(add) == 1
+
+
+@pytest.mark.cluster
+def test_all_ps_that_restart_at_once_are_one_restore(cluster: MakeCluster, tmp_path: Path) -> None:
+    """The first one to be back is not enough: it is waited for the others."""
+    tasks = cluster("grpc+stream", ps=3, worker=1)
+    step, _ = training(tasks)
+    with tf.device("/job:ps/task:1"):
+        v = tf.get_variable("v", initializer=1.0)
+    with tf.device("/job:ps/task:2"):
+        w = tf.get_variable("w", initializer=1.0)
+    train = [tf.assign_add(step, 1), tf.assign_add(v, 1.0), tf.assign_add(w, 1.0)]
+    restores = []
+
+    class Counting(tf.train.Saver):
+        def restore(self, sess: Any, save_path: Any) -> None:
+            restores.append(save_path)
+            super().restore(sess, save_path)
+
+    saving = {"checkpoint_dir": str(tmp_path), "save_checkpoint_steps": 5, "save_summaries_steps": None}
+    scaffold = tf.train.Scaffold(saver=Counting())
+    with session_of(tasks, 0, scaffold=scaffold, **saving) as session:
+        for _ in range(10):
+            session.run(train)
+        for i in range(3):
+            tasks["ps", i].kill()
+        call = Call(lambda: session.run(train))
+        for i in range(3):
+            tasks["ps", i].restart()
+        step_now, v_now, w_now = call.result(60)
+        assert step_now == v_now - 1 == w_now - 1
+        assert step_now in (6, 7, 11, 12)
+    assert len(restores) == 1
 
 
 @pytest.mark.cluster

@@ -9,11 +9,13 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 from tensorfleet import errors
-from tensorfleet.kube import api, job, release
+from tensorfleet.containers import CONTAINER_VARIABLE
+from tensorfleet.kube import api, bundle, job, missing_module, release
 from tensorfleet.kube.job_run import JobRun
 
 WRONG_USAGE = 2
@@ -34,7 +36,26 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("script", metavar="SCRIPT")
     p.add_argument("arguments", nargs="*", metavar="ARGUMENT", help="for the script")
     add_cluster_flags(p)
-    p.add_argument("--file", action="append", default=[], metavar="FILE", help="sent along; may be repeated")
+    p.add_argument(
+        "--file",
+        action="append",
+        default=[],
+        metavar="FILE|DIR",
+        help="a file or a folder that is sent along; may be repeated",
+    )
+    p.add_argument(
+        "--requirements",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a requirements file or a wheel that pip installs in the pod; may be repeated",
+    )
+    p.add_argument(
+        "--name",
+        type=_program_name,
+        help="of the program, and of the container that its variables are in: another run with the same name "
+        "finds them again (default: the script's file name)",
+    )
     p.add_argument(
         "--env", action="append", default=[], metavar="NAME=VALUE", help="for the script; may be repeated"
     )
@@ -82,6 +103,14 @@ def _positive(text: str) -> float:
     return value
 
 
+def _program_name(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?", text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no name of a program: small letters, digits and -, 40 at most, no - at either end"
+        )
+    return text
+
+
 def _whole(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds, 1 or more")
@@ -106,7 +135,7 @@ def main(argv: Sequence[str]) -> int:
     """Runs a script; returns its exit code, 125 if it could not be run, 2 for wrong arguments."""
     flags = parse(argv)
     try:
-        files = job.read_files(flags.script, flags.file)
+        files = bundle.read(flags.script, flags.file, flags.requirements)
         env = job.environment(flags.env)
     except ValueError as error:
         say(str(error))
@@ -120,17 +149,21 @@ def main(argv: Sequence[str]) -> int:
     return NOT_RUN
 
 
-def run(flags: argparse.Namespace, files: dict[str, bytes], env: dict[str, str]) -> int:
+def run(flags: argparse.Namespace, files: bundle.Bundle, env: dict[str, str]) -> int:
     """Makes the Job, follows it, and removes it unless it is detached. Raises OpError, ImportError."""
     cluster = api.Cluster("tensorfleet submit", flags.context)
     found = release.find(cluster, flags.release, flags.namespace or cluster.namespace)
     settings = _settings(flags, cluster, found, env)
-    script = next(iter(files))
-    work = JobRun(
-        cluster,
-        job.job_manifest(_name(script), found, script, flags.arguments, settings),
-        say,
-    )
+    name = f"{settings.program}-{secrets.token_hex(3)}"
+    work = JobRun(cluster, job.job_manifest(name, found, files, flags.arguments, settings), say)
+    watch = missing_module.Watch(_write)
+    if CONTAINER_VARIABLE not in env:
+        others = work.others()
+        if others:
+            say(
+                f"{', '.join(others)} runs the program {settings.program} on this release, too: both use the "
+                "variables of that name. For a training of its own give it another name: --name NAME"
+            )
     with _interruptible():
         work.create(files)
         if flags.detach:
@@ -142,7 +175,10 @@ def run(flags: argparse.Namespace, files: dict[str, bytes], env: dict[str, str])
             return 0
         try:
             work.wait_started(flags.start_seconds)
-            return work.follow(_write)
+            code = work.follow(watch)
+            if code and watch.module:
+                say(missing_module.hint(watch.module, flags.script))
+            return code
         finally:
             work.remove()
 
@@ -158,6 +194,7 @@ def _settings(
         image, policy = task.image, policy or task.image_pull_policy
         secrets_ = tuple(secret.name for secret in pod.spec.image_pull_secrets or ())
     return job.JobSettings(
+        program=flags.name or _name(flags.script),
         image=image,
         pull_policy=policy or "IfNotPresent",
         pull_secrets=secrets_,
@@ -170,9 +207,9 @@ def _settings(
 
 
 def _name(script: str) -> str:
-    """A name for the Job that says what it runs, and that nobody else has."""
-    stem = re.sub(r"[^a-z0-9]+", "-", script.rpartition(".")[0].lower() or script.lower()).strip("-")
-    return f"{stem[:40].strip('-') or 'script'}-{secrets.token_hex(3)}"
+    """The name of a program that was given none: what its file is called."""
+    stem = re.sub(r"[^a-z0-9]+", "-", Path(script).stem.lower()).strip("-")
+    return stem[:40].strip("-") or "script"
 
 
 def _write(data: bytes) -> None:

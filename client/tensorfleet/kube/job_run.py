@@ -11,7 +11,8 @@ from typing import Any
 
 from tensorfleet import errors
 from tensorfleet.kube.api import CALL_SECONDS, Cluster
-from tensorfleet.kube.job import CONTAINER, files_manifest
+from tensorfleet.kube.bundle import Bundle
+from tensorfleet.kube.job import CONTAINER, PROGRAM_LABEL, RELEASE_LABEL
 
 POLL_SECONDS = 0.5
 END_SECONDS = 60.0  # from the end of the log to the pod's exit code
@@ -45,17 +46,31 @@ class JobRun:
         self._say = say
         self._pause = threading.Event()
 
-    def create(self, files: Mapping[str, bytes]) -> None:
-        """Makes the Job and its ConfigMap. Raises OpError; what was made is removed then."""
+    def others(self) -> list[str]:
+        """The names of Jobs that run the same program on the release now, where the user may list them."""
+        labels = self._manifest["metadata"]["labels"]
+        selector = ",".join(f"{key}={labels[key]}" for key in (RELEASE_LABEL, PROGRAM_LABEL))
+        try:
+            with self._cluster.errors_of("list Jobs"):
+                jobs = self._batch.list_namespaced_job(
+                    self._namespace, label_selector=selector, _request_timeout=CALL_SECONDS
+                ).items
+        except errors.PermissionDeniedError:
+            return []
+        return sorted(job.metadata.name for job in jobs if job.status.active)
+
+    def create(self, bundle: Bundle) -> None:
+        """Makes the Job and its ConfigMaps. Raises OpError; what was made is removed then."""
         with self._cluster.errors_of(f"create the Job {self.name}"):
             job = self._batch.create_namespaced_job(
                 self._namespace, self._manifest, _request_timeout=CALL_SECONDS
             )
         try:
             with self._cluster.errors_of(f"create the ConfigMap {self.name}"):
-                self._core.create_namespaced_config_map(
-                    self._namespace, files_manifest(job, files), _request_timeout=CALL_SECONDS
-                )
+                for manifest in bundle.manifests(job):
+                    self._core.create_namespaced_config_map(
+                        self._namespace, manifest, _request_timeout=CALL_SECONDS
+                    )
             with self._cluster.errors_of(f"start the Job {self.name}"):
                 self._batch.patch_namespaced_job(
                     self.name, self._namespace, {"spec": {"suspend": False}}, _request_timeout=CALL_SECONDS
@@ -65,7 +80,7 @@ class JobRun:
             raise
 
     def remove(self) -> None:
-        """Removes the Job with its pod and its ConfigMap. Raises OpError, not for one that is gone."""
+        """Removes the Job with its pod and its ConfigMaps. Raises OpError, not for one that is gone."""
         try:
             with self._cluster.errors_of(f"delete the Job {self.name}"):
                 self._batch.delete_namespaced_job(

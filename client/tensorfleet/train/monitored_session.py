@@ -50,7 +50,8 @@ def MonitoredTrainingSession(
     """A session for training on a cluster (`tf.train.MonitoredTrainingSession`).
 
     The chief restores or initializes the variables and, where it is told directories, saves checkpoints and
-    summaries; the other workers wait for it. A session that is lost is made anew.
+    summaries; the other workers wait for it. A session that is lost is made anew: with the variables as they
+    are where the tasks that hold them have not been started anew, else from the last checkpoint.
 
     Args:
         master: the target.
@@ -127,10 +128,14 @@ class _CoordinatedCreator:
         self._stop_grace_period_secs = stop_grace_period_secs
         self.coord: Coordinator | None = None
         self.session: Any = None
+        self._made_one = False
         self.max_wait_secs = getattr(creator, "max_wait_secs", SessionCreator.max_wait_secs)
 
     def create_session(self) -> WrappedSession:
+        if isinstance(self._creator, SessionCreator):
+            self._creator.renewing = self._made_one
         self.session = self._creator.create_session()
+        self._made_one = True
         self.coord = Coordinator(clean_stop_exception_types=[])
         if framework.get_collection(GraphKeys.QUEUE_RUNNERS):
             start_queue_runners(sess=self.session, coord=self.coord)

@@ -19,6 +19,7 @@ from tensorfleet.train.session_run_hook import (
     SessionRunHook,
     SessionRunValues,
 )
+from tensorfleet.train.stand_still import StandStill
 from tensorfleet.train.step_count import get_global_step
 from tensorfleet.train.timers import SecondOrStepTimer
 
@@ -190,14 +191,16 @@ class StepCounterHook(SessionRunHook):
         self._timer = SecondOrStepTimer(every_n_secs, every_n_steps)
         self._writer = summary_writer
         self._output_dir = output_dir
-        self._last_global_step: int | None = None
-        self._warnings_left = 5
+        self._still = StandStill()
 
     def begin(self) -> None:
         if self._writer is None and self._output_dir:
             self._writer = parts.cached_writer(self._output_dir)
         self._global_step = required_global_step("StepCounterHook")
         self._tag = f"{get_global_step().op.name}/sec"
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self._still.begin()  # what is restored may be the step of the last run, or an earlier one
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         return SessionRunArgs(self._global_step)
@@ -210,14 +213,7 @@ class StepCounterHook(SessionRunHook):
                 seconds, steps = self._timer.update_last_triggered_step(step)
                 if seconds is not None and steps is not None:
                     self._report(steps / seconds if seconds else float("inf"), step)
-        if seen == self._last_global_step and self._warnings_left:
-            self._warnings_left -= 1
-            logging.warning(
-                "The global step is still %s, as in the run before. Optimizer.minimize and apply_gradients "
-                "increase it where they are given global_step=tf.train.get_global_step().",
-                seen,
-            )
-        self._last_global_step = seen
+        self._still.look(seen, run_context.original_args.fetches)
 
     def _report(self, steps_per_second: float, step: int) -> None:
         if self._writer is not None:

@@ -19,9 +19,11 @@ class SessionCreator(ABC):
 
     Attributes:
         max_wait_secs: how long to wait for the cluster, or for the chief.
+        renewing: whether the session takes the place of one that the same MonitoredSession has lost.
     """
 
     max_wait_secs: float = DEFAULT_WAIT_SECONDS
+    renewing: bool = False
 
     @abstractmethod
     def create_session(self) -> Any:
@@ -51,7 +53,11 @@ class _ScaffoldSessionCreator(SessionCreator):
 
 
 class ChiefSessionCreator(_ScaffoldSessionCreator):
-    """Makes sessions whose variables it restores or initializes (`tf.train.ChiefSessionCreator`)."""
+    """Makes sessions whose variables it restores or initializes (`tf.train.ChiefSessionCreator`).
+
+    A session in place of one that was lost goes on with the variables as they are, where no task that holds
+    some was started anew since.
+    """
 
     def __init__(
         self,
@@ -68,6 +74,10 @@ class ChiefSessionCreator(_ScaffoldSessionCreator):
 
     def create_session(self) -> Any:
         manager, scaffold = self._session_manager(), self._scaffold
+        if self.renewing:
+            kept = manager.continue_session(self._master, self.max_wait_secs, self._config)
+            if kept is not None:
+                return kept
         return manager.prepare_session(
             self._master,
             saver=scaffold.saver,

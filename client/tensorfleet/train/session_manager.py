@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors, logging
+from tensorfleet import device, errors, logging
 from tensorfleet.graph import Graph, get_default_graph
+from tensorfleet.graph_keys import GraphKeys
 from tensorfleet.session import Session
 from tensorfleet.train import parts
 
@@ -61,6 +62,7 @@ class SessionManager:
         self._local_init_run_options = local_init_run_options
         self._local_init_feed_dict = local_init_feed_dict
         self._initialized = False  # by this manager
+        self._holders: dict[str, int] = {}  # the tasks with the variables, and their incarnations then
 
     def prepare_session(
         self,
@@ -125,11 +127,69 @@ class SessionManager:
                     f"Init operations did not make model ready.  {done}, "
                     f"local_init_op: {self._local_init_op}, error: {missing}"
                 )
+            self._holders = self._find_holders(session)
         except BaseException:
             _close(session)
             raise
         self._initialized = True
         return session
+
+    def continue_session(
+        self, master: str, max_wait_secs: float = 7200, config: Any = None
+    ) -> Session | None:
+        """A session that goes on with the variables as they are, in place of one that was lost.
+
+        Args:
+            master: the target.
+            max_wait_secs: how long to wait for the cluster's tasks to come up.
+            config: ConfigProto of the session.
+
+        Returns:
+            None where that is impossible, so that `prepare_session` has to follow: this manager has prepared
+            no session yet, a task with variables was started anew since, or a variable has no value.
+
+        Raises:
+            DeadlineExceededError: tasks of the cluster did not come up in time.
+        """
+        if not self._initialized or self._ready_op is None:
+            return None
+        session = self._open(master, config, max_wait_secs)
+        try:
+            renewed = self._renewed(session)
+            if not renewed and self._try_local_init(session) is None:
+                missing = _missing(self._ready_op, session)
+                if missing is None:
+                    logging.info("The session was made anew; it goes on with the variables as they are.")
+                    return session
+                logging.info("The variables cannot be used as they are: %s", missing)
+            elif renewed:
+                logging.info("The variables of %s are lost: it was started anew.", ", ".join(renewed))
+        except BaseException:
+            _close(session)
+            raise
+        _close(session)
+        return None
+
+    def _find_holders(self, session: Session) -> dict[str, int]:
+        """The incarnations of the tasks whose devices the graph's variables name."""
+        wanted = {
+            device.ParsedDevice(spec.job, None, spec.task)
+            for spec in (
+                device.parse(v.device) for v in self._graph.get_collection(GraphKeys.GLOBAL_VARIABLES)
+            )
+            if spec.job is not None
+        }
+        found: dict[str, int] = {}
+        for there in session.list_devices():
+            parsed = device.parse(there.name)
+            if any(spec.matches(parsed) for spec in wanted):
+                found[str(device.ParsedDevice(parsed.job, parsed.replica, parsed.task))] = there.incarnation
+        return found
+
+    def _renewed(self, session: Session) -> list[str]:
+        """The tasks with variables that were started anew. `ready_op` tells of variables without a task."""
+        now = self._find_holders(session)
+        return sorted(task for task, number in self._holders.items() if now.get(task) != number)
 
     def _warn_of_new_start(self, checkpoint_dir: str | None) -> None:
         if self._initialized:

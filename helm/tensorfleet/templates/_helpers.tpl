@@ -1,18 +1,24 @@
 {{/* Names, labels and the small parts that several templates share. */}}
 
 {{- define "tensorfleet.name" -}}
-{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- default .Chart.Name .Values.nameOverride -}}
 {{- end -}}
 
-{{/* At most 40 characters: the names of StatefulSets, which end in their role, may have 52. */}}
+{{/*
+At most 40 characters: the names of StatefulSets, which end in their role, may have 52. A longer name ends in a hash
+of the whole, so that two releases do not meet.
+*/}}
 {{- define "tensorfleet.fullname" -}}
 {{- $name := include "tensorfleet.name" . -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
-{{- else if contains $name .Release.Name -}}
-{{- .Release.Name | replace "." "-" | trunc 40 | trimSuffix "-" -}}
+{{- .Values.fullnameOverride -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name $name | replace "." "-" | trunc 40 | trimSuffix "-" -}}
+{{- $whole := contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name) | replace "." "-" -}}
+{{- if gt (len $whole) 40 -}}
+{{- printf "%s-%s" (trunc 31 $whole | trimSuffix "-") (sha256sum $whole | trunc 8) -}}
+{{- else -}}
+{{- trimSuffix "-" $whole -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
@@ -84,11 +90,25 @@ annotations:
 {{ printf "%s-client" .Release.Name }}: "true"
 {{- end -}}
 
+{{/* The ServiceAccount of all roles without one of their own. */}}
 {{- define "tensorfleet.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- default (include "tensorfleet.fullname" .) .Values.serviceAccount.name -}}
 {{- else -}}
 {{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The ServiceAccount of a role: (list $ role's values "name of the role"). */}}
+{{- define "tensorfleet.roleServiceAccountName" -}}
+{{- $root := index . 0 -}}
+{{- $own := (index . 1).serviceAccount -}}
+{{- if $own.name -}}
+{{- $own.name -}}
+{{- else if $own.create -}}
+{{- printf "%s-%s" (include "tensorfleet.fullname" $root) (index . 2) -}}
+{{- else -}}
+{{- include "tensorfleet.serviceAccountName" $root -}}
 {{- end -}}
 {{- end -}}
 

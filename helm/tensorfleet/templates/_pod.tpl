@@ -7,12 +7,12 @@
 {{- $_ := set (index . 2) "values" $values -}}
 {{- end -}}
 
-{{/* The fields of a pod besides its containers and volumes: (list $ values selectorLabels). */}}
+{{/* The fields of a pod besides its containers and volumes: (list $ values selectorLabels "name of the role"). */}}
 {{- define "tensorfleet.podFields" -}}
 {{- $root := index . 0 -}}
 {{- $values := index . 1 -}}
 {{- $selector := index . 2 -}}
-serviceAccountName: {{ include "tensorfleet.serviceAccountName" $root | quote }}
+serviceAccountName: {{ include "tensorfleet.roleServiceAccountName" (list $root $values (index . 3)) | quote }}
 automountServiceAccountToken: {{ $root.Values.serviceAccount.automountServiceAccountToken }}
 # Kubernetes would set TENSORFLEET_PORT and the like for a Service named tensorfleet.
 enableServiceLinks: false
@@ -32,6 +32,15 @@ schedulerName: {{ . | quote }}
 {{- with $values.runtimeClassName }}
 runtimeClassName: {{ . | quote }}
 {{- end }}
+{{- if $values.hostNetwork }}
+hostNetwork: true
+{{- end }}
+{{- with default (ternary "ClusterFirstWithHostNet" "" $values.hostNetwork) $values.dnsPolicy }}
+dnsPolicy: {{ . }}
+{{- end }}
+{{- include "tensorfleet.field" (list $root "dnsConfig" $values.dnsConfig) }}
+{{- include "tensorfleet.field" (list $root "hostAliases" $values.hostAliases) }}
+{{- include "tensorfleet.field" (list $root "resourceClaims" $values.resourceClaims) }}
 {{- include "tensorfleet.field" (list $root "securityContext" $values.podSecurityContext) }}
 {{- include "tensorfleet.field" (list $root "affinity" $values.affinity) }}
 {{- include "tensorfleet.field" (list $root "nodeSelector" $values.nodeSelector) }}
@@ -57,9 +66,13 @@ image: {{ include "tensorfleet.image" (list $root $values.image) }}
 imagePullPolicy: {{ default $root.Values.image.pullPolicy $values.image.pullPolicy }}
 {{- include "tensorfleet.field" (list $root "securityContext" $values.securityContext) }}
 {{- include "tensorfleet.field" (list $root "envFrom" $values.extraEnvFrom) }}
+{{- include "tensorfleet.field" (list $root "lifecycle" $values.lifecycle) }}
 {{- end -}}
 
-{{/* A client's pod template: (list $ values "component" "container" its command and arguments as YAML, its mount and volume as YAML). */}}
+{{/*
+A client's pod template: (list $ values "component" "container" its command and arguments as YAML, a map with its
+mounts, volumes and env, or nil).
+*/}}
 {{- define "tensorfleet.clientPod" -}}
 {{- $root := index . 0 -}}
 {{- $values := index . 1 -}}
@@ -73,7 +86,7 @@ metadata:
     {{- include "tensorfleet.render" (list $root .) | nindent 4 }}
   {{- end }}
 spec:
-  {{- include "tensorfleet.podFields" (list $root $values $selector) | nindent 2 }}
+  {{- include "tensorfleet.podFields" (list $root $values $selector (eq $component "job" | ternary "client" $component)) | nindent 2 }}
   {{- include "tensorfleet.clientContainers" . | nindent 2 }}
 {{- end -}}
 
@@ -93,6 +106,11 @@ containers:
     env:
       - name: TENSORFLEET_ADDRESS
         value: {{ include "tensorfleet.address" $root | quote }}
+      {{- with index . 5 }}
+      {{- with .env }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
+      {{- end }}
       {{- with $values.extraEnv }}
       {{- include "tensorfleet.render" (list $root .) | nindent 6 }}
       {{- end }}

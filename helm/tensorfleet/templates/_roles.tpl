@@ -31,6 +31,7 @@ The roles of the cluster: (list $ dict); sets `roles` of the dict to one map for
 {{- if eq .name "ps" -}}
 {{- $_ := set $values.gpu "enabled" false -}}
 {{- end -}}
+{{- include "tensorfleet.oneBudget" (list $values.podDisruptionBudget (default dict .values.podDisruptionBudget)) -}}
 {{- $replicas := int (default $values.replicas .replicas) -}}
 {{- if dig "autoscaling" "enabled" false $values -}}
 {{- $replicas = int $values.autoscaling.minReplicas -}}
@@ -44,6 +45,19 @@ The roles of the cluster: (list $ dict); sets `roles` of the dict to one map for
     "values" $values) -}}
 {{- end -}}
 {{- $_ := set (index . 1) "roles" $roles -}}
+{{- end -}}
+
+{{/* Of minAvailable and maxUnavailable, what a role sets replaces the other one of `defaults`: (list merged own). */}}
+{{- define "tensorfleet.oneBudget" -}}
+{{- $merged := index . 0 -}}
+{{- range $key, $other := dict "minAvailable" "maxUnavailable" "maxUnavailable" "minAvailable" -}}
+{{- if and (ne (toString (get (index $ 1) $key)) "") (eq (toString (get (index $ 1) $other)) "") -}}
+{{- $_ := set $merged $other "" -}}
+{{- end -}}
+{{- end -}}
+{{- if and (eq (toString $merged.minAvailable) "") (eq (toString $merged.maxUnavailable) "") -}}
+{{- $_ := set $merged "maxUnavailable" 1 -}}
+{{- end -}}
 {{- end -}}
 
 {{/* The labels by which a role's pods are selected: (list $ role). They can never change. */}}

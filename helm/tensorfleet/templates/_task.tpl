@@ -28,8 +28,12 @@ scheduling.k8s.io/group-name: {{ include "tensorfleet.fullname" . | quote }}
 {{- end -}}
 - name: task
   {{- include "tensorfleet.containerFields" (list $root $values) | nindent 2 }}
+  {{- with include "tensorfleet.field" (list $root "command" $values.command) }}{{ . | trim | nindent 2 }}{{- end }}
   args:
     - serve
+    {{- with $values.extraArgs }}
+    {{- include "tensorfleet.render" (list $root .) | nindent 4 }}
+    {{- end }}
   ports:
     - name: grpc
       containerPort: 2222

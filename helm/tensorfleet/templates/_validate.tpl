@@ -19,6 +19,9 @@
 {{- end -}}
 {{- end -}}
 {{- include "tensorfleet.validatePools" . -}}
+{{- include "tensorfleet.validateNames" . -}}
+{{- include "tensorfleet.validateCommon" . -}}
+{{- include "tensorfleet.validateCapabilities" . -}}
 {{- $found := dict -}}
 {{- include "tensorfleet.roles" (list . $found) -}}
 {{- $jobs := dict -}}
@@ -76,6 +79,19 @@
 {{- end -}}
 {{- if ge (float64 $values.drainSeconds) (float64 $values.terminationGracePeriodSeconds) -}}
 {{- fail (printf "%s.drainSeconds is %v, and Kubernetes kills the task after terminationGracePeriodSeconds (%v): set terminationGracePeriodSeconds to more than drainSeconds" $path $values.drainSeconds $values.terminationGracePeriodSeconds) -}}
+{{- end -}}
+{{- include "tensorfleet.validateBudget" (list $path $role) -}}
+{{- include "tensorfleet.validateGpus" (list $path $role) -}}
+{{- include "tensorfleet.validateParts" (list $root $path $values) -}}
+{{- if and $values.persistence.enabled (not (regexMatch "^([0-9]+([.][0-9]*)?|[.][0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]+)?$" (toString $values.persistence.size))) -}}
+{{- fail (printf "%s.persistence.size is %q, which is no size: set it to a number with a unit, such as 8Gi" $path (toString $values.persistence.size)) -}}
+{{- end -}}
+{{- $rolling := $values.updateStrategy.rollingUpdate -}}
+{{- if not (regexMatch "^([0-9]+%?)?$" (toString $rolling.maxUnavailable)) -}}
+{{- fail (printf "%s.updateStrategy.rollingUpdate.maxUnavailable is %q: set it to a number of pods or a percentage, such as 1 or 50%%" $path (toString $rolling.maxUnavailable)) -}}
+{{- end -}}
+{{- if has (toString $rolling.maxUnavailable) (list "0" "0%") -}}
+{{- fail (printf "%s.updateStrategy.rollingUpdate.maxUnavailable is %v, and no pod could ever be updated: set it to 1 or more" $path $rolling.maxUnavailable) -}}
 {{- end -}}
 {{- if and $values.gpu.enabled (lt (int $values.gpu.count) 1) -}}
 {{- fail (printf "%s.gpu.count is %d: set it to the number of GPUs of each pod, 1 or more, or %s.gpu.enabled to false" $path (int $values.gpu.count) $path) -}}

@@ -328,15 +328,17 @@ def test_broadcasting_with_a_variable_is_explained() -> None:
     assert failure(made, [np.ones(3), np.ones(2)]).message.startswith("Incompatible shapes: [3] vs. [2]")
 
 
+DEFECT = "A defect of the kernel of Square: the log of its task has the traceback."
+
+
 @pytest.mark.parametrize(
     ("raised", "expected", "text"),
     [
-        (ValueError("bad"), errors.InvalidArgumentError, "bad"),
-        (TypeError("bad"), errors.InvalidArgumentError, "bad"),
-        (IndexError("bad"), errors.InvalidArgumentError, "bad"),
-        (ValueError(), errors.InvalidArgumentError, "ValueError"),
+        (ValueError("bad"), errors.InternalError, f"ValueError: bad. {DEFECT}"),
+        (TypeError("bad"), errors.InternalError, f"TypeError: bad. {DEFECT}"),
+        (IndexError("bad"), errors.InternalError, f"IndexError: bad. {DEFECT}"),
         (MemoryError("64 GiB"), errors.ResourceExhaustedError, "Out of memory: 64 GiB"),
-        (RuntimeError("odd"), errors.InternalError, "RuntimeError: odd"),
+        (RuntimeError("odd"), errors.InternalError, f"RuntimeError: odd. {DEFECT}"),
         (errors.OutOfRangeError(None, None, "empty"), errors.OutOfRangeError, "empty"),
     ],
     ids=repr,

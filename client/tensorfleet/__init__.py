@@ -267,6 +267,7 @@ from tensorfleet.tensor import Tensor as Tensor
 from tensorfleet.tensor import is_tensor as is_tensor
 from tensorfleet.tensor_util import make_ndarray as make_ndarray
 from tensorfleet.tensor_util import make_tensor_proto as make_tensor_proto
+from tensorfleet.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from tensorfleet.proto.event_pb2 import Event as Event
@@ -278,7 +279,6 @@ if TYPE_CHECKING:
     from tensorfleet.proto.summary_pb2 import Summary as Summary
     from tensorfleet.proto.summary_pb2 import SummaryMetadata as SummaryMetadata
 
-__version__ = "0.1.0"
 VERSION = __version__
 
 # These can be imported by the names that they have here, wherever they lie.

@@ -7,7 +7,7 @@ import re
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet import describe, op_def, shapes
 from tensorfleet.elements import find_element
@@ -20,7 +20,6 @@ from tensorfleet.tensor import Tensor
 
 if TYPE_CHECKING:
     from tensorfleet.dtypes import DType
-    from tensorfleet.steps import Steps
 
 _VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _VALID_SCOPE = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
@@ -28,6 +27,13 @@ _VALID_SCOPE = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 # TensorFlow 2.21's graph version: which consumer a GraphDef asks for, at least.
 PRODUCER_VERSION = 2474
 MIN_CONSUMER_VERSION = 12
+
+
+class _Steps(Protocol):
+    """What a session keeps of the signatures that it has run."""
+
+    @property
+    def cache(self) -> dict[Any, Any]: ...
 
 
 class Graph:
@@ -44,7 +50,7 @@ class Graph:
         )
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
-        self._steps: weakref.WeakSet[Steps] = weakref.WeakSet()
+        self._steps: weakref.WeakSet[_Steps] = weakref.WeakSet()
         self._functions: dict[str, function_pb2.FunctionDef] = {}
         self.seed: int | None = None
         self._state = ScopeState()

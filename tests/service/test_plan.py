@@ -337,7 +337,11 @@ DEFECT = "A defect of the kernel of Square: the log of its task has the tracebac
         (ValueError("bad"), errors.InternalError, f"ValueError: bad. {DEFECT}"),
         (TypeError("bad"), errors.InternalError, f"TypeError: bad. {DEFECT}"),
         (IndexError("bad"), errors.InternalError, f"IndexError: bad. {DEFECT}"),
-        (MemoryError("64 GiB"), errors.ResourceExhaustedError, "Out of memory: 64 GiB"),
+        (
+            MemoryError("64 GiB"),
+            errors.ResourceExhaustedError,
+            "Out of memory in Square: 64 GiB; this process uses ",
+        ),
         (RuntimeError("odd"), errors.InternalError, f"RuntimeError: odd. {DEFECT}"),
         (errors.OutOfRangeError(None, None, "empty"), errors.OutOfRangeError, "empty"),
     ],
@@ -353,7 +357,8 @@ def test_what_a_kernel_raises(
     made = plan("x = Placeholder()\na = Neg(x)\nb = Square(a)\nc = Neg(b)", ["x"], ["c"])
     error = failure(made, [np.float32(1)])
     assert type(error) is expected
-    assert error.message == f"{text}\n\t [[{{{{node b}}}}]]"
+    assert error.message.startswith(text)
+    assert error.message.endswith("\n\t [[{{node b}}]]")
 
 
 def test_a_message_that_names_its_node_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from tensorfleet.proto.saver_pb2 import SaverDef
 from tensorfleet.proto.variable_pb2 import VariableDef
 from tensorfleet.scopes import prepend_scope, strip_scope
 from tensorfleet.tensor import Tensor
+from tensorfleet.version import __version__
 
 NAMESPACES = {"train": ["export_meta_graph"]}
 
@@ -87,7 +88,7 @@ def export_meta_graph(
     for found in map(op_def.lookup, used):
         if found is not None:
             definition.meta_info_def.stripped_op_list.op.add().CopyFrom(op_def_proto.to_proto(found))
-    definition.meta_info_def.tensorflow_version = _library_version()
+    definition.meta_info_def.tensorflow_version = __version__
     definition.meta_info_def.tensorflow_git_version = "unknown"  # as of any build outside of a repository
     definition.meta_info_def.stripped_default_attrs = strip_default_attrs
     for node in definition.graph_def.node:
@@ -103,12 +104,6 @@ def export_meta_graph(
     if filename is not None:
         _write(filename, definition, as_text)
     return definition
-
-
-def _library_version() -> str:
-    from tensorfleet import __version__  # the package imports this module
-
-    return __version__
 
 
 def _strip(graph_def: GraphDef, scope: str) -> None:

@@ -340,7 +340,7 @@ DEFECT = "A defect of the kernel of Square: the log of its task has the tracebac
         (
             MemoryError("64 GiB"),
             errors.ResourceExhaustedError,
-            "Out of memory in Square: 64 GiB; this process uses ",
+            "Out of memory in Square: 64 GiB; ",
         ),
         (RuntimeError("odd"), errors.InternalError, f"RuntimeError: odd. {DEFECT}"),
         (errors.OutOfRangeError(None, None, "empty"), errors.OutOfRangeError, "empty"),

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import tensorfleet  # noqa: F401  registers the ops
 import tensorfleet_service.kernels  # noqa: F401  registers the kernels
-from tensorfleet import op_def
-from tensorfleet.op_def import Arg, OpDef
+from tensorfleet.graph import op_def
+from tensorfleet.graph.op_def import Arg, OpDef
 from tensorfleet_service.kernels import registry
 
 PAGE = Path(__file__).parent / "ops.md"

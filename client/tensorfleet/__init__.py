@@ -10,40 +10,17 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from tensorfleet import (
-    app as app,
-)
-from tensorfleet import cluster_resolver as _cluster_resolver
-from tensorfleet import (
-    compat as compat,
-)
-from tensorfleet import (
     contrib as _contrib,
 )
 from tensorfleet import (
     distribute as _distribute,
 )
 from tensorfleet import (
-    dtypes as dtypes,
-)
-from tensorfleet import (
-    errors as errors,
-)
-from tensorfleet import (
-    file_io as _file_io,
-)
-from tensorfleet import (
-    graph_util as graph_util,
-)
-from tensorfleet import (
     layers as _layers,
-)
-from tensorfleet import (
-    logging as logging,
 )
 from tensorfleet import (
     losses as losses,
 )
-from tensorfleet import namespaces as _namespaces
 from tensorfleet import ops as _ops
 from tensorfleet import (
     rnn as _rnn,
@@ -52,171 +29,130 @@ from tensorfleet import (
     summary as _summary,
 )
 from tensorfleet import (
-    test as test,
-)
-from tensorfleet import (
     train as _train,
 )
-from tensorfleet.behavior import *
-from tensorfleet.cluster import ClusterSpec as _ClusterSpec
-from tensorfleet.custom_gradient import *
+from tensorfleet.api import app as app
+from tensorfleet.api import namespaces as _namespaces
+from tensorfleet.api import test as test
+from tensorfleet.api.behavior import *
+from tensorfleet.autodiff.custom_gradient import *
+from tensorfleet.autodiff.gradients import *
+from tensorfleet.cluster import cluster_resolver as _cluster_resolver
+from tensorfleet.cluster import kubernetes_resolver as _kube_resolver
+from tensorfleet.cluster.cluster import ClusterSpec as _ClusterSpec
+from tensorfleet.cluster.server import Server as _Server
+from tensorfleet.core import compat as compat
+from tensorfleet.core import dtypes as dtypes
+from tensorfleet.core import errors as errors
+from tensorfleet.core import file_io as _file_io
+from tensorfleet.core import logging as logging
+from tensorfleet.core.device import DeviceSpec as DeviceSpec
+from tensorfleet.core.dtypes import QUANTIZED_DTYPES as QUANTIZED_DTYPES
+from tensorfleet.core.dtypes import DType as DType
+from tensorfleet.core.dtypes import as_dtype as as_dtype
+from tensorfleet.core.dtypes import bfloat16 as bfloat16
+from tensorfleet.core.dtypes import bool as bool
+from tensorfleet.core.dtypes import complex64 as complex64
+from tensorfleet.core.dtypes import complex128 as complex128
+from tensorfleet.core.dtypes import double as double
+from tensorfleet.core.dtypes import float16 as float16
+from tensorfleet.core.dtypes import float32 as float32
+from tensorfleet.core.dtypes import float64 as float64
+from tensorfleet.core.dtypes import half as half
+from tensorfleet.core.dtypes import int8 as int8
+from tensorfleet.core.dtypes import int16 as int16
+from tensorfleet.core.dtypes import int32 as int32
+from tensorfleet.core.dtypes import int64 as int64
+from tensorfleet.core.dtypes import qint8 as qint8
+from tensorfleet.core.dtypes import qint16 as qint16
+from tensorfleet.core.dtypes import qint32 as qint32
+from tensorfleet.core.dtypes import quint8 as quint8
+from tensorfleet.core.dtypes import quint16 as quint16
+from tensorfleet.core.dtypes import resource as resource
+from tensorfleet.core.dtypes import string as string
+from tensorfleet.core.dtypes import uint8 as uint8
+from tensorfleet.core.dtypes import uint16 as uint16
+from tensorfleet.core.dtypes import uint32 as uint32
+from tensorfleet.core.dtypes import uint64 as uint64
+from tensorfleet.core.dtypes import variant as variant
+from tensorfleet.core.errors import OpError as OpError
+from tensorfleet.core.logging import get_logger as get_logger
+from tensorfleet.core.shapes import Dimension as Dimension
+from tensorfleet.core.shapes import TensorShape as TensorShape
+from tensorfleet.core.shapes import dimension_at_index as dimension_at_index
+from tensorfleet.core.shapes import dimension_value as dimension_value
+from tensorfleet.core.tensor_util import make_ndarray as make_ndarray
+from tensorfleet.core.tensor_util import make_tensor_proto as make_tensor_proto
+from tensorfleet.core.version import __version__ as __version__
 from tensorfleet.data import dataset as _dataset
-from tensorfleet.device import DeviceSpec as DeviceSpec
-from tensorfleet.dtypes import (
-    QUANTIZED_DTYPES as QUANTIZED_DTYPES,
-)
-from tensorfleet.dtypes import (
-    DType as DType,
-)
-from tensorfleet.dtypes import (
-    as_dtype as as_dtype,
-)
-from tensorfleet.dtypes import (
-    bfloat16 as bfloat16,
-)
-from tensorfleet.dtypes import (
-    bool as bool,
-)
-from tensorfleet.dtypes import (
-    complex64 as complex64,
-)
-from tensorfleet.dtypes import (
-    complex128 as complex128,
-)
-from tensorfleet.dtypes import (
-    double as double,
-)
-from tensorfleet.dtypes import (
-    float16 as float16,
-)
-from tensorfleet.dtypes import (
-    float32 as float32,
-)
-from tensorfleet.dtypes import (
-    float64 as float64,
-)
-from tensorfleet.dtypes import (
-    half as half,
-)
-from tensorfleet.dtypes import (
-    int8 as int8,
-)
-from tensorfleet.dtypes import (
-    int16 as int16,
-)
-from tensorfleet.dtypes import (
-    int32 as int32,
-)
-from tensorfleet.dtypes import (
-    int64 as int64,
-)
-from tensorfleet.dtypes import (
-    qint8 as qint8,
-)
-from tensorfleet.dtypes import (
-    qint16 as qint16,
-)
-from tensorfleet.dtypes import (
-    qint32 as qint32,
-)
-from tensorfleet.dtypes import (
-    quint8 as quint8,
-)
-from tensorfleet.dtypes import (
-    quint16 as quint16,
-)
-from tensorfleet.dtypes import (
-    resource as resource,
-)
-from tensorfleet.dtypes import (
-    string as string,
-)
-from tensorfleet.dtypes import (
-    uint8 as uint8,
-)
-from tensorfleet.dtypes import (
-    uint16 as uint16,
-)
-from tensorfleet.dtypes import (
-    uint32 as uint32,
-)
-from tensorfleet.dtypes import (
-    uint64 as uint64,
-)
-from tensorfleet.dtypes import (
-    variant as variant,
-)
-from tensorfleet.errors import OpError as OpError
-from tensorfleet.framework import *
-from tensorfleet.gradient_registry import *
-from tensorfleet.gradients import *
-from tensorfleet.graph import MIN_CONSUMER_VERSION as GRAPH_DEF_VERSION_MIN_CONSUMER
-from tensorfleet.graph import PRODUCER_VERSION as GRAPH_DEF_VERSION
-from tensorfleet.import_graph import import_graph_def as import_graph_def
-from tensorfleet.kube import resolver as _kube_resolver
-from tensorfleet.logging import get_logger as get_logger
-from tensorfleet.operation import Operation as Operation
-from tensorfleet.ops import checkpoint as _checkpoint_ops
-from tensorfleet.ops import collective_ops as _collective_ops
-from tensorfleet.ops import dataset_ops as _dataset_ops
-from tensorfleet.ops import function_ops as _function_ops
-from tensorfleet.ops import nn as _nn_ops
-from tensorfleet.ops import operators as _operators
-from tensorfleet.ops import resource_ops as _resource_ops
-from tensorfleet.ops import summary as _summary_ops
-from tensorfleet.ops.accumulators import *
-from tensorfleet.ops.activation import *
-from tensorfleet.ops.add_n import *
-from tensorfleet.ops.arithmetic import *
-from tensorfleet.ops.casting import *
-from tensorfleet.ops.checks import *
-from tensorfleet.ops.clip import *
-from tensorfleet.ops.comparison import *
-from tensorfleet.ops.complex_numbers import *
-from tensorfleet.ops.confusion import *
-from tensorfleet.ops.constants import *
-from tensorfleet.ops.control import *
-from tensorfleet.ops.control_flow import *
-from tensorfleet.ops.convert import (
-    convert_to_tensor as convert_to_tensor,
-)
-from tensorfleet.ops.convert import (
+from tensorfleet.graph import graph_util as graph_util
+from tensorfleet.graph.convert import convert_to_tensor as convert_to_tensor
+from tensorfleet.graph.convert import (
     register_tensor_conversion_function as register_tensor_conversion_function,
 )
-from tensorfleet.ops.elementwise import *
-from tensorfleet.ops.extrema import *
-from tensorfleet.ops.functional import *
-from tensorfleet.ops.identity import *
-from tensorfleet.ops.indexed_slices import *
-from tensorfleet.ops.indexing import *
-from tensorfleet.ops.initializers import *
-from tensorfleet.ops.joining import *
-from tensorfleet.ops.linalg import *
-from tensorfleet.ops.linalg_names import *
-from tensorfleet.ops.logging import *
-from tensorfleet.ops.matmul import *
-from tensorfleet.ops.matrix_parts import *
-from tensorfleet.ops.padding import *
-from tensorfleet.ops.partition import *
-from tensorfleet.ops.partitioned_variables import *
-from tensorfleet.ops.partitioners import *
-from tensorfleet.ops.queues import *
-from tensorfleet.ops.random import *
-from tensorfleet.ops.rearranging import *
-from tensorfleet.ops.reduction import *
-from tensorfleet.ops.scan import *
-from tensorfleet.ops.script import *
-from tensorfleet.ops.segment import *
-from tensorfleet.ops.selection import *
-from tensorfleet.ops.shaping import *
-from tensorfleet.ops.slicing import *
-from tensorfleet.ops.special import *
-from tensorfleet.ops.state import *
-from tensorfleet.ops.strings import *
-from tensorfleet.ops.tensor_array import *
-from tensorfleet.ops.variable_collections import *
-from tensorfleet.ops.variable_scope import *
-from tensorfleet.ops.variables import *
+from tensorfleet.graph.framework import *
+from tensorfleet.graph.gradient_registry import *
+from tensorfleet.graph.graph import MIN_CONSUMER_VERSION as GRAPH_DEF_VERSION_MIN_CONSUMER
+from tensorfleet.graph.graph import PRODUCER_VERSION as GRAPH_DEF_VERSION
+from tensorfleet.graph.import_graph import import_graph_def as import_graph_def
+from tensorfleet.graph.operation import Operation as Operation
+from tensorfleet.graph.tensor import Tensor as Tensor
+from tensorfleet.graph.tensor import is_tensor as is_tensor
+from tensorfleet.ops.array.casting import *
+from tensorfleet.ops.array.constants import *
+from tensorfleet.ops.array.identity import *
+from tensorfleet.ops.array.indexed_slices import *
+from tensorfleet.ops.array.indexing import *
+from tensorfleet.ops.array.joining import *
+from tensorfleet.ops.array.padding import *
+from tensorfleet.ops.array.rearranging import *
+from tensorfleet.ops.array.selection import *
+from tensorfleet.ops.array.shaping import *
+from tensorfleet.ops.array.slicing import *
+from tensorfleet.ops.collective import collective_ops as _collective_ops
+from tensorfleet.ops.control_flow.control import *
+from tensorfleet.ops.control_flow.control_flow import *
+from tensorfleet.ops.data_flow import dataset_ops as _dataset_ops
+from tensorfleet.ops.data_flow.accumulators import *
+from tensorfleet.ops.data_flow.partition import *
+from tensorfleet.ops.data_flow.queues import *
+from tensorfleet.ops.data_flow.tensor_array import *
+from tensorfleet.ops.debugging.checks import *
+from tensorfleet.ops.functional.map_fn import *
+from tensorfleet.ops.functions import function_ops as _function_ops
+from tensorfleet.ops.io import checkpoint as _checkpoint_ops
+from tensorfleet.ops.io import summary as _summary_ops
+from tensorfleet.ops.io.logging import *
+from tensorfleet.ops.io.script import *
+from tensorfleet.ops.linalg.linalg import *
+from tensorfleet.ops.linalg.linalg_names import *
+from tensorfleet.ops.linalg.matrix_parts import *
+from tensorfleet.ops.math import operators as _operators
+from tensorfleet.ops.math.add_n import *
+from tensorfleet.ops.math.arithmetic import *
+from tensorfleet.ops.math.clip import *
+from tensorfleet.ops.math.comparison import *
+from tensorfleet.ops.math.complex_numbers import *
+from tensorfleet.ops.math.elementwise import *
+from tensorfleet.ops.math.extrema import *
+from tensorfleet.ops.math.matmul import *
+from tensorfleet.ops.math.reduction import *
+from tensorfleet.ops.math.scan import *
+from tensorfleet.ops.math.segment import *
+from tensorfleet.ops.math.special import *
+from tensorfleet.ops.nn import names as _nn_ops
+from tensorfleet.ops.nn.activation import *
+from tensorfleet.ops.nn.confusion import *
+from tensorfleet.ops.random.random_ops import *
+from tensorfleet.ops.state import resource_variable_ops as _resource_ops
+from tensorfleet.ops.state.initializers import *
+from tensorfleet.ops.state.partitioned_variables import *
+from tensorfleet.ops.state.partitioners import *
+from tensorfleet.ops.state.variable_collections import *
+from tensorfleet.ops.state.variable_ops import *
+from tensorfleet.ops.state.variable_scope import *
+from tensorfleet.ops.state.variables import *
+from tensorfleet.ops.text.strings import *
 from tensorfleet.proto import cluster_pb2 as _cluster_pb2
 from tensorfleet.proto import tensorflow_server_pb2 as _server_pb2
 from tensorfleet.proto.attr_value_pb2 import AttrValue as AttrValue
@@ -241,33 +177,9 @@ from tensorfleet.proto.config_pb2 import (
 )
 from tensorfleet.proto.graph_pb2 import GraphDef as GraphDef
 from tensorfleet.proto.node_def_pb2 import NodeDef as NodeDef
-from tensorfleet.server import Server as _Server
-from tensorfleet.session import (
-    InteractiveSession as InteractiveSession,
-)
-from tensorfleet.session import (
-    Session as Session,
-)
-from tensorfleet.session import (
-    get_default_session as get_default_session,
-)
-from tensorfleet.shapes import (
-    Dimension as Dimension,
-)
-from tensorfleet.shapes import (
-    TensorShape as TensorShape,
-)
-from tensorfleet.shapes import (
-    dimension_at_index as dimension_at_index,
-)
-from tensorfleet.shapes import (
-    dimension_value as dimension_value,
-)
-from tensorfleet.tensor import Tensor as Tensor
-from tensorfleet.tensor import is_tensor as is_tensor
-from tensorfleet.tensor_util import make_ndarray as make_ndarray
-from tensorfleet.tensor_util import make_tensor_proto as make_tensor_proto
-from tensorfleet.version import __version__ as __version__
+from tensorfleet.session.session import InteractiveSession as InteractiveSession
+from tensorfleet.session.session import Session as Session
+from tensorfleet.session.session import get_default_session as get_default_session
 
 if TYPE_CHECKING:
     from tensorfleet.proto.event_pb2 import Event as Event
@@ -340,8 +252,8 @@ _LAZY = {
 
 
 _LAZY_MODULES = {
-    "flags": "tensorfleet.flags",
-    "gfile": "tensorfleet.gfile",
+    "flags": "tensorfleet.api.flags",
+    "gfile": "tensorfleet.api.gfile",
     "metrics": "tensorfleet.metrics",
 }
 """Modules that few programs need; they are imported at their first use as well."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import dtypes, framework
-from tensorfleet.graph_keys import GraphKeys
-from tensorfleet.ops import nn_cross_entropy
-from tensorfleet.ops.add_n import add_n
-from tensorfleet.ops.casting import cast
-from tensorfleet.ops.convert import constant, convert_to_tensor
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.reduction import reduce_sum
-from tensorfleet.tensor import Tensor
+from tensorfleet.core import dtypes
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import constant, convert_to_tensor
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.math.add_n import add_n
+from tensorfleet.ops.math.reduction import reduce_sum
+from tensorfleet.ops.nn import cross_entropy
 
 __all__ = [
     "Reduction",
@@ -305,7 +306,7 @@ def sigmoid_cross_entropy(
         logits.get_shape().assert_is_compatible_with(labels.get_shape())
         if label_smoothing > 0:
             labels = labels * (1 - label_smoothing) + 0.5 * label_smoothing
-        losses = nn_cross_entropy.sigmoid_cross_entropy_with_logits(labels, logits, name="xentropy")
+        losses = cross_entropy.sigmoid_cross_entropy_with_logits(labels, logits, name="xentropy")
         return compute_weighted_loss(losses, weights, full, loss_collection, reduction)
 
 
@@ -336,7 +337,7 @@ def softmax_cross_entropy(
             classes: Any = cast(shape[1], logits.dtype.base)
             labels = labels * (1 - label_smoothing) + label_smoothing / classes
         labels = apply_one("StopGradient", labels, name="labels_stop_gradient")
-        losses = nn_cross_entropy.softmax_cross_entropy_with_logits_v2(labels, logits, name="xentropy")
+        losses = cross_entropy.softmax_cross_entropy_with_logits_v2(labels, logits, name="xentropy")
         return compute_weighted_loss(losses, weights, full, loss_collection, reduction)
 
 
@@ -363,7 +364,7 @@ def sparse_softmax_cross_entropy(
             else v
             for v in (labels, weights)
         )
-        losses = nn_cross_entropy.sparse_softmax_cross_entropy_with_logits(labels, logits, name="xentropy")
+        losses = cross_entropy.sparse_softmax_cross_entropy_with_logits(labels, logits, name="xentropy")
         return compute_weighted_loss(losses, weights, full, loss_collection, reduction)
 
 

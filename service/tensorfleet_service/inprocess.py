@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 import tensorfleet_service.kernels  # noqa: F401  the kernels register themselves
-from tensorfleet import errors
-from tensorfleet.buffers import POOLED_SIZE, SHARED
+from tensorfleet.core import errors
 from tensorfleet.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
 from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
 from tensorfleet.proto.graph_pb2 import GraphDef
-from tensorfleet.transport import register_own_servers
-from tensorfleet.transport_base import Transport
+from tensorfleet.session.connect import register_own_servers
+from tensorfleet.session.transport import Transport
+from tensorfleet.wire.buffers import POOLED_SIZE, SHARED
 from tensorfleet_service.devices.device import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member

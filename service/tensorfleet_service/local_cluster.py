@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import grpc
 
-from tensorfleet.cluster import ClusterSpec
+from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.proto import fleet_pb2
 from tensorfleet_service.rpc.fleet_service import PREFIX
 

@@ -9,15 +9,15 @@ import sys
 import threading
 from collections.abc import Sequence
 
-from tensorfleet_service import settings as settings_module
-from tensorfleet_service.environment import SettingsError
 from tensorfleet_service.lifecycle import draining_signals, wait_and_drain
 from tensorfleet_service.observe import log
 from tensorfleet_service.observe.health import Health
 from tensorfleet_service.observe.http_server import HttpServer
 from tensorfleet_service.observe.stack_dump import STACK_DUMP
-from tensorfleet_service.settings import Settings
-from tensorfleet_service.settings import parser as parser  # of the command, for its completion
+from tensorfleet_service.settings import settings as settings_module
+from tensorfleet_service.settings.environment import SettingsError
+from tensorfleet_service.settings.settings import Settings
+from tensorfleet_service.settings.settings import parser as parser  # of the command, for its completion
 
 logger = logging.getLogger(__name__)
 
@@ -73,9 +73,9 @@ def serve(settings: Settings, over: threading.Event) -> int:
 
 def _serve(settings: Settings, over: threading.Event, health: Health, pages: HttpServer | None) -> int:
     # Kernels take most of the time that it takes to start: wrong settings are told without them.
-    from tensorfleet import errors
+    from tensorfleet.core import errors
+    from tensorfleet_service.devices import memory
     from tensorfleet_service.server import TaskServer
-    from tensorfleet_service.worker import memory
 
     try:
         server = TaskServer(

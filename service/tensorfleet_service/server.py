@@ -12,27 +12,26 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import tensorfleet_service.kernels  # noqa: F401  the kernels register themselves
-from tensorfleet import errors, heartbeat
-from tensorfleet.cluster import ClusterSpec
-from tensorfleet.connection import Connection
-from tensorfleet.device import parse
-from tensorfleet.heartbeat import Heart
+from tensorfleet.cluster.cluster import ClusterSpec
+from tensorfleet.core import errors
+from tensorfleet.core.device import parse
+from tensorfleet.core.similar import did_you_mean
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
-from tensorfleet.similar import did_you_mean
-from tensorfleet.stream import (
-    Method,
-)
+from tensorfleet.wire import heartbeat
+from tensorfleet.wire.connection import Connection
+from tensorfleet.wire.heartbeat import Heart
+from tensorfleet.wire.stream import Method
 from tensorfleet_service import inprocess
 from tensorfleet_service.devices.device import Device, task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.remote import remote_member
+from tensorfleet_service.net.discovery import discover
+from tensorfleet_service.net.peers import AnyPeer, Peers
 from tensorfleet_service.observe.health import Health
-from tensorfleet_service.observe.meter import MasterMeter, OpSampler
 from tensorfleet_service.observe.watchdog import Watchdog
 from tensorfleet_service.rpc.clients import ORPHAN_SECONDS, Clients
-from tensorfleet_service.rpc.discovery import discover
 from tensorfleet_service.rpc.fleet_service import FleetService
 from tensorfleet_service.rpc.gathering import gather, is_final
 from tensorfleet_service.rpc.grpc_server import GrpcServer
@@ -41,9 +40,9 @@ from tensorfleet_service.rpc.listener import Listener
 from tensorfleet_service.rpc.master_service import MasterService
 from tensorfleet_service.rpc.tasks import Tasks
 from tensorfleet_service.rpc.worker_service import WorkerService
+from tensorfleet_service.threads.deadlines import Deadlines
+from tensorfleet_service.tracing.meter import MasterMeter, OpSampler
 from tensorfleet_service.worker.collectives.leader import choose as choose_leader
-from tensorfleet_service.worker.deadlines import Deadlines
-from tensorfleet_service.worker.peers import AnyPeer, Peers
 from tensorfleet_service.worker.worker import Worker
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster import ClusterSpec
+from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet_service.local_cluster import Cancelled, ClusterError, LocalCluster
 
 SECONDS = 40

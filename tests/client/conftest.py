@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 import tensorfleet as tf
-from tensorfleet import transport
-from tests.client.fake_transport import FakeTransport
+from tensorfleet.session import connect as transport
+from tests.client.session.fake_transport import FakeTransport
 
 
 @pytest.fixture(autouse=True)

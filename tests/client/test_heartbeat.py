@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tensorfleet import heartbeat
-from tensorfleet.heartbeat import Heart
 from tensorfleet.proto.fleet_pb2 import Endpoint
+from tensorfleet.wire import heartbeat
+from tensorfleet.wire.heartbeat import Heart
 from tests.until import until
 
 LIMIT = 0.4

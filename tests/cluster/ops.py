@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors
-from tensorfleet.op_def import op
-from tensorfleet.ops.apply import apply_op
-from tensorfleet.tensor import Tensor
+from tensorfleet.core import errors
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.op_def import op
+from tensorfleet.graph.tensor import Tensor
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 LIMIT_SECONDS = 20.0

@@ -9,7 +9,7 @@ from typing import Any
 
 from google.protobuf.json_format import ParseDict
 
-from tensorfleet.cluster import ClusterSpec
+from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.server import TaskServer
 from tests.cluster import networks, ops

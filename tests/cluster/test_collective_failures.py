@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import tensorfleet as tf
-from tensorfleet import distribute, errors
-from tensorfleet.ops import collective_ops
+from tensorfleet import distribute
+from tensorfleet.core import errors
+from tensorfleet.ops.collective import collective_ops
 from tensorfleet.train.session_run_hook import SessionRunHook
 from tests.cluster import ops
 from tests.cluster.conftest import MakeCluster

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet import errors
-from tensorfleet.ops import collective_ops
-from tensorfleet_service.worker.collectives import ring
+from tensorfleet.core import errors
+from tensorfleet.ops.collective import collective_ops
+from tensorfleet_service.collectives import ring
 from tests.cluster import ops
 from tests.cluster.together import Servers, device, on_each, run_in_session, soon, together
 

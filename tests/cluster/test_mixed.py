@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet import dtypes
-from tensorfleet.attr_value import to_proto
+from tensorfleet.core import dtypes
+from tensorfleet.core.attr_value import to_proto
 from tensorfleet.proto import graph_pb2, worker_pb2
 from tests.cluster import ops
 from tests.cluster.conftest import MakeCluster

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.transport import FORCE_VARIABLE
+from tensorfleet.session.connect import FORCE_VARIABLE
 from tests.compat.cluster import running
 
 pytestmark = [pytest.mark.cluster]

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet import errors, timeline
+from tensorfleet.core import errors
+from tensorfleet.session import timeline
 from tests.cluster.processes import Cluster
 
 pytestmark = pytest.mark.cluster

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet import stream_route, transport_grpc
 from tensorfleet.proto import fleet_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
-from tensorfleet.stream_route import ROUTE_SECONDS, find_route
-from tensorfleet.transport_grpc import GrpcTransport
-from tensorfleet.transport_stream import Connection, StreamTransport
+from tensorfleet.session import stream_route, transport_grpc
+from tensorfleet.session.stream_route import ROUTE_SECONDS, find_route
+from tensorfleet.session.transport_grpc import GrpcTransport
+from tensorfleet.session.transport_stream import Connection, StreamTransport
 from tests.cluster.conftest import MakeCluster
 from tests.cluster.processes import Cluster
 

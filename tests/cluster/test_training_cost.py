@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.cluster import ClusterSpec
+from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet_service.server import TaskServer
 from tests.cluster.conftest import MakeCluster
 from tests.cluster.processes import free_ports

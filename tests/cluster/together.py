@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import tensorfleet as tf
-from tensorfleet.cluster import ClusterSpec
+from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet_service.server import TaskServer
 from tests.cluster.processes import free_ports
 

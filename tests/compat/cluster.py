@@ -18,7 +18,7 @@ STOP_SECONDS = 20.0
 # The task ends with its standard input, so that it never outlives the tests, however these end.
 _TASK = """
 import json, logging, os, sys, threading
-from tensorfleet.cluster import ClusterSpec
+from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet_service.server import TaskServer
 
 logging.basicConfig(level=logging.INFO)

@@ -9,8 +9,8 @@ import ml_dtypes
 import numpy as np
 
 import tensorfleet_service.kernels  # noqa: F401 - registers the ops' kernels
-from tensorfleet import dtypes
-from tensorfleet.graph import lookup_op
+from tensorfleet.core import dtypes
+from tensorfleet.graph.graph import lookup_op
 from tests.kernels import harness  # noqa: F401 - registers all ops
 
 FAMILIES = frozenset(

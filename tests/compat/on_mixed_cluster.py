@@ -41,7 +41,7 @@ os._exit(0)
 """,
     "ours": """
 import json, os, sys
-from tensorfleet.cluster import ClusterSpec
+from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet_service.server import TaskServer
 cluster, job, index = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 server = TaskServer(ClusterSpec(cluster), job, index, protocol=sys.argv[4])

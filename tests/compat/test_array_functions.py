@@ -14,22 +14,22 @@ pytest.importorskip("tensorflow")
 
 import tensorflow.compat.v1 as tf
 
-from tensorfleet import dtypes
-from tensorfleet.graph import Graph
-from tensorfleet.ops import (
+from tensorfleet.core import dtypes
+from tensorfleet.graph.graph import Graph
+from tensorfleet.ops.array import (
     casting,
     constants,
     identity,
     indexing,
     joining,
     padding,
-    partition,
     rearranging,
     selection,
     shaping,
     slicing,
-    strings,
 )
+from tensorfleet.ops.data_flow import partition
+from tensorfleet.ops.text import strings
 
 tf.disable_v2_behavior()
 

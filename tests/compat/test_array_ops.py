@@ -14,13 +14,14 @@ pytest.importorskip("tensorflow")
 import tensorflow.compat.v1 as tf
 from tensorflow.python.framework import op_def_library, op_def_registry
 
-from tensorfleet import dtypes, errors, op_def
-from tensorfleet.graph import Graph
-from tensorfleet.operation import Operation
-from tensorfleet.ops.apply import apply_op
-from tensorfleet.ops.convert import constant
-from tensorfleet.ops.identity import placeholder
-from tensorfleet.tensor import Tensor
+from tensorfleet.core import dtypes, errors
+from tensorfleet.graph import op_def
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.convert import constant
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.identity import placeholder
 from tests.compat.array_cases import CASES, SHAPE_CASES, Case
 from tests.kernels.harness import run_op
 

@@ -15,7 +15,7 @@ import tensorflow.compat.v1 as real
 from tensorflow.python.ops import collective_ops as real_ops
 
 import tensorfleet as fleet
-from tensorfleet.ops import collective_ops as fleet_ops
+from tensorfleet.ops.collective import collective_ops as fleet_ops
 
 real.disable_v2_behavior()
 

@@ -15,9 +15,10 @@ from tensorflow.python.framework import op_def_library as real_op_def_library  #
 from tensorflow.python.framework import ops as real_ops  # noqa: E402
 
 import tensorfleet as fleet  # noqa: E402
-from tensorfleet import dtypes, gradient_registry  # noqa: E402
-from tensorfleet.graph import lookup_op  # noqa: E402
-from tensorfleet.ops.apply import apply_op  # noqa: E402
+from tensorfleet.core import dtypes  # noqa: E402
+from tensorfleet.graph import gradient_registry  # noqa: E402
+from tensorfleet.graph.apply import apply_op  # noqa: E402
+from tensorfleet.graph.graph import lookup_op  # noqa: E402
 from tests.gradients.cases import CASES, Case  # noqa: E402
 
 # TensorFlow has no gradient for these.

@@ -19,10 +19,10 @@ pytest.importorskip("tensorflow")
 
 import tensorflow.compat.v1 as tf
 
-from tensorfleet import dtypes, errors, shapes, tensor_util
+from tensorfleet.core import dtypes, errors, shapes, tensor_util
 
 # `tensorfleet.device` the attribute is `tf.device`.
-device = importlib.import_module("tensorfleet.device")
+device = importlib.import_module("tensorfleet.core.device")
 
 tf.disable_v2_behavior()
 

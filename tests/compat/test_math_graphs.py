@@ -12,27 +12,25 @@ import pytest
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 tf = pytest.importorskip("tensorflow").compat.v1
 
-from tensorfleet import dtypes  # noqa: E402
-from tensorfleet.graph import Graph  # noqa: E402
-from tensorfleet.ops import (  # noqa: E402
-    activation,
+from tensorfleet.core import dtypes  # noqa: E402
+from tensorfleet.graph.graph import Graph  # noqa: E402
+from tensorfleet.ops.array.identity import placeholder  # noqa: E402
+from tensorfleet.ops.linalg import linalg, linalg_names, matrix_parts  # noqa: E402
+from tensorfleet.ops.math import (  # noqa: E402
     add_n,
     arithmetic,
     comparison,
     complex_numbers,
     elementwise,
     extrema,
-    linalg,
-    linalg_names,
     matmul,
-    matrix_parts,
     operators,  # noqa: F401 - sets the operators
     reduction,
     scan,
     segment,
     special,
 )
-from tensorfleet.ops.identity import placeholder  # noqa: E402
+from tensorfleet.ops.nn import activation  # noqa: E402
 
 MODULES = (
     *(activation, add_n, arithmetic, comparison, complex_numbers, elementwise, extrema, linalg, linalg_names),

@@ -19,10 +19,10 @@ tf = pytest.importorskip("tensorflow").compat.v1
 
 import ml_dtypes  # noqa: E402
 
-from tensorfleet import dtypes, errors  # noqa: E402
-from tensorfleet.graph import Graph, lookup_op  # noqa: E402
-from tensorfleet.ops.apply import apply_op  # noqa: E402
-from tensorfleet.ops.identity import placeholder  # noqa: E402
+from tensorfleet.core import dtypes, errors  # noqa: E402
+from tensorfleet.graph.apply import apply_op  # noqa: E402
+from tensorfleet.graph.graph import Graph, lookup_op  # noqa: E402
+from tensorfleet.ops.array.identity import placeholder  # noqa: E402
 from tests.compat.math_cases import CASES, LOOSE, SHAPE_CASES, Case  # noqa: E402
 from tests.kernels.harness import call, make_node  # noqa: E402
 

@@ -12,7 +12,7 @@ import tensorflow.compat.v1 as tensorflow
 from tensorflow.core.framework import op_def_pb2 as tensorflow_op_def_pb2
 from tensorflow.python.framework import op_def_registry
 
-from tensorfleet import op_def, op_def_proto
+from tensorfleet.graph import op_def, op_def_proto
 
 
 def _attr(attr: Any) -> tuple[Any, ...]:

@@ -59,7 +59,7 @@ def gradients(step: int) -> dict[str, np.ndarray]:
 
 
 def slices(tf: Any) -> Any:
-    from tensorfleet.ops.indexed_slices import IndexedSlices
+    from tensorfleet.ops.array.indexed_slices import IndexedSlices
 
     return IndexedSlices if tf is ours else tf.IndexedSlices
 

@@ -12,7 +12,7 @@ pytest.importorskip("tensorflow")
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tensorfleet import op_def
+from tensorfleet.graph import op_def
 from tests.compat.cluster import Cluster
 from tests.compat.random_graphs import programs
 from tests.compat.random_graphs.draws import kernel_types

@@ -12,9 +12,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import tensorflow.compat.v1 as real
 
-from tensorfleet import dtypes
+from tensorfleet.core import dtypes
+from tensorfleet_service.kernels.io.summarize import both_ends, first_elements
 from tensorfleet_service.kernels.registry import make_kernel
-from tensorfleet_service.kernels.summarize import both_ends, first_elements
 from tests.kernels.harness import make_node
 
 real.disable_v2_behavior()
@@ -40,7 +40,7 @@ def three_runs_real(op_type: str, inputs: tuple[Any, ...], attrs: dict[str, Any]
 
 
 def _names(op_type: str) -> list[str]:
-    from tensorfleet.graph import lookup_op
+    from tensorfleet.graph.graph import lookup_op
 
     return [arg.name for arg in lookup_op(op_type).inputs]
 

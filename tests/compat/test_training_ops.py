@@ -12,10 +12,11 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import tensorflow.compat.v1 as real
 
-from tensorfleet import dtypes, errors, op_def
-from tensorfleet.graph import lookup_op
-from tensorfleet_service.kernels.training import FORMS
-from tensorfleet_service.worker.resources import Variable
+from tensorfleet.core import dtypes, errors
+from tensorfleet.graph import op_def
+from tensorfleet.graph.graph import lookup_op
+from tensorfleet_service.kernels.training.training_ops import FORMS
+from tensorfleet_service.state.resources import Variable
 from tests.kernels.harness import run_op
 
 real.disable_v2_behavior()

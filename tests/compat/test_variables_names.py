@@ -16,8 +16,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import tensorflow.compat.v1 as real
 
 import tensorfleet.ops
-from tensorfleet import dtypes, framework
-from tensorfleet.ops import convert
+from tensorfleet.core import dtypes
+from tensorfleet.graph import convert, framework
 
 real.disable_v2_behavior()
 

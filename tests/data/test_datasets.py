@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.structures import ELEMENTS as nest
+from tensorfleet.core.structures import ELEMENTS as nest
 
 Dataset: Any = tf.data.Dataset
 Pair = namedtuple("Pair", ["first", "second"])

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tensorfleet_service import settings
 from tensorfleet_service.local_cluster import free_ports
+from tensorfleet_service.settings import settings
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
+from tensorfleet.core import dtypes
 
 f64 = dtypes.float64
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import tensorfleet as tf
-from tensorfleet import dtypes
-from tensorfleet.ops.apply import apply_op
-from tensorfleet.ops.identity import placeholder
+from tensorfleet.core import dtypes
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.ops.array.identity import placeholder
 from tests.gradients.cases import Case
 
 STEP = 1e-5

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import tensorfleet.ops
-from tensorfleet import gradient_registry, op_def
-from tensorfleet.operation import Operation
-from tensorfleet.ops.math_common import apply_one
+from tensorfleet.graph import gradient_registry, op_def
+from tensorfleet.graph.operation import Operation
+from tensorfleet.ops.common import apply_one
 from tests.gradients import volume_cases  # noqa: F401 - adds to the cases
 from tests.gradients.cases import CASES, Case
 from tests.gradients.checker import faults

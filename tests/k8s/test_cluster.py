@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.transport_stream import StreamTransport
+from tensorfleet.session.transport_stream import StreamTransport
 from tests.k8s.kubernetes import FULLNAME, PROGRAMS, RELEASE, Done, Kubernetes, is_ready, program, task_pods
 
 DIAL = """

@@ -20,10 +20,10 @@ import numpy as np
 
 import tensorfleet.ops
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
-from tensorfleet import dtypes, tensor_util
-from tensorfleet.graph import lookup_op
-from tensorfleet.op_def import Arg
-from tensorfleet.ops.apply import _attr, _complete
+from tensorfleet.core import dtypes, tensor_util
+from tensorfleet.graph.apply import _attr, _complete
+from tensorfleet.graph.graph import lookup_op
+from tensorfleet.graph.op_def import Arg
 from tensorfleet_service.kernels.registry import Expression, KernelNode, make_kernel
 
 for _module in pkgutil.walk_packages(tensorfleet.ops.__path__, "tensorfleet.ops."):

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tensorfleet import errors
 from tensorfleet.cli import connect
+from tensorfleet.core import errors
 from tensorfleet.kube import forward
 from tensorfleet.kube.forward import Forwarder
 from tests.kube.fake_api import FakeApi

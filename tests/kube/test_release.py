@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import tensorfleet as tf
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet.kube import api as kube_api
 from tensorfleet.kube import release as releases
 from tests.kube.fake_api import FakeApi, release, task_pod

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tensorfleet.cluster import ClusterSpec
+from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet_service.server import TaskServer
 
 HOW = "not installed: on Debian, `apt-get install --no-install-recommends prometheus` has it, with promtool"

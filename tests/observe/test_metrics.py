@@ -20,8 +20,9 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import tensorfleet as tf
 from tensorfleet_service.devices import gpu
-from tensorfleet_service.observe import meter, metrics
-from tensorfleet_service.observe.meter import BOUNDS, Histogram, OpSampler
+from tensorfleet_service.observe import metrics
+from tensorfleet_service.tracing import meter
+from tensorfleet_service.tracing.meter import BOUNDS, Histogram, OpSampler
 from tests.observe.conftest import MakeServer
 from tests.observe.scrape import Scrape, scrape
 from tests.until import until

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 import tensorfleet  # noqa: F401 - registers the ops
-from tensorfleet import attr_value, dtypes
-from tensorfleet.op_def import Attr, OpDef, lookup
+from tensorfleet.core import attr_value, dtypes
+from tensorfleet.graph.op_def import Attr, OpDef, lookup
 from tensorfleet.proto import graph_pb2
-from tensorfleet_service.graph import Graph
+from tensorfleet_service.graph.graph import Graph
 
 _LINE = re.compile(r"(\S+) = (\w+)\(([^;)]*)(?:; )?([^)]*)\)\s*(.*?)(?: ?@ (\S+))?")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet.proto import config_pb2, graph_pb2, worker_pb2
 from tensorfleet_service.devices.device import task_devices
 from tensorfleet_service.master.master import Master

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet_service import inprocess
 from tensorfleet_service.inprocess import InProcessTransport, own
 from tensorfleet_service.kernels import registry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tensorfleet_service.graph import Node, describe
+from tensorfleet_service.graph.graph import Node, describe
 from tensorfleet_service.master.late_reads import read_late
 from tensorfleet_service.master.place import place
 from tensorfleet_service.master.prune import prune

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet.proto import worker_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet.proto.graph_pb2 import GraphDef
 from tensorfleet_service.devices.device import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember
+from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.rpc.clients import Clients
 from tensorfleet_service.rpc.tasks import Tasks
-from tensorfleet_service.worker.peer import Peer
 from tensorfleet_service.worker.worker import Worker
 
 TASK = "/job:worker/replica:0/task:0"

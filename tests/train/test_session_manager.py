@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tensorfleet as tf
-from tensorfleet import transport_base
+from tensorfleet.session import transport
 from tests.cluster.processes import Cluster, free_ports
 from tests.until import Call
 
@@ -114,7 +114,7 @@ def test_a_worker_waits_for_the_chief(fleet: Cluster) -> None:
 
 
 def test_a_cluster_that_does_not_come_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport_base, "DEFAULT_CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(transport, "DEFAULT_CONNECT_SECONDS", 0.2)
     v = tf.Variable(7.0)
     target = f"grpc://127.0.0.1:{free_ports(1)[0]}"
     message = rf"cluster was not ready after 0\.1 secs\. .*{target.removeprefix('grpc://')}"
@@ -130,7 +130,7 @@ def test_a_cluster_that_does_not_come_up(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_chief_and_worker_wait_for_tasks_that_come_last(
     fleet: Cluster, late: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport_base, "DEFAULT_CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(transport, "DEFAULT_CONNECT_SECONDS", 0.2)
     with tf.device("/job:ps/task:0"):
         v = tf.Variable(7.0, name="v")
     init = tf.global_variables_initializer()

@@ -11,10 +11,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from tensorfleet import dtypes, errors, shapes
 from tensorfleet.checkpoint import checksum, files, slices, table, varint
 from tensorfleet.checkpoint.bundle_writer import HEADER_KEY, VERSION
-from tensorfleet.dtypes import DType
+from tensorfleet.core import dtypes, errors, shapes
+from tensorfleet.core.dtypes import DType
 from tensorfleet.proto.tensor_bundle_pb2 import BundleEntryProto, BundleHeaderProto
 
 

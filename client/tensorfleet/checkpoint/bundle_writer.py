@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes, errors, shapes
 from tensorfleet.checkpoint import checksum, files, slices, table, varint
+from tensorfleet.core import dtypes, errors, shapes
 from tensorfleet.proto.tensor_bundle_pb2 import BundleEntryProto, BundleHeaderProto
 
 HEADER_KEY = b""

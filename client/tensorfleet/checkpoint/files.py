@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 
 if sys.platform != "win32":
     import fcntl

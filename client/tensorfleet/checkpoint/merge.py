@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from tensorfleet import errors
 from tensorfleet.checkpoint import files
 from tensorfleet.checkpoint.bundle_reader import BundleReader
 from tensorfleet.checkpoint.bundle_writer import write_index
+from tensorfleet.core import errors
 from tensorfleet.proto.tensor_bundle_pb2 import BundleEntryProto
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet.proto.tensor_slice_pb2 import TensorSliceProto
 
 FULL = -1

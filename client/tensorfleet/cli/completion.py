@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
-from tensorfleet import installing
 from tensorfleet.cli import main as command
-from tensorfleet.entry_points import NotInstalledError, load_entry_point
+from tensorfleet.core import installing
+from tensorfleet.core.entry_points import NotInstalledError, load_entry_point
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Sequence
 from types import FrameType
 
-from tensorfleet import errors
 from tensorfleet.cli.submit import add_cluster_flags
+from tensorfleet.core import errors
 from tensorfleet.kube import api, release
 from tensorfleet.kube.forward import Forwarder
 from tensorfleet.kube.release import GRPC_PORT, STREAM_PORT

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import tensorfleet.examples
-from tensorfleet.similar import did_you_mean
+from tensorfleet.core.similar import did_you_mean
 
 WRONG_USAGE = 2
 _PACKAGE = "tensorfleet.examples"

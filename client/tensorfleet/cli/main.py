@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from tensorfleet.entry_points import NotInstalledError, load_entry_point
-from tensorfleet.similar import did_you_mean
+from tensorfleet.core.entry_points import NotInstalledError, load_entry_point
+from tensorfleet.core.similar import did_you_mean
 
 # Modules whose `main(argv)` returns an exit code; each is loaded only when it is asked for. Where none stands
 # here, the service registers one by an entry point.

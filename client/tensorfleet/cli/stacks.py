@@ -8,10 +8,10 @@ import re
 import sys
 from collections.abc import Sequence
 
-from tensorfleet import errors
 from tensorfleet.cli import status
 from tensorfleet.cli.local_process import dump_stacks, listener
-from tensorfleet.cluster import ClusterSpec
+from tensorfleet.cluster.cluster import ClusterSpec
+from tensorfleet.core import errors
 from tensorfleet.proto import fleet_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 
@@ -83,7 +83,7 @@ def ask(address: str, timeout: float) -> str:
     Raises:
         OpError: it does not answer, and cannot be asked otherwise.
     """
-    from tensorfleet import transport_grpc
+    from tensorfleet.session import transport_grpc
 
     channel = transport_grpc.Channel(address, ConfigProto())
     try:

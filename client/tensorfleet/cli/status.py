@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from tensorfleet import dtypes, errors
 from tensorfleet.cli import steps
 from tensorfleet.cli.table import human_bytes, human_seconds, table
-from tensorfleet.cluster import ClusterSpec
+from tensorfleet.cluster.cluster import ClusterSpec
+from tensorfleet.core import dtypes, errors
 from tensorfleet.proto import fleet_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 
@@ -114,7 +114,7 @@ def cluster_status(address: str, timeout: float) -> list[TaskStatus]:
 
 def ask(address: str, timeout: float) -> fleet_pb2.StatusReply:
     """One task's answer. Raises OpError if there is none within `timeout` seconds."""
-    from tensorfleet import transport_grpc
+    from tensorfleet.session import transport_grpc
 
     channel = transport_grpc.Channel(address, ConfigProto())
     try:

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from tensorfleet import errors
 from tensorfleet.cli.table import human_seconds, table
+from tensorfleet.core import errors
 from tensorfleet.proto import fleet_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 
@@ -40,7 +40,7 @@ def cluster_steps(tasks: Sequence[tuple[str, str]], timeout: float) -> list[Task
 
 
 def _ask(address: str, timeout: float) -> fleet_pb2.StepsReply:
-    from tensorfleet import transport_grpc
+    from tensorfleet.session import transport_grpc
 
     channel = transport_grpc.Channel(address, ConfigProto())
     try:

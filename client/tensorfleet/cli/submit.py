@@ -13,10 +13,10 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from tensorfleet import errors
-from tensorfleet.containers import CONTAINER_VARIABLE
+from tensorfleet.core import errors
 from tensorfleet.kube import api, bundle, job, missing_module, release
 from tensorfleet.kube.job_run import JobRun
+from tensorfleet.session.containers import CONTAINER_VARIABLE
 
 WRONG_USAGE = 2
 NOT_RUN = 125  # as `docker run` does, to be told from the script's own codes

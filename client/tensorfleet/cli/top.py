@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tensorfleet import errors
 from tensorfleet.cli.status import TaskStatus, as_dict, cluster_status
 from tensorfleet.cli.table import human_bytes, human_seconds, table
+from tensorfleet.core import errors
 
 # Of terminals since the VT100: another screen without a cursor, and back; blank from the top left to the end.
 _ENTER, _LEAVE, _HOME = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l", "\x1b[H\x1b[J"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import framework
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.tensor import Tensor
 from tensorfleet.layers import core
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.tensor import Tensor
 
 __all__: list[str] = []
 NAMESPACES: dict[str, list[str]] = {"contrib.layers": ["flatten"]}

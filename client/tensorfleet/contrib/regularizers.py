@@ -6,14 +6,14 @@ import numbers
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tensorfleet import framework
-from tensorfleet.graph_keys import GraphKeys
-from tensorfleet.ops.activation import l2_loss
-from tensorfleet.ops.add_n import add_n
-from tensorfleet.ops.convert import constant, convert_to_tensor
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.reduction import reduce_sum
-from tensorfleet.tensor import Tensor
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import constant, convert_to_tensor
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.math.add_n import add_n
+from tensorfleet.ops.math.reduction import reduce_sum
+from tensorfleet.ops.nn.activation import l2_loss
 
 __all__: list[str] = []
 NAMESPACES: dict[str, list[str]] = {

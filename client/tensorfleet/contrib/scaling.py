@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import dtypes
-from tensorfleet.ops.random import random_uniform, truncated_normal
-from tensorfleet.tensor import Tensor
+from tensorfleet.core import dtypes
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.random.random_ops import random_uniform, truncated_normal
 
 __all__: list[str] = []
 NAMESPACES: dict[str, list[str] | dict[str, str]] = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import framework
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.ops.nn_cross_entropy import sparse_softmax_cross_entropy_with_logits
-from tensorfleet.ops.reduction import reduce_sum
-from tensorfleet.ops.shaping import reshape, shape
-from tensorfleet.tensor import Tensor
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.shaping import reshape, shape
+from tensorfleet.ops.math.reduction import reduce_sum
+from tensorfleet.ops.nn.cross_entropy import sparse_softmax_cross_entropy_with_logits
 
 NAMESPACES = {"contrib.seq2seq": ["sequence_loss"]}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import framework
-from tensorfleet.ops.apply import apply_op
-from tensorfleet.ops.indexed_slices import IndexedSlices
-from tensorfleet.ops.indexing import gather
-from tensorfleet.ops.state import scatter_add
-from tensorfleet.tensor import Tensor
+from tensorfleet.graph import framework
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.indexed_slices import IndexedSlices
+from tensorfleet.ops.array.indexing import gather
+from tensorfleet.ops.state.variable_ops import scatter_add
 from tensorfleet.train.adam import AdamOptimizer
 from tensorfleet.train.optimizer import Optimizer, as_type_of, number
 from tensorfleet.train.optimizers import MomentumOptimizer

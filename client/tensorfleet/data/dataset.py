@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorfleet import dtypes
+from tensorfleet.core import dtypes
+from tensorfleet.core.dims import Dims, merge
+from tensorfleet.core.structures import ELEMENTS as nest
 from tensorfleet.data import iterator as iterators
 from tensorfleet.data.functional import FunctionalTransformations
 from tensorfleet.data.generator import generate
 from tensorfleet.data.options import Options
 from tensorfleet.data.padding import padded_shape, padding_values_of
 from tensorfleet.data.structure import Structure, normalize
-from tensorfleet.dims import Dims, merge
-from tensorfleet.ops.apply import apply_op
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.seeds import get_seed
-from tensorfleet.static_value import static_value
-from tensorfleet.structures import ELEMENTS as nest
-from tensorfleet.tensor import Tensor
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.seeds import get_seed
+from tensorfleet.graph.static_value import static_value
+from tensorfleet.graph.tensor import Tensor
 
 __all__ = ["AUTOTUNE", "Dataset", "get_output_classes", "get_output_shapes", "get_output_types"]
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import dtypes
+from tensorfleet.core import dtypes
+from tensorfleet.core.dims import compatible
+from tensorfleet.core.structures import ELEMENTS as nest
 from tensorfleet.data.structure import Structure, normalize, trace_elements
-from tensorfleet.dims import compatible
-from tensorfleet.ops.apply import apply_op
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.structures import ELEMENTS as nest
-from tensorfleet.tensor import Tensor
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.tensor import Tensor
 
 if TYPE_CHECKING:
     from tensorfleet.data.dataset import Dataset
     from tensorfleet.data.options import Options
-    from tensorfleet.func_graph import Traced
+    from tensorfleet.graph.func_graph import Traced
 
 
 class FunctionalTransformations:

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes, tensor_util
+from tensorfleet.core import dtypes, tensor_util
+from tensorfleet.core.dims import compatible
+from tensorfleet.core.shapes import TensorShape
+from tensorfleet.core.structures import ELEMENTS as nest
 from tensorfleet.data.structure import Structure
-from tensorfleet.dims import compatible
-from tensorfleet.func_graph import trace
-from tensorfleet.ops.apply import apply_op
-from tensorfleet.ops.script import py_func
-from tensorfleet.shapes import TensorShape
-from tensorfleet.structures import ELEMENTS as nest
-from tensorfleet.tensor import Tensor
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.func_graph import trace
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.io.script import py_func
 
 
 class _Running:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import dtypes
+from tensorfleet.core import dtypes
+from tensorfleet.core.dims import compatible
 from tensorfleet.data.structure import Structure
-from tensorfleet.dims import compatible
-from tensorfleet.func_graph import Traced, trace_by_value
-from tensorfleet.graph import get_default_graph
-from tensorfleet.operation import Operation
-from tensorfleet.ops.apply import apply_op
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.tensor import Tensor
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.func_graph import Traced, trace_by_value
+from tensorfleet.graph.graph import get_default_graph
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.tensor import Tensor
 
 if TYPE_CHECKING:
     from tensorfleet.data.dataset import Dataset

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import dtypes
+from tensorfleet.core import dtypes
+from tensorfleet.core.dims import Dims
+from tensorfleet.core.dtypes import DType
+from tensorfleet.core.shapes import TensorShape, as_dims
+from tensorfleet.core.structures import ELEMENTS as nest
 from tensorfleet.data.structure import Structure
-from tensorfleet.dims import Dims
-from tensorfleet.dtypes import DType
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.shapes import TensorShape, as_dims
-from tensorfleet.structures import ELEMENTS as nest
-from tensorfleet.tensor import Tensor
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.tensor import Tensor
 
 
 def padded_shape(shape: Any, component: Dims) -> Tensor:

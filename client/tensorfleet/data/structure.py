@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorfleet import dtypes
-from tensorfleet.dims import Dims
-from tensorfleet.dtypes import DType
-from tensorfleet.func_graph import Traced, trace
-from tensorfleet.graph import get_default_graph
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.shapes import TensorShape, as_dims
-from tensorfleet.structures import ELEMENTS as nest
-from tensorfleet.tensor import Tensor
+from tensorfleet.core import dtypes
+from tensorfleet.core.dims import Dims
+from tensorfleet.core.dtypes import DType
+from tensorfleet.core.shapes import TensorShape, as_dims
+from tensorfleet.core.structures import ELEMENTS as nest
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.func_graph import Traced, trace
+from tensorfleet.graph.graph import get_default_graph
+from tensorfleet.graph.tensor import Tensor
 
 
 class Structure:

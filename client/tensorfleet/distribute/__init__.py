@@ -6,7 +6,7 @@
     train = opt.minimize(loss)
     with tf.train.MonitoredTrainingSession(server.target, hooks=[opt.make_session_run_hook()]) as session: ...
 
-`tensorfleet.ops.collective_ops` has the operations themselves, docs/collectives.md the guarantees.
+`tensorfleet.ops.collective.collective_ops` has the operations themselves, docs/collectives.md the guarantees.
 """
 
 from tensorfleet.distribute.collective_keys import CollectiveKeys

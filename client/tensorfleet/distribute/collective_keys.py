@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from weakref import WeakKeyDictionary
 
-from tensorfleet.graph import Graph, get_default_graph
+from tensorfleet.graph.graph import Graph, get_default_graph
 
 FIRST_INSTANCE_KEY = 1_000_000  # programs that number their own collectives begin at small numbers
 

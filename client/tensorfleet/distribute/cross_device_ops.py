@@ -6,20 +6,22 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
-from tensorfleet import dtypes, framework
+from tensorfleet.core import dtypes
+from tensorfleet.core.dtypes import DType
 from tensorfleet.distribute.collective_keys import CollectiveKeys
-from tensorfleet.dtypes import DType
-from tensorfleet.ops import collective_ops, state
-from tensorfleet.ops.control import group
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.ops.indexed_slices import IndexedSlices
-from tensorfleet.ops.joining import concat, split
-from tensorfleet.ops.padding import pad
-from tensorfleet.ops.reduction import reduce_max
-from tensorfleet.ops.selection import boolean_mask, sequence_mask
-from tensorfleet.ops.shaping import reshape, shape
-from tensorfleet.ops.variable_collections import global_variables
-from tensorfleet.tensor import Tensor
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.indexed_slices import IndexedSlices
+from tensorfleet.ops.array.joining import concat, split
+from tensorfleet.ops.array.padding import pad
+from tensorfleet.ops.array.selection import boolean_mask, sequence_mask
+from tensorfleet.ops.array.shaping import reshape, shape
+from tensorfleet.ops.collective import collective_ops
+from tensorfleet.ops.control_flow.control import group
+from tensorfleet.ops.math.reduction import reduce_max
+from tensorfleet.ops.state import variable_ops
+from tensorfleet.ops.state.variable_collections import global_variables
 
 BUCKET_BYTES = 16 << 20
 """How much is reduced at once, so that the first gradients travel while the last ones are computed."""
@@ -177,7 +179,7 @@ def broadcast_variables(
                     done.append(collective_ops.broadcast_send(value, *where, timeout=timeout))
                 else:
                     value = collective_ops.broadcast_recv(*where, timeout=timeout)
-                    done.append(state.assign(variable, value))
+                    done.append(variable_ops.assign(variable, value))
     return group(*done)
 
 

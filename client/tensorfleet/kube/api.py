@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tensorfleet import errors, installing
+from tensorfleet.core import errors, installing
 
 CALL_SECONDS = 15.0
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet.kube.api import Cluster
 from tensorfleet.kube.tunnel import Tunnel
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tensorfleet.containers import CONTAINER_VARIABLE
 from tensorfleet.kube.bundle import DIRECTORY, RUNNER, Bundle
 from tensorfleet.kube.release import Release
+from tensorfleet.session.containers import CONTAINER_VARIABLE
 
 CONTAINER = "script"
 UID = 10001

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet.kube.api import CALL_SECONDS, Cluster
 from tensorfleet.kube.bundle import Bundle
 from tensorfleet.kube.job import CONTAINER, PROGRAM_LABEL, RELEASE_LABEL

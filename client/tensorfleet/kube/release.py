@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet.kube.api import CALL_SECONDS, Cluster
 
 INSTANCE, COMPONENT = "app.kubernetes.io/instance", "app.kubernetes.io/component"

@@ -7,20 +7,21 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from tensorfleet import dtypes, framework, structures
-from tensorfleet.dtypes import DType
-from tensorfleet.graph import get_default_graph
-from tensorfleet.graph_keys import GraphKeys
+from tensorfleet.core import dtypes, structures
+from tensorfleet.core.dtypes import DType
+from tensorfleet.core.shapes import TensorShape
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.graph import get_default_graph
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.graph.tensor import Tensor
 from tensorfleet.layers.input_spec import check_inputs
-from tensorfleet.ops.casting import cast
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.partitioned_variables import PartitionedVariable
-from tensorfleet.ops.ref_variable import RefVariable
-from tensorfleet.ops.variable_scope import VariableScope, get_variable, variable_scope
-from tensorfleet.ops.variables import VariableAggregation, VariableSynchronization
-from tensorfleet.shapes import TensorShape
-from tensorfleet.tensor import Tensor
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.state.partitioned_variables import PartitionedVariable
+from tensorfleet.ops.state.ref_variable import RefVariable
+from tensorfleet.ops.state.variable_scope import VariableScope, get_variable, variable_scope
+from tensorfleet.ops.state.variables import VariableAggregation, VariableSynchronization
 
 __all__: list[str] = []
 NAMESPACES: dict[str, list[str]] = {"layers": ["Layer"]}

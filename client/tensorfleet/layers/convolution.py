@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet.core.shapes import TensorShape
+from tensorfleet.graph.tensor import Tensor
 from tensorfleet.layers.base import Layer, run_layer
 from tensorfleet.layers.input_spec import InputSpec
 from tensorfleet.layers.parts import (
@@ -14,10 +16,8 @@ from tensorfleet.layers.parts import (
     padding_of,
     sizes_of,
 )
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.nn_convolution import convolution
-from tensorfleet.shapes import TensorShape
-from tensorfleet.tensor import Tensor
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.nn.convolution import convolution
 
 __all__: list[str] = []
 NAMESPACES: dict[str, list[str]] = {"layers": ["Conv1D", "Conv2D", "Conv3D", "conv1d", "conv2d", "conv3d"]}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet.graph.tensor import Tensor
 from tensorfleet.layers.base import run_layer
 from tensorfleet.layers.convolution import Convolution, ConvolutionLayer
 from tensorfleet.layers.parts import ZEROS, initializer_of
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.nn_conv import conv2d_transpose as nn_conv2d_transpose
-from tensorfleet.ops.nn_conv import separable_conv2d as nn_separable_conv2d
-from tensorfleet.ops.nn_conv3d import conv3d_transpose as nn_conv3d_transpose
-from tensorfleet.ops.shaping import expand_dims, squeeze
-from tensorfleet.tensor import Tensor
+from tensorfleet.ops.array.shaping import expand_dims, squeeze
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.nn.conv import conv2d_transpose as nn_conv2d_transpose
+from tensorfleet.ops.nn.conv import separable_conv2d as nn_separable_conv2d
+from tensorfleet.ops.nn.conv3d import conv3d_transpose as nn_conv3d_transpose
 
 __all__: list[str] = []
 NAMESPACES: dict[str, list[str]] = {

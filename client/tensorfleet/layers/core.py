@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
+from tensorfleet.core import dtypes
+from tensorfleet.core.shapes import TensorShape
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.tensor import Tensor
 from tensorfleet.layers.base import Layer, run_layer
 from tensorfleet.layers.input_spec import InputSpec
 from tensorfleet.layers.parts import ZEROS, activation_of, channels_first, initializer_of
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.ops.identity import identity
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.matmul import tensordot
-from tensorfleet.ops.nn_layers import dropout as nn_dropout
-from tensorfleet.ops.smart_cond import smart_cond
-from tensorfleet.shapes import TensorShape
-from tensorfleet.tensor import Tensor
+from tensorfleet.ops.array.identity import identity
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.control_flow.smart_cond import smart_cond
+from tensorfleet.ops.math.matmul import tensordot
+from tensorfleet.ops.nn.layers import dropout as nn_dropout
 
 __all__: list[str] = []
 NAMESPACES: dict[str, list[str]] = {"layers": ["Dense", "Dropout", "Flatten", "dense", "dropout", "flatten"]}

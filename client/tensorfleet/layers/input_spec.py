@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import dtypes, shapes, structures
-from tensorfleet.tensor import Tensor
+from tensorfleet.core import dtypes, shapes, structures
+from tensorfleet.graph.tensor import Tensor
 
 NAMESPACES: dict[str, list[str]] = {"layers": ["InputSpec"]}
 

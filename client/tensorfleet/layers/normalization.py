@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import dtypes, framework
+from tensorfleet.core import dtypes
+from tensorfleet.core.shapes import TensorShape
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import constant, convert_to_tensor
+from tensorfleet.graph.tensor import Tensor
 from tensorfleet.layers.base import Layer
 from tensorfleet.layers.input_spec import InputSpec
 from tensorfleet.layers.parts import ONES, ZEROS, initializer_of
-from tensorfleet.ops.casting import cast
-from tensorfleet.ops.constants import ones, zeros
-from tensorfleet.ops.control_flow import cond
-from tensorfleet.ops.convert import constant, convert_to_tensor
-from tensorfleet.ops.identity import identity
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.nn_norm import batch_normalization as nn_batch_normalization
-from tensorfleet.ops.nn_norm import fused_batch_norm, moments
-from tensorfleet.ops.smart_cond import known_predicate, smart_cond
-from tensorfleet.ops.state import assign_sub
-from tensorfleet.shapes import TensorShape
-from tensorfleet.tensor import Tensor
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.constants import ones, zeros
+from tensorfleet.ops.array.identity import identity
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.control_flow.control_flow import cond
+from tensorfleet.ops.control_flow.smart_cond import known_predicate, smart_cond
+from tensorfleet.ops.nn.norm import batch_normalization as nn_batch_normalization
+from tensorfleet.ops.nn.norm import fused_batch_norm, moments
+from tensorfleet.ops.state.variable_ops import assign_sub
 
 __all__: list[str] = []
 NAMESPACES: dict[str, list[str]] = {"layers": ["BatchNormalization", "batch_normalization"]}

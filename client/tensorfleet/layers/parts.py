@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.ops import initializers
-from tensorfleet.ops.math_common import apply_one
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.state import initializers
 
 ZEROS, ONES = initializers.zeros_initializer(), initializers.ones_initializer()
 

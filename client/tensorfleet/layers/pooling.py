@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet.core.shapes import TensorShape
+from tensorfleet.graph.tensor import Tensor
 from tensorfleet.layers.base import Layer
 from tensorfleet.layers.convolution import FORMATS
 from tensorfleet.layers.input_spec import InputSpec
 from tensorfleet.layers.parts import channels_first, padding_of, sizes_of
-from tensorfleet.ops.nn_convolution import avg_pool1d, max_pool1d
-from tensorfleet.ops.nn_pool import avg_pool, max_pool
-from tensorfleet.ops.nn_pool3d import avg_pool3d, max_pool3d
-from tensorfleet.shapes import TensorShape
-from tensorfleet.tensor import Tensor
+from tensorfleet.ops.nn.convolution import avg_pool1d, max_pool1d
+from tensorfleet.ops.nn.pool import avg_pool, max_pool
+from tensorfleet.ops.nn.pool3d import avg_pool3d, max_pool3d
 
 __all__: list[str] = []
 NAMESPACES: dict[str, list[str]] = {

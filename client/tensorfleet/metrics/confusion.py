@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import dtypes
+from tensorfleet.core import dtypes
 from tensorfleet.metrics.means import Metric
 from tensorfleet.metrics.streaming import add_to, aligned, collected, metric_variable, quotient, spread
-from tensorfleet.ops.casting import cast
-from tensorfleet.ops.confusion import confusion_matrix
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.reduction import reduce_mean, reduce_sum
-from tensorfleet.ops.state import scatter_add
-from tensorfleet.ops.variable_scope import variable_scope
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.math.reduction import reduce_mean, reduce_sum
+from tensorfleet.ops.nn.confusion import confusion_matrix
+from tensorfleet.ops.state.variable_ops import scatter_add
+from tensorfleet.ops.state.variable_scope import variable_scope
 
 
 def _counter(kind: str, meaning: str) -> Callable[..., Metric]:

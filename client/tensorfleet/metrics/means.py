@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import dtypes, framework
+from tensorfleet.core import dtypes
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.metrics.streaming import add_to, aligned, collected, metric_variable, quotient, spread
-from tensorfleet.ops.casting import cast
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.reduction import reduce_sum
-from tensorfleet.ops.variable_scope import variable_scope
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.math.reduction import reduce_sum
+from tensorfleet.ops.state.variable_scope import variable_scope
 
 Metric = tuple[Any, Any]
 """(value, update_op)"""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import dtypes, framework
-from tensorfleet.graph_keys import GraphKeys
-from tensorfleet.ops.casting import cast
-from tensorfleet.ops.constants import zeros
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.variables import Variable, resource_variables_enabled
+from tensorfleet.core import dtypes
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.constants import zeros
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.state.variables import Variable, resource_variables_enabled
 
 
 def metric_variable(shape: Any, dtype: Any, name: str) -> Any:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorfleet import dtypes, framework
+from tensorfleet.core import dtypes
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import constant
 from tensorfleet.metrics.means import Metric
 from tensorfleet.metrics.streaming import add_to, aligned, collected, metric_variable, quotient, spread
-from tensorfleet.ops.casting import cast
-from tensorfleet.ops.checks import assert_greater_equal, assert_less_equal
-from tensorfleet.ops.convert import constant
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.reduction import reduce_min, reduce_sum
-from tensorfleet.ops.variable_scope import variable_scope
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.debugging.checks import assert_greater_equal, assert_less_equal
+from tensorfleet.ops.math.reduction import reduce_min, reduce_sum
+from tensorfleet.ops.state.variable_scope import variable_scope
 
 _EPSILON = 1e-7
 _KINDS = {"tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives", "fp": "false_positives"}

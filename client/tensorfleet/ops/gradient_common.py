@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.operation import Operation
-from tensorfleet.ops.convert import constant_node, convert_to_tensor
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.tensor import Tensor
+from tensorfleet.graph.convert import constant_node, convert_to_tensor
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.common import apply_one
 
 
 def shape_of(tensor: Tensor, dtype: Any = np.int32) -> Tensor:

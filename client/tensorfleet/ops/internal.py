@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tensorfleet.op_def import op
-from tensorfleet.shapes import Dims
+from tensorfleet.core.shapes import Dims
+from tensorfleet.graph.op_def import op
 
 if TYPE_CHECKING:
-    from tensorfleet.operation import Operation
+    from tensorfleet.graph.operation import Operation
 
 INTERNAL_OPS = frozenset(("_Arg", "_Retval", "_Send", "_Recv", "_HostSend", "_HostRecv"))
 

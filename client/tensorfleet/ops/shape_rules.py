@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tensorfleet import dims
-from tensorfleet.dims import Dims
-from tensorfleet.operation import Operation
+from tensorfleet.core import dims
+from tensorfleet.core.dims import Dims
+from tensorfleet.graph.operation import Operation
 
 
 def unchanged(op: Operation) -> list[Dims]:

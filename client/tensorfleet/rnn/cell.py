@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import dtypes, framework, structures
+from tensorfleet.core import dtypes, structures
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.static_value import static_value
+from tensorfleet.graph.tensor import Tensor
 from tensorfleet.layers.base import Layer
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.variable_scope import get_variable_scope, variable_scope
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.state.variable_scope import get_variable_scope, variable_scope
 from tensorfleet.rnn.state import zero_states
-from tensorfleet.static_value import static_value
-from tensorfleet.tensor import Tensor
 
 __all__: list[str] = []
 _NAMES = ["RNNCell"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet.graph.convert import constant
 from tensorfleet.layers.input_spec import InputSpec
 from tensorfleet.layers.parts import activation_of, initializer_of
-from tensorfleet.ops.convert import constant
-from tensorfleet.ops.initializers import constant_initializer, zeros_initializer
-from tensorfleet.ops.joining import concat, split
-from tensorfleet.ops.math_common import apply_one
+from tensorfleet.ops.array.joining import concat, split
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.state.initializers import constant_initializer, zeros_initializer
 from tensorfleet.rnn.cell import LayerRNNCell, check_dtype, check_inputs_and_state
 from tensorfleet.rnn.state import LSTMStateTuple
 

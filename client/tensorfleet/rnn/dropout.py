@@ -7,16 +7,17 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-from tensorfleet import framework, structures
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.nn_layers import dropout
-from tensorfleet.ops.random import random_uniform
-from tensorfleet.ops.tensor_array import TensorArray
+from tensorfleet.core import structures
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.static_value import static_value
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.data_flow.tensor_array import TensorArray
+from tensorfleet.ops.nn.layers import dropout
+from tensorfleet.ops.random.random_ops import random_uniform
 from tensorfleet.rnn.state import LSTMStateTuple, size_dims
 from tensorfleet.rnn.wrappers import WrapperCell
-from tensorfleet.static_value import static_value
-from tensorfleet.tensor import Tensor
 
 __all__: list[str] = []
 _NAMES = ["DropoutWrapper"]

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import dtypes, framework, structures
-from tensorfleet.ops.constants import range as range_of
-from tensorfleet.ops.control_flow import while_loop
-from tensorfleet.ops.convert import constant, convert_to_tensor
-from tensorfleet.ops.identity import identity
-from tensorfleet.ops.joining import concat
-from tensorfleet.ops.logging import Assert
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.rearranging import reverse, reverse_sequence, transpose
-from tensorfleet.ops.reduction import reduce_max
-from tensorfleet.ops.tensor_array import TensorArray
-from tensorfleet.ops.variable_scope import variable_scope
+from tensorfleet.core import dtypes, structures
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import constant, convert_to_tensor
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.constants import range as range_of
+from tensorfleet.ops.array.identity import identity
+from tensorfleet.ops.array.joining import concat
+from tensorfleet.ops.array.rearranging import reverse, reverse_sequence, transpose
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.control_flow.control_flow import while_loop
+from tensorfleet.ops.data_flow.tensor_array import TensorArray
+from tensorfleet.ops.io.logging import Assert
+from tensorfleet.ops.math.reduction import reduce_max
+from tensorfleet.ops.state.variable_scope import variable_scope
 from tensorfleet.rnn.cell import check_cell
 from tensorfleet.rnn.lengths import (
     initial_state_of,
@@ -27,7 +29,6 @@ from tensorfleet.rnn.lengths import (
     zero_outputs,
 )
 from tensorfleet.rnn.state import size_dims
-from tensorfleet.tensor import Tensor
 
 __all__: list[str] = []
 NAMESPACES: dict[str, list[str]] = {"nn": ["bidirectional_dynamic_rnn", "dynamic_rnn"]}

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorfleet import dtypes, framework, structures
-from tensorfleet.graph import get_default_graph
-from tensorfleet.ops.control_flow_contexts import ControlFlowContext
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.tensor_array import TensorArray
-from tensorfleet.ops.variable_scope import VariableScope
+from tensorfleet.core import dtypes, structures
+from tensorfleet.graph import framework
+from tensorfleet.graph.graph import get_default_graph
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.control_flow.control_flow_contexts import ControlFlowContext
+from tensorfleet.ops.data_flow.tensor_array import TensorArray
+from tensorfleet.ops.state.variable_scope import VariableScope
 from tensorfleet.rnn.state import zeros_of
-from tensorfleet.tensor import Tensor
 
 __all__: list[str] = []
 NAMESPACES: dict[str, list[str]] = {}
@@ -71,7 +72,7 @@ def lengths_of(sequence_length: Any) -> Tensor:
     Raises:
         ValueError: they are not a vector.
     """
-    from tensorfleet.ops.casting import cast
+    from tensorfleet.ops.array.casting import cast
 
     lengths = cast(sequence_length, dtypes.int32)
     if lengths.ndim not in (None, 1):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.layers.parts import initializer_of
-from tensorfleet.ops.clip import clip_by_value
-from tensorfleet.ops.initializers import zeros_initializer
-from tensorfleet.ops.joining import concat, split
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.partitioners import fixed_size_partitioner
+from tensorfleet.ops.array.joining import concat, split
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.math.clip import clip_by_value
+from tensorfleet.ops.state.initializers import zeros_initializer
+from tensorfleet.ops.state.partitioners import fixed_size_partitioner
 from tensorfleet.rnn.cell import check_inputs_and_state
 from tensorfleet.rnn.cells import UnitsCell
 from tensorfleet.rnn.state import LSTMStateTuple

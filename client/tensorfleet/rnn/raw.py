@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import dtypes, structures
-from tensorfleet.ops.control_flow import while_loop
-from tensorfleet.ops.convert import constant, convert_to_tensor
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.reduction import reduce_all
-from tensorfleet.ops.tensor_array import TensorArray
-from tensorfleet.ops.variable_scope import variable_scope
+from tensorfleet.core import dtypes, structures
+from tensorfleet.core.shapes import TensorShape
+from tensorfleet.graph.convert import constant, convert_to_tensor
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.control_flow.control_flow import while_loop
+from tensorfleet.ops.data_flow.tensor_array import TensorArray
+from tensorfleet.ops.math.reduction import reduce_all
+from tensorfleet.ops.state.variable_scope import variable_scope
 from tensorfleet.rnn.cell import check_cell
 from tensorfleet.rnn.lengths import known_batch, select, share_reads
 from tensorfleet.rnn.state import size_dims, zeros_of
-from tensorfleet.shapes import TensorShape
 
 __all__: list[str] = []
 NAMESPACES: dict[str, list[str]] = {"nn": ["raw_rnn"]}

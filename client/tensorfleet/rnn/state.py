@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tensorfleet import dtypes, structures
-from tensorfleet.ops.constants import zeros
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.ops.joining import concat
-from tensorfleet.ops.shaping import expand_dims
-from tensorfleet.shapes import TensorShape
-from tensorfleet.static_value import static_value
-from tensorfleet.tensor import Tensor
+from tensorfleet.core import dtypes, structures
+from tensorfleet.core.shapes import TensorShape
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.static_value import static_value
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.constants import zeros
+from tensorfleet.ops.array.joining import concat
+from tensorfleet.ops.array.shaping import expand_dims
 
 __all__: list[str] = []
 _NAMES = ["LSTMStateTuple"]

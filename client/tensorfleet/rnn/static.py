@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import framework, structures
-from tensorfleet.ops.identity import identity
-from tensorfleet.ops.joining import concat, stack, unstack
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.rearranging import reverse_sequence
-from tensorfleet.ops.variable_scope import variable_scope
+from tensorfleet.core import structures
+from tensorfleet.core.shapes import TensorShape
+from tensorfleet.graph import framework
+from tensorfleet.ops.array.identity import identity
+from tensorfleet.ops.array.joining import concat, stack, unstack
+from tensorfleet.ops.array.rearranging import reverse_sequence
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.state.variable_scope import variable_scope
 from tensorfleet.rnn.cell import check_cell
 from tensorfleet.rnn.lengths import (
     initial_state_of,
@@ -19,7 +21,6 @@ from tensorfleet.rnn.lengths import (
     state_dtype,
     zero_outputs,
 )
-from tensorfleet.shapes import TensorShape
 
 __all__: list[str] = []
 _NAMES = ["static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn"]

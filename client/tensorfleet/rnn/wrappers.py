@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorfleet import framework, structures
+from tensorfleet.core import structures
+from tensorfleet.graph import framework
 from tensorfleet.layers.base import Layer
-from tensorfleet.ops.identity import identity
-from tensorfleet.ops.joining import concat
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.variable_scope import variable_scope
+from tensorfleet.ops.array.identity import identity
+from tensorfleet.ops.array.joining import concat
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.state.variable_scope import variable_scope
 from tensorfleet.rnn.cell import RNNCell, check_cell
 
 __all__: list[str] = []

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tensorfleet import errors
 from tensorfleet.checkpoint import files
+from tensorfleet.core import errors
 from tensorfleet.summary.records import record
 
 if TYPE_CHECKING:

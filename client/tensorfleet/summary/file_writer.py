@@ -9,8 +9,8 @@ import warnings
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import logging
-from tensorfleet.graph import Graph
+from tensorfleet.core import logging
+from tensorfleet.graph.graph import Graph
 from tensorfleet.proto.graph_pb2 import GraphDef
 from tensorfleet.summary.event_file_writer import EventFileWriter
 
@@ -185,7 +185,7 @@ def _graph_def(graph: Any) -> GraphDef:
 
 
 def _meta_graph(graph: Any) -> MetaGraphDef:
-    from tensorfleet.train.meta_graph import export_meta_graph
+    from tensorfleet.export.meta_graph import export_meta_graph
 
     if isinstance(graph, Graph):
         return export_meta_graph(graph=graph, collection_list=[])

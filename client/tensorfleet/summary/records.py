@@ -6,8 +6,8 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import errors
 from tensorfleet.checkpoint import checksum
+from tensorfleet.core import errors
 
 if TYPE_CHECKING:
     from tensorfleet.proto.event_pb2 import Event

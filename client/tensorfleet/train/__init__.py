@@ -1,5 +1,6 @@
 """Training: optimizers, learning-rate schedules, moving averages, replicas (`tf.train`)."""
 
+from tensorfleet.export import graph_io, meta_graph
 from tensorfleet.train import (
     adam,
     basic_loops,
@@ -9,10 +10,8 @@ from tensorfleet.train import (
     coordinator,
     decay,
     device_setter,
-    graph_io,
     hooks,
     input_producers,
-    meta_graph,
     monitored_session,
     moving_averages,
     optimizer,

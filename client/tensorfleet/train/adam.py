@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import framework
-from tensorfleet.ops import state
-from tensorfleet.ops.apply import apply_op
-from tensorfleet.ops.control import group
-from tensorfleet.ops.indexed_slices import IndexedSlices
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.tensor import Tensor
+from tensorfleet.graph import framework
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.indexed_slices import IndexedSlices
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.control_flow.control import group
+from tensorfleet.ops.state import variable_ops
 from tensorfleet.train.optimizer import as_type_of, number
 from tensorfleet.train.optimizers import OneOpOptimizer
 
@@ -75,7 +75,7 @@ class AdamOptimizer(OneOpOptimizer):
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
         def add(slot: Any, indices: Any, rows: Any) -> Any:
-            return state.scatter_add(slot, indices, rows, use_locking=self._use_locking)
+            return variable_ops.scatter_add(slot, indices, rows, use_locking=self._use_locking)
 
         return self._apply_rows(grad.values, var, grad.indices, add)
 
@@ -91,14 +91,14 @@ class AdamOptimizer(OneOpOptimizer):
         rate = lr * apply_one("Sqrt", 1 - power2) / (1 - power1)
 
         def averaged(slot: Any, beta: Any, rows: Any) -> Any:
-            decayed = state.assign(slot, slot * beta, use_locking=self._use_locking)
+            decayed = variable_ops.assign(slot, slot * beta, use_locking=self._use_locking)
             with framework.control_dependencies([decayed]):
                 return add(slot, indices, rows)
 
         m = averaged(self.get_slot(var, "m"), beta1, grad * (1 - beta1))
         v = averaged(self.get_slot(var, "v"), beta2, (grad * grad) * (1 - beta2))
         step = rate * m / (apply_one("Sqrt", v) + epsilon)
-        updated = state.assign_sub(var, step, use_locking=self._use_locking)
+        updated = variable_ops.assign_sub(var, step, use_locking=self._use_locking)
         return group(updated, m, v)
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:

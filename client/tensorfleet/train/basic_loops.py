@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet.train.supervisor import Supervisor
 
 NAMESPACES = {"train": ["basic_train_loop"]}

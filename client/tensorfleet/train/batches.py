@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorfleet import dtypes, framework
-from tensorfleet.ops.arithmetic import maximum
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.ops.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
-from tensorfleet.shapes import TensorShape
-from tensorfleet.tensor import Tensor
+from tensorfleet.core import dtypes
+from tensorfleet.core.shapes import TensorShape
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.data_flow.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from tensorfleet.ops.math.arithmetic import maximum
 from tensorfleet.train.input_producers import fullness, summarize_fullness
 from tensorfleet.train.queue_runner import QueueRunner, add_queue_runner
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from tensorfleet import logging
 from tensorfleet.checkpoint import files
+from tensorfleet.core import logging
 from tensorfleet.proto.checkpoint_state_pb2 import CheckpointState
 from tensorfleet.proto.saver_pb2 import SaverDef
 

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from tensorfleet.checkpoint.bundle_reader import BundleReader
-from tensorfleet.dtypes import DType, as_dtype
+from tensorfleet.core.dtypes import DType, as_dtype
 from tensorfleet.proto.types_pb2 import DataType
 from tensorfleet.train.checkpoint_management import latest_checkpoint
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tensorfleet import errors, logging
+from tensorfleet.core import errors, logging
 
 NAMESPACES = {"train": ["Coordinator", "LooperThread"]}
 

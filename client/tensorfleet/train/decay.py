@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import framework
-from tensorfleet.ops.casting import cast
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.random import random_normal
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.random.random_ops import random_normal
 
 NAMESPACES = {
     "train": {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorfleet.cluster import ClusterSpec
-from tensorfleet.device import DeviceSpec
-from tensorfleet.dims import num_elements
-from tensorfleet.operation import Operation
+from tensorfleet.cluster.cluster import ClusterSpec
+from tensorfleet.core.device import DeviceSpec
+from tensorfleet.core.dims import num_elements
+from tensorfleet.graph.operation import Operation
 from tensorfleet.proto.cluster_pb2 import ClusterDef
 
 NAMESPACES = {

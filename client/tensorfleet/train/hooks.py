@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors, logging
-from tensorfleet.graph import get_default_graph
+from tensorfleet.core import errors, logging
+from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.train.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,

@@ -8,23 +8,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorfleet import dtypes, framework
-from tensorfleet.graph_keys import GraphKeys
-from tensorfleet.ops import summary
-from tensorfleet.ops.casting import cast
-from tensorfleet.ops.comparison import greater
-from tensorfleet.ops.constants import range as range_of
-from tensorfleet.ops.convert import constant, convert_to_tensor
-from tensorfleet.ops.identity import identity
-from tensorfleet.ops.indexing import gather
-from tensorfleet.ops.logging import Assert
-from tensorfleet.ops.queues import FIFOQueue
-from tensorfleet.ops.random import random_shuffle
-from tensorfleet.ops.shaping import shape as shape_of
-from tensorfleet.ops.shaping import size as size_of
-from tensorfleet.ops.variables import Variable
-from tensorfleet.shapes import TensorShape
-from tensorfleet.tensor import Tensor
+from tensorfleet.core import dtypes
+from tensorfleet.core.shapes import TensorShape
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import constant, convert_to_tensor
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.constants import range as range_of
+from tensorfleet.ops.array.identity import identity
+from tensorfleet.ops.array.indexing import gather
+from tensorfleet.ops.array.shaping import shape as shape_of
+from tensorfleet.ops.array.shaping import size as size_of
+from tensorfleet.ops.data_flow.queues import FIFOQueue
+from tensorfleet.ops.io import summary
+from tensorfleet.ops.io.logging import Assert
+from tensorfleet.ops.math.comparison import greater
+from tensorfleet.ops.random.random_ops import random_shuffle
+from tensorfleet.ops.state.variables import Variable
 from tensorfleet.train.queue_runner import QueueRunner, add_queue_runner
 
 __all__ = [

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
-from tensorfleet import errors, framework
-from tensorfleet.graph import get_default_graph
-from tensorfleet.graph_keys import GraphKeys
+from tensorfleet.core import errors
+from tensorfleet.graph import framework
+from tensorfleet.graph.graph import get_default_graph
+from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.train import wrapped_sessions
 from tensorfleet.train.coordinator import Coordinator
 from tensorfleet.train.queue_runner import start_queue_runners

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import dtypes, framework
-from tensorfleet.graph import Graph
-from tensorfleet.graph_keys import GraphKeys
-from tensorfleet.ops.casting import cast
-from tensorfleet.ops.control import group
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.ops.initializers import zeros_initializer
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.variable_collections import (
+from tensorfleet.core import dtypes
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.control_flow.control import group
+from tensorfleet.ops.state.initializers import zeros_initializer
+from tensorfleet.ops.state.variable_collections import (
     global_variables,
     moving_average_variables,
     trainable_variables,
 )
-from tensorfleet.ops.variable_scope import get_variable, variable_scope
-from tensorfleet.ops.variables import Variable
+from tensorfleet.ops.state.variable_scope import get_variable, variable_scope
+from tensorfleet.ops.state.variables import Variable
 from tensorfleet.train import slot_creator
 
 NAMESPACES = {"train": ["ExponentialMovingAverage"]}

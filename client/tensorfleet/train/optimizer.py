@@ -6,24 +6,26 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
-from tensorfleet import dtypes, framework
-from tensorfleet.dtypes import DType
-from tensorfleet.graph import Graph
-from tensorfleet.graph_keys import GraphKeys
-from tensorfleet.operation import Operation
-from tensorfleet.ops import state, training  # noqa: F401 - defines the optimizers' ops
-from tensorfleet.ops.apply import apply_op
-from tensorfleet.ops.casting import cast
-from tensorfleet.ops.control import group
-from tensorfleet.ops.control import tuple as with_all
-from tensorfleet.ops.convert import convert_to_tensor
-from tensorfleet.ops.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.variable_collections import trainable_variables
-from tensorfleet.ops.variable_scope import get_variable, variable_scope
-from tensorfleet.ops.variables import Variable
-from tensorfleet.shapes import TensorShape
-from tensorfleet.tensor import Tensor
+from tensorfleet.core import dtypes
+from tensorfleet.core.dtypes import DType
+from tensorfleet.core.shapes import TensorShape
+from tensorfleet.graph import framework
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.control_flow.control import group
+from tensorfleet.ops.control_flow.control import tuple as with_all
+from tensorfleet.ops.state import variable_ops
+from tensorfleet.ops.state.variable_collections import trainable_variables
+from tensorfleet.ops.state.variable_scope import get_variable, variable_scope
+from tensorfleet.ops.state.variables import Variable
+from tensorfleet.ops.training import training_ops  # noqa: F401 - defines the optimizers' ops
 from tensorfleet.train import slot_creator
 from tensorfleet.train.slot_creator import is_resource
 
@@ -128,7 +130,7 @@ class Optimizer:
             ValueError: there are no variables, an unknown gate, or a loss that is not floating point.
             NotImplementedError: something to differentiate by that is neither a variable nor a tensor.
         """
-        from tensorfleet.gradients import gradients
+        from tensorfleet.autodiff.gradients import gradients
 
         if callable(loss):
             loss = loss()
@@ -388,4 +390,4 @@ def _increment(global_step: Any, name: str) -> Operation:
     if is_resource(global_step):
         one = convert_to_tensor(1, dtype=global_step.dtype)
         return apply_op("AssignAddVariableOp", global_step.handle, one, name=name)  # type: ignore[no-any-return]
-    return state.assign_add(global_step, 1, name=name).op  # type: ignore[no-any-return]
+    return variable_ops.assign_add(global_step, 1, name=name).op  # type: ignore[no-any-return]

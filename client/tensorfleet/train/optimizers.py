@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import framework
-from tensorfleet.ops import state
-from tensorfleet.ops.apply import apply_op
-from tensorfleet.ops.casting import cast
-from tensorfleet.ops.convert import constant, convert_to_tensor
-from tensorfleet.ops.indexed_slices import IndexedSlices
-from tensorfleet.ops.initializers import constant_initializer, ones_initializer
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.tensor import Tensor
+from tensorfleet.graph import framework
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.convert import constant, convert_to_tensor
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.indexed_slices import IndexedSlices
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.state import variable_ops
+from tensorfleet.ops.state.initializers import constant_initializer, ones_initializer
 from tensorfleet.train.optimizer import Optimizer, as_type_of, number
 from tensorfleet.train.slot_creator import is_resource
 
@@ -83,7 +83,7 @@ class GradientDescentOptimizer(OneOpOptimizer):
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
         step = apply_one("Mul", grad.values, as_type_of(self._rate, var), name="mul")
-        return state.scatter_sub(var, grad.indices, step, use_locking=self._use_locking).op
+        return variable_ops.scatter_sub(var, grad.indices, step, use_locking=self._use_locking).op
 
 
 class MomentumOptimizer(OneOpOptimizer):

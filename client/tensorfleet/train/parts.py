@@ -18,7 +18,7 @@ def default_saver() -> Any:
 
 def saver_of_variables() -> Any:
     """A Saver of all variables; None where there are none."""
-    from tensorfleet.ops.variable_collections import global_variables
+    from tensorfleet.ops.state.variable_collections import global_variables
     from tensorfleet.train.saver import Saver
 
     return Saver() if global_variables() else None
@@ -33,7 +33,7 @@ def checkpoint_state(directory: str) -> Any:
 
 def merge_all() -> Any:
     """The merged summaries of the graph; None without any."""
-    from tensorfleet.ops import summary
+    from tensorfleet.ops.io import summary
 
     return summary.merge_all()
 
@@ -54,7 +54,7 @@ def file_writer(directory: str) -> Any:
 
 def write_graph(graph: Any, directory: str) -> None:
     """Writes a graph with its static shapes, as `graph.pbtxt`."""
-    from tensorfleet.train import graph_io
+    from tensorfleet.export import graph_io
 
     graph_io.write_graph(graph.as_graph_def(add_shapes=True), directory, "graph.pbtxt")
 
@@ -100,7 +100,7 @@ def add_scalar(writer: Any, tag: str, value: float, step: int) -> None:
 
 def chrome_trace(step_stats: Any, show_dataflow: bool, show_memory: bool) -> str:
     """A timeline for Chrome's viewer and Perfetto."""
-    from tensorfleet.timeline import Timeline
+    from tensorfleet.session.timeline import Timeline
 
     trace = Timeline(step_stats)
     return trace.generate_chrome_trace_format(show_dataflow=show_dataflow, show_memory=show_memory)

@@ -7,9 +7,10 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import errors, framework, logging
-from tensorfleet.graph_keys import GraphKeys
-from tensorfleet.session import BaseSession, get_default_session
+from tensorfleet.core import errors, logging
+from tensorfleet.graph import framework
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.session.session import BaseSession, get_default_session
 from tensorfleet.train.coordinator import Coordinator
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import errors
 from tensorfleet.checkpoint.bundle_reader import BundleReader
+from tensorfleet.core import errors
 from tensorfleet.train.saveables import SaveSpec, op_list_to_dict, validated
 
 _TEXT = (

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tensorfleet.device import DeviceSpec
-from tensorfleet.dtypes import DType
-from tensorfleet.framework import device as device_scope
-from tensorfleet.framework import get_collection
-from tensorfleet.graph_keys import GraphKeys
-from tensorfleet.ops import state
-from tensorfleet.ops.apply import apply_op
-from tensorfleet.ops.identity import identity
-from tensorfleet.ops.ref_variable import RefVariable
-from tensorfleet.ops.resource_variables import ResourceVariable
-from tensorfleet.ops.shaping import reshape
-from tensorfleet.ops.variables import Variable
-from tensorfleet.tensor import Tensor
+from tensorfleet.core.device import DeviceSpec
+from tensorfleet.core.dtypes import DType
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.framework import device as device_scope
+from tensorfleet.graph.framework import get_collection
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.identity import identity
+from tensorfleet.ops.array.shaping import reshape
+from tensorfleet.ops.state import variable_ops
+from tensorfleet.ops.state.ref_variable import RefVariable
+from tensorfleet.ops.state.resource_variables import ResourceVariable
+from tensorfleet.ops.state.variables import Variable
 
 
 class SaveSpec:
@@ -84,7 +84,7 @@ class ReferenceVariableSaveable(SaveableObject):
         if restored_shapes is not None:
             value = reshape(value, restored_shapes[0])
         validate = restored_shapes is None and self.op.shape.is_fully_defined()
-        return state.assign(self.op, value, validate_shape=validate)
+        return variable_ops.assign(self.op, value, validate_shape=validate)
 
 
 class ResourceVariableSaveable(SaveableObject):

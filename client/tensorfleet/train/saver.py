@@ -8,12 +8,13 @@ import os
 import time
 from typing import Any
 
-from tensorfleet import errors, logging
+from tensorfleet.core import errors, logging
+from tensorfleet.export import meta_graph
+from tensorfleet.graph.scopes import prepend_scope, strip_scope
 from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef
 from tensorfleet.proto.saver_pb2 import SaverDef
-from tensorfleet.scopes import prepend_scope, strip_scope
-from tensorfleet.session import BaseSession
-from tensorfleet.train import checkpoint_management, meta_graph, restore_errors
+from tensorfleet.session.session import BaseSession
+from tensorfleet.train import checkpoint_management, restore_errors
 from tensorfleet.train.saveables import all_saveable_objects
 from tensorfleet.train.saver_builder import BaseSaverBuilder, BulkSaverBuilder
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tensorfleet import framework, logging
-from tensorfleet.graph import get_default_graph
-from tensorfleet.graph_keys import GraphKeys
+from tensorfleet.core import logging
+from tensorfleet.graph import framework
+from tensorfleet.graph.graph import get_default_graph
+from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.proto import config_pb2
 from tensorfleet.train import parts
 from tensorfleet.train.hooks import required_global_step

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import framework, logging
-from tensorfleet.graph_keys import GraphKeys
-from tensorfleet.ops import variable_collections
-from tensorfleet.ops.control import group
+from tensorfleet.core import logging
+from tensorfleet.graph import framework
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.ops.control_flow.control import group
+from tensorfleet.ops.state import variable_collections
 from tensorfleet.train import parts
 
 NAMESPACES = {"train": ["Scaffold"]}

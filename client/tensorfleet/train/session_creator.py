@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-from tensorfleet.graph import get_default_graph
+from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.train.scaffold import Scaffold
 from tensorfleet.train.session_manager import SessionManager
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import device, errors, logging
-from tensorfleet.graph import Graph, get_default_graph
-from tensorfleet.graph_keys import GraphKeys
-from tensorfleet.session import Session
+from tensorfleet.core import device, errors, logging
+from tensorfleet.graph.graph import Graph, get_default_graph
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.session.session import Session
 from tensorfleet.train import parts
 
 NAMESPACES = {"train": ["SessionManager"]}

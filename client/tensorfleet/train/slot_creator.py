@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import framework
-from tensorfleet.dtypes import DType
-from tensorfleet.ops.initializers import zeros_initializer
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.save_slice import SaveSliceInfo
-from tensorfleet.ops.variable_scope import get_variable, get_variable_scope, variable_scope
-from tensorfleet.ops.variables import Variable
-from tensorfleet.shapes import TensorShape
+from tensorfleet.core.dtypes import DType
+from tensorfleet.core.shapes import TensorShape
+from tensorfleet.graph import framework
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.state.initializers import zeros_initializer
+from tensorfleet.ops.state.save_slice import SaveSliceInfo
+from tensorfleet.ops.state.variable_scope import get_variable, get_variable_scope, variable_scope
+from tensorfleet.ops.state.variables import Variable
 
 
 def create_slot(primary: Any, value: Any, name: str, colocate_with_primary: bool = True) -> Any:

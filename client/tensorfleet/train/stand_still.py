@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from tensorfleet import logging
-from tensorfleet.fetches import Fetches
-from tensorfleet.graph import get_default_graph
-from tensorfleet.op_def import lookup
-from tensorfleet.operation import Operation
-from tensorfleet.tensor import Tensor
+from tensorfleet.core import logging
+from tensorfleet.graph.graph import get_default_graph
+from tensorfleet.graph.op_def import lookup
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.session.fetches import Fetches
 
 # A run fetches the step before or after it is increased, so two equal ones say nothing yet.
 RUNS = 3

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import dtypes, logging
-from tensorfleet.graph import Graph, get_default_graph
-from tensorfleet.graph_keys import GraphKeys
-from tensorfleet.ops.initializers import zeros_initializer
-from tensorfleet.ops.variable_scope import get_variable
-from tensorfleet.ops.variables import Variable, VariableAggregation
-from tensorfleet.tensor import Tensor
+from tensorfleet.core import dtypes, logging
+from tensorfleet.graph.graph import Graph, get_default_graph
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.state.initializers import zeros_initializer
+from tensorfleet.ops.state.variable_scope import get_variable
+from tensorfleet.ops.state.variables import Variable, VariableAggregation
 
 NAMESPACES = {
     "train": [

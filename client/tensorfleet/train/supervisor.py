@@ -8,10 +8,10 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tensorfleet import errors, logging
-from tensorfleet.graph import Graph, get_default_graph
-from tensorfleet.graph_keys import GraphKeys
-from tensorfleet.ops import variable_collections
+from tensorfleet.core import errors, logging
+from tensorfleet.graph.graph import Graph, get_default_graph
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.ops.state import variable_collections
 from tensorfleet.train import parts, supervisor_defaults
 from tensorfleet.train.coordinator import Coordinator, LooperThread
 from tensorfleet.train.scaffold import Scaffold

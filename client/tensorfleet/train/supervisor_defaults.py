@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import framework, logging
-from tensorfleet.graph import get_default_graph
+from tensorfleet.core import logging
+from tensorfleet.graph import framework
+from tensorfleet.graph.graph import get_default_graph
 
 USE_DEFAULT: Any = 0
 

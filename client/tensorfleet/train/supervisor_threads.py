@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import logging
+from tensorfleet.core import logging
 from tensorfleet.train import parts
 from tensorfleet.train.coordinator import LooperThread
 from tensorfleet.train.step_count import global_step as value_of_step

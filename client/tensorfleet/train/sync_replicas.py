@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import framework
-from tensorfleet.graph_keys import GraphKeys
-from tensorfleet.ops import state
-from tensorfleet.ops.accumulators import ConditionalAccumulator, SparseConditionalAccumulator
-from tensorfleet.ops.control import group, no_op
-from tensorfleet.ops.indexed_slices import IndexedSlices
-from tensorfleet.ops.math_common import apply_one
-from tensorfleet.ops.queues import FIFOQueue
-from tensorfleet.ops.variable_collections import global_variables, report_uninitialized_variables
-from tensorfleet.ops.variables import Variable
+from tensorfleet.graph import framework
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.ops.array.indexed_slices import IndexedSlices
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.control_flow.control import group, no_op
+from tensorfleet.ops.data_flow.accumulators import ConditionalAccumulator, SparseConditionalAccumulator
+from tensorfleet.ops.data_flow.queues import FIFOQueue
+from tensorfleet.ops.state import variable_ops
+from tensorfleet.ops.state.variable_collections import global_variables, report_uninitialized_variables
+from tensorfleet.ops.state.variables import Variable
 from tensorfleet.train.optimizer import Optimizer
 from tensorfleet.train.queue_runner import QueueRunner
 from tensorfleet.train.session_run_hook import SessionRunHook
@@ -95,7 +95,7 @@ class SyncReplicasOptimizer(Optimizer):
                 dtype=global_step.dtype.base,
                 name="sync_rep_local_step",
             )
-        self.local_step_init_op = state.assign(local_step, global_step)
+        self.local_step_init_op = variable_ops.assign(local_step, global_step)
         self.ready_for_local_init_op = report_uninitialized_variables(global_variables())
         with framework.name_scope(None, self._name):
             accumulators, contributed, means = self._accumulate(pairs, local_step)
@@ -110,7 +110,7 @@ class SyncReplicasOptimizer(Optimizer):
                 dummy = FIFOQueue(1, "int32", shapes=(), name="dummy_queue", shared_name="dummy_queue")
                 with framework.control_dependencies(contributed):
                     token = self._tokens.dequeue()
-                train = state.assign(local_step, token)
+                train = variable_ops.assign(local_step, token)
                 with framework.control_dependencies([updated]):
                     done = self._put_tokens(self._tokens_per_step)
                 if self._variable_averages is not None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from tensorfleet import errors, logging
+from tensorfleet.core import errors, logging
 from tensorfleet.proto import config_pb2
 from tensorfleet.train.coordinator import Coordinator
 from tensorfleet.train.session_run_hook import (

@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet_service.data.dataset import Dataset, Element, Run, closed_error
 from tensorfleet_service.data.sequence import Sequence
-from tensorfleet_service.worker.waiter import PENDING
+from tensorfleet_service.threads.waiter import PENDING
 
 AUTOTUNE = -1
 AUTOTUNED_BUFFER = 8

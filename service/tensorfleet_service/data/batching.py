@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors
-from tensorfleet.dims import Dims
+from tensorfleet.core import errors
+from tensorfleet.core.dims import Dims
 from tensorfleet_service.data.dataset import Dataset, Element, Rows, Run, many
 
 

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tensorfleet import errors
-from tensorfleet_service.worker.waiter import Waiter
+from tensorfleet.core import errors
+from tensorfleet_service.threads.waiter import Waiter
 
 if TYPE_CHECKING:
-    from tensorfleet.attr_value import NameAttrList
-    from tensorfleet.dims import Dims
-    from tensorfleet.dtypes import DType
-    from tensorfleet_service.worker.library import Function, Library
-    from tensorfleet_service.worker.pool import Pool
+    from tensorfleet.core.attr_value import NameAttrList
+    from tensorfleet.core.dims import Dims
+    from tensorfleet.core.dtypes import DType
+    from tensorfleet_service.state.library import Function, Library
+    from tensorfleet_service.threads.pool import Pool
 
 Element = tuple[Any, ...]
 

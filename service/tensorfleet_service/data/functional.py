@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet_service.data.ahead import Ahead, Prefetch
 from tensorfleet_service.data.dataset import Call, Dataset, Element, Run
 

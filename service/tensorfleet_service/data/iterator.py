@@ -11,16 +11,16 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import errors
-from tensorfleet.dims import Dims, compatible
-from tensorfleet.dtypes import DType
+from tensorfleet.core import errors
+from tensorfleet.core.dims import Dims, compatible
+from tensorfleet.core.dtypes import DType
 from tensorfleet_service.data.ahead import Ahead
 from tensorfleet_service.data.dataset import Dataset, Element, Run, closed_error
-from tensorfleet_service.graph import type_name
-from tensorfleet_service.worker.waiter import PENDING, Waiter
+from tensorfleet_service.graph.graph import type_name
+from tensorfleet_service.threads.waiter import PENDING, Waiter
 
 if TYPE_CHECKING:
-    from tensorfleet_service.worker.pool import Pool
+    from tensorfleet_service.threads.pool import Pool
 
 _Result = tuple[Any, "BaseException | None"]
 

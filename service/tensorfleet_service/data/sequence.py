@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet_service.data.dataset import Dataset, Element, Run, many
 
 

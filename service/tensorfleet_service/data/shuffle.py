@@ -7,10 +7,10 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet_service.data.dataset import Dataset, Run, many
 from tensorfleet_service.data.sequence import Sequence
-from tensorfleet_service.kernels import philox
+from tensorfleet_service.state import philox
 
 _COUNTERS = 1024  # counter values of a random stream that are computed at a time
 

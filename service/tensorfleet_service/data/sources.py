@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet_service.data.dataset import Call, Dataset, Element, Rows, Run
 
 log = logging.getLogger(__name__)

@@ -25,12 +25,12 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import errors
-from tensorfleet.dtypes import DType
+from tensorfleet.core import errors
+from tensorfleet.core.dtypes import DType
 
 if TYPE_CHECKING:
-    from tensorfleet_service.worker.library import Library
-    from tensorfleet_service.worker.resources import Resources
+    from tensorfleet_service.state.library import Library
+    from tensorfleet_service.state.resources import Resources
 
 Kernel = Callable[..., Any]
 ALL: Container[int] = range(1 << 16)
@@ -44,7 +44,7 @@ class KernelNode:
     name: str
     op: str
     attrs: dict[str, Any]
-    """All attributes of the op's definition, defaults filled in, as of tensorfleet.attr_value."""
+    """All attributes of the op's definition, defaults filled in, as of tensorfleet.core.attr_value."""
     input_types: list[DType]
     output_types: list[DType]
     device: str

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes, errors
-from tensorfleet.dims import format_dims
+from tensorfleet.core import dtypes, errors
+from tensorfleet.core.dims import format_dims
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression, Factory, Kernel, KernelNode, kernel
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tensorfleet import dtypes
-from tensorfleet.device import ParsedDevice, parse
-from tensorfleet.errors import InvalidArgumentError
-from tensorfleet_service.graph import Node
+from tensorfleet.core import dtypes
+from tensorfleet.core.device import ParsedDevice, parse
+from tensorfleet.core.errors import InvalidArgumentError
+from tensorfleet_service.graph.graph import Node
 
 _CLASS_PREFIX = b"loc:@"
 _ANYWHERE = ParsedDevice()

@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tensorfleet.op_def import OpDef, lookup
-from tensorfleet_service.graph import Node, is_back_edge
-from tensorfleet_service.master.loops import ENTERS, find_frames
+from tensorfleet.graph.op_def import OpDef, lookup
+from tensorfleet_service.graph.graph import Node, is_back_edge
+from tensorfleet_service.graph.loops import ENTERS, find_frames
 
 Edge = tuple[Node, int]
 Name = tuple[str, str, str]

@@ -9,17 +9,17 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
-from tensorfleet_service.graph import to_graph_def
+from tensorfleet_service.graph.graph import to_graph_def
 from tensorfleet_service.master.session import MasterSession, Prepared
-from tensorfleet_service.observe.trace import StepTrace
+from tensorfleet_service.tracing.trace import StepTrace
 
 if TYPE_CHECKING:
     from tensorfleet.proto.graph_pb2 import GraphDef
     from tensorfleet_service.master.members import Member
     from tensorfleet_service.master.step import MasterStep, StepDone
-    from tensorfleet_service.observe.meter import MasterMeter
+    from tensorfleet_service.tracing.meter import MasterMeter
 
 log = logging.getLogger(__name__)
 

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import errors
-from tensorfleet_service.worker.layout import Layout, layout
+from tensorfleet.core import errors
+from tensorfleet_service.executor.layout import Layout, layout
+from tensorfleet_service.threads.run_queue import INLINE_SECONDS
 from tensorfleet_service.worker.progress import activities
-from tensorfleet_service.worker.resuming import INLINE_SECONDS
 
 if TYPE_CHECKING:
     from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
     from tensorfleet.proto.function_pb2 import FunctionDef
-    from tensorfleet_service.graph import Node
-    from tensorfleet_service.observe.trace import StepTrace
+    from tensorfleet_service.graph.graph import Node
+    from tensorfleet_service.tracing.trace import StepTrace
     from tensorfleet_service.worker.task_graph import TaskGraph
     from tensorfleet_service.worker.worker import Worker
 

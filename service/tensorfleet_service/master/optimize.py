@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
-from tensorfleet.op_def import OpDef, lookup
-from tensorfleet_service.graph import Node, is_back_edge
+from tensorfleet.core import dtypes
+from tensorfleet.graph.op_def import OpDef, lookup
+from tensorfleet_service.graph.graph import Node, is_back_edge
 from tensorfleet_service.master.ordering import needless_controls
 
 Evaluate = Callable[[Node, list[Any]], Any]

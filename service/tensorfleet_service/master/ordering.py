@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tensorfleet_service.graph import Node
+from tensorfleet_service.graph.graph import Node
 
 _SILENT = frozenset(("Const", "Placeholder", "_Arg", "Variable", "VariableV2", "VarHandleOp", "NoOp"))
 """They do nothing that others could come before or after of."""

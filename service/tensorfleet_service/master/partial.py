@@ -11,12 +11,12 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet_service.master.prune import after, prune
 from tensorfleet_service.master.step import MasterStep
 
 if TYPE_CHECKING:
-    from tensorfleet_service.graph import Node
+    from tensorfleet_service.graph.graph import Node
     from tensorfleet_service.master.session import MasterSession
     from tensorfleet_service.master.step import StepDone
 

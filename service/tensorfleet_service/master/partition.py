@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet import dtypes
-from tensorfleet.dtypes import DType
-from tensorfleet.errors import InvalidArgumentError
-from tensorfleet.op_def import OpDef, lookup
-from tensorfleet_service.graph import Node, is_back_edge, type_name
-from tensorfleet_service.master.loops import ENTERS, EXITS, find_frames, in_order, is_spread, spread
-from tensorfleet_service.worker.rendezvous import FRAME_IDS
+from tensorfleet.core import dtypes
+from tensorfleet.core.dtypes import DType
+from tensorfleet.core.errors import InvalidArgumentError
+from tensorfleet.graph.op_def import OpDef, lookup
+from tensorfleet_service.executor.rendezvous import FRAME_IDS
+from tensorfleet_service.graph.graph import Node, is_back_edge, type_name
+from tensorfleet_service.graph.loops import ENTERS, EXITS, find_frames, in_order, is_spread, spread
 
 _CONTROL = -1  # the output index that stands for "has run"
 _SWITCHES = frozenset(("Switch", "RefSwitch"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from tensorfleet.device import ParsedDevice, parse
-from tensorfleet.errors import InvalidArgumentError
-from tensorfleet.similar import did_you_mean
-from tensorfleet_service.graph import Node
+from tensorfleet.core.device import ParsedDevice, parse
+from tensorfleet.core.errors import InvalidArgumentError
+from tensorfleet.core.similar import did_you_mean
+from tensorfleet_service.graph.graph import Node
 from tensorfleet_service.master.colocate import Group, colocate, requested
 from tensorfleet_service.master.partition import task_of
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tensorfleet.errors import InvalidArgumentError, NotFoundError
-from tensorfleet.op_def import OpDef, lookup
-from tensorfleet_service.graph import Graph, Node, is_back_edge, type_name
+from tensorfleet.core.errors import InvalidArgumentError, NotFoundError
+from tensorfleet.graph.op_def import OpDef, lookup
+from tensorfleet_service.graph.graph import Graph, Node, is_back_edge, type_name
 
 _PLACEHOLDERS = frozenset(("Placeholder", "PlaceholderV2"))
 

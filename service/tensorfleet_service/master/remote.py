@@ -7,21 +7,21 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet.proto import fleet_pb2, worker_pb2
-from tensorfleet.stream import Method
-from tensorfleet_service.graph import to_graph_def
+from tensorfleet.wire.stream import Method
+from tensorfleet_service.executor.layout import layout
+from tensorfleet_service.graph.graph import to_graph_def
 from tensorfleet_service.master.members import Functions, Member, MemberDone, Registered
-from tensorfleet_service.wire_graph import to_wire
-from tensorfleet_service.worker.layout import layout
-from tensorfleet_service.worker.peer_grpc import GrpcPeer, WireGraph
+from tensorfleet_service.net.peer_grpc import GrpcPeer, WireGraph
+from tensorfleet_service.net.wire_graph import to_wire
 
 if TYPE_CHECKING:
-    from tensorfleet_service.graph import Node
-    from tensorfleet_service.observe.trace import StepTrace
-    from tensorfleet_service.worker.peer import Peer
-    from tensorfleet_service.worker.peers import AnyPeer, Peers
-    from tensorfleet_service.worker.pool import Pool
+    from tensorfleet_service.graph.graph import Node
+    from tensorfleet_service.net.peer import Peer
+    from tensorfleet_service.net.peers import AnyPeer, Peers
+    from tensorfleet_service.threads.pool import Pool
+    from tensorfleet_service.tracing.trace import StepTrace
 
 REGISTER_SECONDS = 600.0  # compiling a graph of millions of nodes takes minutes
 RECONNECT_SECONDS = 2.0

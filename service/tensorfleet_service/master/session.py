@@ -14,10 +14,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import collector, errors
+from tensorfleet.core import errors, gc_pause
 from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
-from tensorfleet_service.graph import Graph, needed_functions
+from tensorfleet_service.executor.evaluate import evaluate_node
+from tensorfleet_service.executor.layout import task_of
+from tensorfleet_service.graph.graph import Graph, needed_functions
 from tensorfleet_service.master.colocate import holds_state, state_related
 from tensorfleet_service.master.late_reads import read_late
 from tensorfleet_service.master.members import LocalMember, Member, Registered
@@ -26,16 +28,14 @@ from tensorfleet_service.master.partition import partition
 from tensorfleet_service.master.place import place, placement_report
 from tensorfleet_service.master.prune import after, prune
 from tensorfleet_service.master.step import MasterStep, StepDone
-from tensorfleet_service.observe.meter import SAMPLE_MASK, MasterMeter, OpSampler, timed
-from tensorfleet_service.worker.evaluate import evaluate_node
-from tensorfleet_service.worker.layout import task_of
+from tensorfleet_service.tracing.meter import SAMPLE_MASK, MasterMeter, OpSampler, timed
 from tensorfleet_service.worker.progress import computing_in
 
 if TYPE_CHECKING:
     from tensorfleet.proto.graph_pb2 import GraphDef
-    from tensorfleet_service.graph import Node
-    from tensorfleet_service.observe.trace import StepTrace
-    from tensorfleet_service.worker.step import AnyPlan
+    from tensorfleet_service.executor.step import AnyPlan
+    from tensorfleet_service.graph.graph import Node
+    from tensorfleet_service.tracing.trace import StepTrace
 
 log = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ class MasterSession:
                     f"Expected graph version {current_version} but the current version is "
                     f"{self.graph.version}.",
                 )
-            with collector.paused():
+            with gc_pause.paused():
                 self.graph.extend(graph_def)
             return self.graph.version
 
@@ -173,7 +173,7 @@ class MasterSession:
                 found = self._prepared.get(key)
                 if found is None:
                     try:
-                        with collector.paused():
+                        with gc_pause.paused():
                             found = self._prepared[key] = self._prepare(*key)
                     except errors.OpError as e:
                         if self._meter is not None:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import errors
-from tensorfleet.connection import held
+from tensorfleet.core import errors
+from tensorfleet.wire.connection import held
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.members import Member, Registered
-    from tensorfleet_service.observe.trace import StepTrace
+    from tensorfleet_service.tracing.trace import StepTrace
 
 ASK_SECONDS = 1.0  # for tasks to say what they wait for
 MAX_ASKED = 32  # at once

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.step import MasterStep

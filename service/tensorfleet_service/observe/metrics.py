@@ -26,21 +26,21 @@ from prometheus_client.core import (
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from tensorfleet_service.devices.memory import BUDGET
 from tensorfleet_service.kernels.registry import is_blocking
+from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.observe.memory import memory_limit
-from tensorfleet_service.observe.meter import BOUNDS, Histogram
-from tensorfleet_service.worker.memory import BUDGET
-from tensorfleet_service.worker.peer import Peer
-from tensorfleet_service.worker.queues import Queue
-from tensorfleet_service.worker.timed import NOT_RUN
+from tensorfleet_service.state.queues import Queue
+from tensorfleet_service.tracing.meter import BOUNDS, Histogram
+from tensorfleet_service.tracing.timed import NOT_RUN
 
 if TYPE_CHECKING:
-    from tensorfleet.traffic import Traffic
+    from tensorfleet.wire.traffic import Traffic
     from tensorfleet_service.master.master import Master
+    from tensorfleet_service.net.peers import Peers
     from tensorfleet_service.observe.health import Health
-    from tensorfleet_service.observe.meter import MasterMeter
     from tensorfleet_service.observe.watchdog import Watchdog
-    from tensorfleet_service.worker.peers import Peers
+    from tensorfleet_service.tracing.meter import MasterMeter
     from tensorfleet_service.worker.worker import Worker
 
 MAX_QUEUES = 50

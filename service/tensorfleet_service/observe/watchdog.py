@@ -14,8 +14,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tensorfleet_service.devices.memory import BUDGET
 from tensorfleet_service.observe.stack_dump import STACK_DUMP
-from tensorfleet_service.worker.memory import BUDGET
 from tensorfleet_service.worker.progress import activities, computes
 
 if TYPE_CHECKING:

@@ -18,28 +18,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from tensorfleet import errors
-from tensorfleet.connection import Connection
+from tensorfleet.core import errors
 from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import RunMetadata, RunOptions
-from tensorfleet.stream import (
-    Frame,
-    FrameTooLarge,
-    Kind,
-    Method,
-    encode,
-    pack_error,
-)
-from tensorfleet.traffic import Traffic
+from tensorfleet.wire.connection import Connection
+from tensorfleet.wire.stream import Frame, FrameTooLarge, Kind, Method, encode, pack_error
+from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.master.partial import PartialRuns
-from tensorfleet_service.worker import limits
-from tensorfleet_service.worker.failures import as_op_error
+from tensorfleet_service.net import limits
+from tensorfleet_service.net.failures import as_op_error
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
     from tensorfleet_service.master.session import MasterSession, Prepared
     from tensorfleet_service.master.step import MasterStep
-    from tensorfleet_service.worker.deadlines import Deadline, Deadlines
+    from tensorfleet_service.threads.deadlines import Deadline, Deadlines
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import grpc
 
-from tensorfleet import shapes
+from tensorfleet.core import shapes
 from tensorfleet.proto import cluster_pb2, fleet_pb2
 from tensorfleet_service.rpc.grpc_server import Methods
 from tensorfleet_service.worker.progress import stacks

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet_service.master.members import Member
-from tensorfleet_service.worker.peers import AnyPeer, Peers
+from tensorfleet_service.net.peers import AnyPeer, Peers
 
 log = logging.getLogger(__name__)
 

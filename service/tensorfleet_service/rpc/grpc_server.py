@@ -13,12 +13,12 @@ import grpc
 import numpy as np
 from google.protobuf.message import DecodeError, EncodeError, Message
 
-from tensorfleet import errors
-from tensorfleet.traffic import Traffic
-from tensorfleet_service.worker import limits
-from tensorfleet_service.worker.failures import as_op_error
-from tensorfleet_service.worker.peer_grpc import OWN_ERROR
-from tensorfleet_service.worker.pool import PoolExecutor
+from tensorfleet.core import errors
+from tensorfleet.wire.traffic import Traffic
+from tensorfleet_service.net import limits
+from tensorfleet_service.net.failures import as_op_error
+from tensorfleet_service.net.peer_grpc import OWN_ERROR
+from tensorfleet_service.threads.pool import PoolExecutor
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet.proto.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from tensorfleet_service.observe.health import Health
 from tensorfleet_service.rpc.grpc_server import Methods, parse

@@ -11,10 +11,10 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet import errors
-from tensorfleet.connection import Connection
-from tensorfleet.hello import answer_hello
-from tensorfleet_service.worker import limits
+from tensorfleet.core import errors
+from tensorfleet.wire.connection import Connection
+from tensorfleet.wire.hello import answer_hello
+from tensorfleet_service.net import limits
 
 log = logging.getLogger(__name__)
 

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 
-from tensorfleet import errors, tensor_util
+from tensorfleet.core import errors, tensor_util
 from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import RunOptions
 from tensorfleet.proto.tensor_pb2 import TensorProto
+from tensorfleet_service.devices import memory
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.master.step_waiter import StepWaiter
+from tensorfleet_service.net.failures import proto_of
 from tensorfleet_service.rpc.grpc_server import Methods
-from tensorfleet_service.worker import memory
-from tensorfleet_service.worker.failures import proto_of
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
     from tensorfleet_service.master.session import MasterSession
     from tensorfleet_service.master.step import MasterStep
-    from tensorfleet_service.worker.deadlines import Deadline, Deadlines
+    from tensorfleet_service.threads.deadlines import Deadline, Deadlines
 
 log = logging.getLogger(__name__)
 

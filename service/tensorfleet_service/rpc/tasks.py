@@ -8,18 +8,18 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import collector, errors
+from tensorfleet.core import errors, gc_pause
 from tensorfleet.proto import fleet_pb2, worker_pb2
-from tensorfleet.stream import Frame, Method
-from tensorfleet_service.graph import check_partition, from_graph_def
-from tensorfleet_service.observe.trace import StepTrace
-from tensorfleet_service.wire_graph import from_wire
-from tensorfleet_service.worker.layout import task_of
-from tensorfleet_service.worker.peer import Peer
+from tensorfleet.wire.stream import Frame, Method
+from tensorfleet_service.executor.layout import task_of
+from tensorfleet_service.graph.graph import check_partition, from_graph_def
+from tensorfleet_service.net.peer import Peer
+from tensorfleet_service.net.wire_graph import from_wire
+from tensorfleet_service.tracing.trace import StepTrace
 from tensorfleet_service.worker.progress import activities
 
 if TYPE_CHECKING:
-    from tensorfleet_service.worker.peers import AnyPeer, Peers
+    from tensorfleet_service.net.peers import AnyPeer, Peers
     from tensorfleet_service.worker.worker import Worker
 
 log = logging.getLogger(__name__)
@@ -149,7 +149,7 @@ class Tasks:
     ) -> worker_pb2.RegisterGraphResponse:
         """Compiles a graph, which is in TensorFlow's form if it came by gRPC."""
         keys = None
-        with collector.paused():
+        with gc_pause.paused():
             if by_grpc:
                 nodes, keys = from_wire(request.graph_def)
             else:
@@ -161,7 +161,7 @@ class Tasks:
         for task in sorted({task_of(n.attrs["recv_device"].decode()) for n in nodes if n.op == "_Send"}):
             if task != self._worker.task:
                 self._peers.get(task, PEER_SECONDS)
-        with collector.paused():
+        with gc_pause.paused():
             handle, graph = self._worker.register_graph(
                 request.session_handle, nodes, list(request.graph_def.library.function)
             )

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 
-from tensorfleet import errors
+from tensorfleet.core import errors
 from tensorfleet.proto import worker_pb2
-from tensorfleet_service.observe.trace import StepTrace
+from tensorfleet_service.executor.dead import DEAD
+from tensorfleet_service.executor.rendezvous import edge_of
+from tensorfleet_service.net.failures import proto_of
+from tensorfleet_service.net.peer_grpc import SERVICE, value_of
 from tensorfleet_service.rpc.grpc_server import Methods, Reply, Waiting
-from tensorfleet_service.worker.dead import DEAD
-from tensorfleet_service.worker.failures import proto_of
-from tensorfleet_service.worker.peer_grpc import SERVICE, value_of
-from tensorfleet_service.worker.rendezvous import edge_of
+from tensorfleet_service.tracing.trace import StepTrace
 
 if TYPE_CHECKING:
     from tensorfleet_service.rpc.tasks import Tasks

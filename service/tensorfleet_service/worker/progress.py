@@ -15,18 +15,18 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet_service.worker.dataflow import DataflowPlan
-from tensorfleet_service.worker.dataflow_run import DataflowRun
-from tensorfleet_service.worker.execution import Execution
-from tensorfleet_service.worker.layout import task_of
-from tensorfleet_service.worker.plan import Plan
-from tensorfleet_service.worker.rendezvous import edge_number, iteration_of
-from tensorfleet_service.worker.step import Step, _Run
-from tensorfleet_service.worker.waiter import Waiter
+from tensorfleet_service.executor.dataflow import DataflowPlan
+from tensorfleet_service.executor.dataflow_run import DataflowRun
+from tensorfleet_service.executor.execution import Execution
+from tensorfleet_service.executor.layout import task_of
+from tensorfleet_service.executor.plan import Plan
+from tensorfleet_service.executor.rendezvous import edge_number, iteration_of
+from tensorfleet_service.executor.step import Step, _Run
+from tensorfleet_service.threads.waiter import Waiter
 
 if TYPE_CHECKING:
-    from tensorfleet_service.graph import Node
-    from tensorfleet_service.worker.step import AnyPlan, AnyRun
+    from tensorfleet_service.executor.step import AnyPlan, AnyRun
+    from tensorfleet_service.graph.graph import Node
     from tensorfleet_service.worker.worker import Worker
 
 MAX_WAITS = 20  # of a step that are told

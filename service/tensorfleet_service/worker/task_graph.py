@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet_service.worker.plan import Plan
+from tensorfleet_service.executor.plan import Plan
 
 if TYPE_CHECKING:
-    from tensorfleet_service.graph import Node
+    from tensorfleet_service.executor.layout import Layout
+    from tensorfleet_service.executor.step import AnyPlan, Push
+    from tensorfleet_service.graph.graph import Node
     from tensorfleet_service.kernels.registry import Watch
-    from tensorfleet_service.wire_graph import Keys
-    from tensorfleet_service.worker.layout import Layout
-    from tensorfleet_service.worker.step import AnyPlan, Push
+    from tensorfleet_service.net.wire_graph import Keys
 
 Pull = tuple[str, int, str]
 """A tensor to ask for: its task, its edge, and its key."""

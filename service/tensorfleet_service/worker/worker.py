@@ -17,29 +17,29 @@ from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tensorfleet import errors
-from tensorfleet_service.kernels.blas import limit_threads
+from tensorfleet.core import errors
+from tensorfleet_service.devices.allocator import keep_freed_memory
+from tensorfleet_service.devices.blas import limit_threads
+from tensorfleet_service.executor.dataflow import DataflowPlan, needs_dataflow
+from tensorfleet_service.executor.functions import Library
+from tensorfleet_service.executor.layout import by_device, layout, task_of
+from tensorfleet_service.executor.plan import Plan, StatefulKernels
+from tensorfleet_service.executor.rendezvous import Rendezvous, edge_number, key_of
+from tensorfleet_service.executor.step import AnyPlan, Done, Push, Recorder, Sender, Step
 from tensorfleet_service.kernels.registry import AsyncKernel, Watch
-from tensorfleet_service.observe.meter import SAMPLE_MASK, Errors, OpSampler, PlanTotals
-from tensorfleet_service.worker import limits
-from tensorfleet_service.worker.allocator import keep_freed_memory
+from tensorfleet_service.net import limits
+from tensorfleet_service.state.resources import Resources
+from tensorfleet_service.threads.deadlines import Deadlines
+from tensorfleet_service.threads.pool import Pool
+from tensorfleet_service.threads.run_queue import INLINE_SECONDS
+from tensorfleet_service.tracing.meter import SAMPLE_MASK, Errors, OpSampler, PlanTotals
 from tensorfleet_service.worker.collectives.service import Collectives
-from tensorfleet_service.worker.dataflow import DataflowPlan, needs_dataflow
-from tensorfleet_service.worker.deadlines import Deadlines
-from tensorfleet_service.worker.functions import Library
-from tensorfleet_service.worker.layout import by_device, layout, task_of
-from tensorfleet_service.worker.plan import Plan, StatefulKernels
-from tensorfleet_service.worker.pool import Pool
-from tensorfleet_service.worker.rendezvous import Rendezvous, edge_number, key_of
-from tensorfleet_service.worker.resources import Resources
-from tensorfleet_service.worker.resuming import INLINE_SECONDS
-from tensorfleet_service.worker.step import AnyPlan, Done, Push, Recorder, Sender, Step
 from tensorfleet_service.worker.task_graph import Pull, TaskGraph
 
 if TYPE_CHECKING:
     from tensorfleet.proto.function_pb2 import FunctionDef
     from tensorfleet_service.devices.device import Device
-    from tensorfleet_service.graph import Node
+    from tensorfleet_service.graph.graph import Node
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from tensorfleet import dtypes
+from tensorfleet.core import dtypes
 from tests.compat.random_graphs.draws import Call, Draw, Leaf, Shape
 from tests.compat.random_graphs.table import generator
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tensorfleet import dtypes
+from tensorfleet.core import dtypes
 from tests.compat.random_graphs.draws import Call, Leaf
 
 UNSET_OUTPUTS = {"SelfAdjointEigV2": 1, "Svd": 1, "FusedBatchNormV3": 5}

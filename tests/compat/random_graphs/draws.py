@@ -11,8 +11,9 @@ import numpy as np
 from hypothesis import strategies as st
 from tensorflow.python.framework import kernels
 
-from tensorfleet import dtypes, op_def
-from tensorfleet.dtypes import DType
+from tensorfleet.core import dtypes
+from tensorfleet.core.dtypes import DType
+from tensorfleet.graph import op_def
 
 Shape = tuple[int, ...]
 

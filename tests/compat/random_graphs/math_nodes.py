@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorfleet import dtypes
+from tensorfleet.core import dtypes
 from tests.compat.random_graphs.draws import Call, Draw, Leaf
 from tests.compat.random_graphs.table import generator
 

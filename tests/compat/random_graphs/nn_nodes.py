@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import dtypes
+from tensorfleet.core import dtypes
 from tests.compat.random_graphs.draws import Call, Draw, Leaf, Shape
 from tests.compat.random_graphs.table import generator
 

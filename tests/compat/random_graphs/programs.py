@@ -12,12 +12,13 @@ import tensorflow.compat.v1 as tf
 from hypothesis import strategies as st
 
 import tensorfleet
-from tensorfleet import dtypes, op_def
-from tensorfleet.graph import Graph
-from tensorfleet.operation import Operation
-from tensorfleet.ops.apply import apply_op
+from tensorfleet.core import dtypes
+from tensorfleet.graph import op_def
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.tensor import Tensor
 from tensorfleet.proto.config_pb2 import ConfigProto
-from tensorfleet.tensor import Tensor
 from tests.compat.random_graphs.differences import UNSET_OUTPUTS, excuse
 from tests.compat.random_graphs.draws import Call, Draw, Leaf
 from tests.compat.random_graphs.table import GENERATORS, LOOSE, SHAPES_ONLY

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet import dtypes, op_def
+from tensorfleet.core import dtypes
+from tensorfleet.graph import op_def
 from tests.compat.random_graphs.draws import Call, Draw
 from tests.compat.random_graphs.table import generator
 

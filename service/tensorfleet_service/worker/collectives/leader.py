@@ -13,21 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import errors
-from tensorfleet_service.worker.collectives.call import (
-    Call,
-    Key,
-    Place,
-    Verb,
-    describe,
-    error_fields,
-    order,
-)
-from tensorfleet_service.worker.layout import task_of
+from tensorfleet.core import errors
+from tensorfleet_service.collectives.call import Call, Key, Place, Verb, describe, error_fields, order
+from tensorfleet_service.executor.layout import task_of
 
 if TYPE_CHECKING:
-    from tensorfleet_service.worker.deadlines import Deadline, Deadlines
-    from tensorfleet_service.worker.peer import Peer
+    from tensorfleet_service.net.peer import Peer
+    from tensorfleet_service.threads.deadlines import Deadline, Deadlines
 
 _LEADING_JOBS = ("chief", "master", "worker")
 

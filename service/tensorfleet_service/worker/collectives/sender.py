@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet import errors
-from tensorfleet.stream import Kind
-from tensorfleet_service.worker.peer import Peer
+from tensorfleet.core import errors
+from tensorfleet.wire.stream import Kind
+from tensorfleet_service.net.peer import Peer
 
 if TYPE_CHECKING:
-    from tensorfleet_service.worker.peers import AnyPeer, Peers
+    from tensorfleet_service.net.peers import AnyPeer, Peers
 
 NEXT_SECONDS = 30.0  # to reach the next task of a ring, which is known to be there
 

@@ -19,10 +19,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from tensorfleet import errors
-from tensorfleet.stream import Kind
-from tensorfleet_service.worker import limits
-from tensorfleet_service.worker.collectives.call import (
+from tensorfleet.core import errors
+from tensorfleet.wire.stream import Kind
+from tensorfleet_service.collectives.call import (
     Call,
     Key,
     Place,
@@ -33,18 +32,19 @@ from tensorfleet_service.worker.collectives.call import (
     pack,
     unpack,
 )
+from tensorfleet_service.collectives.member import Group, Member, Running
+from tensorfleet_service.collectives.ring import Ring
+from tensorfleet_service.net import limits
+from tensorfleet_service.net.peer import Peer
+from tensorfleet_service.threads.deadlines import Deadlines
+from tensorfleet_service.threads.waiter import Waiter
 from tensorfleet_service.worker.collectives.leader import Leader
-from tensorfleet_service.worker.collectives.member import Group, Member, Running
-from tensorfleet_service.worker.collectives.ring import Ring
 from tensorfleet_service.worker.collectives.sender import Sender, streaming
-from tensorfleet_service.worker.deadlines import Deadlines
-from tensorfleet_service.worker.peer import Peer
-from tensorfleet_service.worker.waiter import Waiter
 
 if TYPE_CHECKING:
-    from tensorfleet.stream import Frame
-    from tensorfleet_service.worker.peers import AnyPeer, Peers
-    from tensorfleet_service.worker.pool import Pool
+    from tensorfleet.wire.stream import Frame
+    from tensorfleet_service.net.peers import AnyPeer, Peers
+    from tensorfleet_service.threads.pool import Pool
 
 log = logging.getLogger(__name__)
 

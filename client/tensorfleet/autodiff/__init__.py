@@ -1,0 +1,1 @@
+"""Gradients, built into the graph."""

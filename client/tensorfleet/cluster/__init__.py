@@ -1,0 +1,1 @@
+"""Clusters: their tasks, how they are found, and servers of them."""

@@ -1,0 +1,270 @@
+"""Between arrays and `TensorProto` messages: `tf.make_tensor_proto`, `tf.make_ndarray`, the wire form.
+
+A message holds its elements either as raw bytes (`tensor_content`, little-endian, row-major) or one by one
+in the field of its type, where the last one stands for all that are missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes
+from tensorfleet.core.dtypes import DType
+from tensorfleet.core.shapes import format_dims
+from tensorfleet.core.shapes import to_proto as _shape_proto
+from tensorfleet.core.tensor_convert import as_bytes, convert, convert_value
+from tensorfleet.proto.tensor_pb2 import TensorProto
+
+__all__ = [
+    "as_bytes",
+    "constant_proto",
+    "convert_value",
+    "make_ndarray",
+    "make_tensor_proto",
+    "string_bytes",
+    "strings_from_bytes",
+    "to_proto",
+]
+
+_MAX_ELEMENTS = 2**63 - 1
+_MAX_CONTENT = 2**31 - 1  # protobuf's limit on one message, in bytes
+
+# How each type's elements are written one by one: the field, and the dtype whose numbers go into it.
+_BITS = np.dtype(np.uint16)
+_FIELDS: dict[DType, tuple[str, np.dtype[Any]]] = {
+    dtypes.float16: ("half_val", _BITS),
+    dtypes.bfloat16: ("half_val", _BITS),
+    dtypes.float32: ("float_val", np.dtype(np.float32)),
+    dtypes.float64: ("double_val", np.dtype(np.float64)),
+    dtypes.int64: ("int64_val", np.dtype(np.int64)),
+    dtypes.uint32: ("uint32_val", np.dtype(np.uint32)),
+    dtypes.uint64: ("uint64_val", np.dtype(np.uint64)),
+    dtypes.bool: ("bool_val", np.dtype(np.bool_)),
+    dtypes.complex64: ("scomplex_val", np.dtype(np.float32)),
+    dtypes.complex128: ("dcomplex_val", np.dtype(np.float64)),
+    dtypes.int8: ("int_val", np.dtype(np.int8)),
+    dtypes.uint8: ("int_val", np.dtype(np.uint8)),
+    dtypes.int16: ("int_val", np.dtype(np.int16)),
+    dtypes.uint16: ("int_val", np.dtype(np.uint16)),
+    dtypes.int32: ("int_val", np.dtype(np.int32)),
+    dtypes.qint8: ("int_val", np.dtype(np.int8)),
+    dtypes.quint8: ("int_val", np.dtype(np.uint8)),
+    dtypes.qint16: ("int_val", np.dtype(np.int16)),
+    dtypes.quint16: ("int_val", np.dtype(np.uint16)),
+    dtypes.qint32: ("int_val", np.dtype(np.int32)),
+}
+# The types that TensorFlow's own client never writes as raw bytes, though every reader accepts them so.
+_ONE_BY_ONE = frozenset((dtypes.bool, dtypes.uint16, dtypes.complex64, dtypes.complex128))
+
+
+def make_tensor_proto(
+    values: Any,
+    dtype: Any = None,
+    shape: Iterable[Any] | None = None,
+    verify_shape: bool = False,
+    allow_broadcast: bool = False,
+) -> TensorProto:
+    """The message for `values`, field by field what TensorFlow makes (`tf.make_tensor_proto`).
+
+    Accepts what `convert_value` accepts; a `TensorProto` is returned as it is. Raises TypeError and
+    ValueError as `convert_value` does, and ValueError beyond 2 GiB.
+    """
+    if isinstance(values, TensorProto):
+        return values
+    array, dt, dims = convert(values, dtype, shape, verify_shape, allow_broadcast)
+    array = np.asarray(array)
+    if dt is dtypes.string:
+        return _message(dtypes.string, dims, string_val=array.ravel().tolist())
+    if array.size > 1 and array.size == math.prod(dims) and dt not in _ONE_BY_ONE:
+        return _raw(array, dt, dims)
+    return _one_by_one(array, dt, dims)
+
+
+def to_proto(array: np.ndarray[Any, Any] | np.generic) -> TensorProto:
+    """The message for an array, as raw bytes wherever possible: the quickest to write and to read.
+
+    Strings go one by one, and so does the one value of a view that repeats it (all strides zero).
+    Raises TypeError for arrays of no tensor type, ValueError beyond 2 GiB.
+    """
+    dt = dtypes.from_numpy(array.dtype)
+    dims = array.shape
+    if array.size > 1 and not any(array.strides):
+        array = np.asarray(array)[(slice(1),) * array.ndim]
+        if dt is not dtypes.string:
+            return _one_by_one(array, dt, dims)
+    if dt is dtypes.string:
+        items = [as_bytes(item) for item in np.asarray(array).ravel().tolist()]
+        return _message(dtypes.string, dims, string_val=items)
+    return _raw(array, dt, dims)
+
+
+def constant_proto(array: np.ndarray[Any, Any] | np.generic) -> TensorProto:
+    """The message for an array in a graph, in the form that `make_tensor_proto` gives it.
+
+    Programs that read graphs look for a scalar in the field of its type (`.float_val[0]`).
+    """
+    dt = dtypes.from_numpy(array.dtype)
+    if dt is not dtypes.string and (array.size <= 1 or (dt in _ONE_BY_ONE and any(array.strides))):
+        return _one_by_one(np.asarray(array), dt, array.shape)
+    return to_proto(array)
+
+
+def _raw(array: np.ndarray[Any, Any] | np.generic, dt: DType, dims: tuple[int, ...]) -> TensorProto:
+    if array.nbytes > _MAX_CONTENT:
+        raise ValueError("Cannot create a tensor proto whose content is larger than 2GB.")
+    if not array.dtype.isnative:
+        array = array.astype(dt.np)
+    return _message(dt, dims, tensor_content=array.tobytes())
+
+
+def _one_by_one(array: np.ndarray[Any, Any], dt: DType, dims: tuple[int, ...]) -> TensorProto:
+    field, written = _FIELDS[dt]
+    numbers = np.ascontiguousarray(array).reshape(-1).view(written).tolist()
+    return _message(dt, dims, **{field: numbers})
+
+
+def _message(dt: DType, dims: tuple[int, ...], **elements: Any) -> TensorProto:
+    dtype: Any = dt.enum  # the stubs want the enum's own class, which slows down every call
+    return TensorProto(dtype=dtype, tensor_shape=_shape_proto(dims), **elements)
+
+
+def make_ndarray(tensor: TensorProto, unrolled: int = _MAX_ELEMENTS) -> np.ndarray[Any, Any]:
+    """The array that a message holds, as a writable copy (`tf.make_ndarray`); strings as bytes objects.
+
+    One element that stands for more than `unrolled` bytes stays one: the array is a view that repeats it.
+
+    Raises TypeError for a type without arrays, ValueError for a message that contradicts itself: negative
+    or overflowing dimensions, content of another length, too many elements, elements out of their range.
+    """
+    dt = _tensor_type(tensor.dtype)
+    dims = tuple([dim.size for dim in tensor.tensor_shape.dim])
+    count = _count(dims, tensor.tensor_shape.unknown_rank)
+    if dt is dtypes.string:
+        if tensor.tensor_content:
+            return strings_from_bytes(tensor.tensor_content, count).reshape(dims)
+        strings = _padded(_object_array(tensor.string_val), count, b"", dims, unrolled)
+        return strings.reshape(dims)
+    if tensor.tensor_content:
+        return _from_content(tensor.tensor_content, dt, count, dims).reshape(dims)
+    return _padded(_from_fields(tensor, dt), count, np.zeros((), dt.np)[()], dims, unrolled).reshape(dims)
+
+
+def _tensor_type(enum: int) -> DType:
+    dt = dtypes.from_enum(enum).base
+    if dt.np is None:
+        raise TypeError(f"Unsupported tensor type: {enum}: a {dt.name} has no array.")
+    return dt
+
+
+def _count(dims: tuple[int, ...], unknown_rank: bool) -> int:
+    if unknown_rank:
+        raise ValueError("A tensor's shape must have a known rank.")
+    if dims and min(dims) < 0:
+        raise ValueError(f"A tensor's shape must have no negative dimension: {format_dims(dims)}")
+    # Zero may hide an overflow from the product, but not from whoever multiplies only some of them.
+    if math.prod(size for size in dims if size) > _MAX_ELEMENTS:
+        raise ValueError(f"The shape {format_dims(dims)} has too many elements")
+    return math.prod(dims)
+
+
+def _from_content(content: bytes, dt: DType, count: int, dims: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    if len(content) != count * dt.size:
+        raise ValueError(
+            f"tensor_content has {len(content)} bytes, but {dt.name} of shape {format_dims(dims)} "
+            f"takes {count * dt.size}"
+        )
+    if dt is dtypes.bool:
+        return np.frombuffer(content, np.uint8).astype(np.bool_)  # a bool made of any other byte breaks numpy
+    return np.frombuffer(content, dt.np).copy()
+
+
+def _from_fields(tensor: TensorProto, dt: DType) -> np.ndarray[Any, Any]:
+    field, written = _FIELDS[dt]
+    given: np.ndarray[Any, Any] = np.array(getattr(tensor, field))
+    numbers = given.astype(written)
+    if written.kind in "iu" and not np.array_equal(numbers, given):
+        raise ValueError(f"{field} holds a number out of range for {dt.name}")
+    if dt.is_complex and numbers.size % 2:
+        raise ValueError(f"{field} holds half a complex number")
+    return numbers.view(dt.np)
+
+
+def _padded(
+    values: np.ndarray[Any, Any], count: int, zero: Any, dims: tuple[int, ...], unrolled: int
+) -> np.ndarray[Any, Any]:
+    """`values` with the last one (or `zero`, if there is none) repeated up to `count` elements."""
+    if values.size < 2 and count * values.itemsize > unrolled:
+        return np.broadcast_to(values[-1:] if values.size else np.array([zero], values.dtype), (count,))
+    if values.size == count:
+        return values
+    if values.size > count:
+        raise ValueError(f"{values.size} elements do not fit the shape {format_dims(dims)}")
+    padded = np.empty(count, values.dtype)
+    padded[: values.size] = values
+    padded[values.size :] = values[-1] if values.size else zero
+    return padded
+
+
+def _object_array(items: Sequence[bytes]) -> np.ndarray[Any, Any]:
+    array = np.empty(len(items), object)
+    array[:] = items
+    return array
+
+
+def string_bytes(array: np.ndarray[Any, Any]) -> bytes:
+    """The raw form of a string tensor: every length as a varint, then every string's bytes."""
+    items = [as_bytes(item) for item in array.ravel().tolist()]
+    lengths = list(map(len, items))
+    if max(lengths, default=0) < 0x80:
+        return bytes(lengths) + b"".join(items)
+    return b"".join(map(_varint, lengths)) + b"".join(items)
+
+
+def _varint(number: int) -> bytes:
+    encoded = bytearray()
+    while number >= 0x80:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def strings_from_bytes(buf: bytes | bytearray | memoryview, n: int) -> np.ndarray[Any, Any]:
+    """The `n` strings of a raw string tensor, as an object array of shape [n].
+
+    Raises ValueError where `buf` ends too early or too late.
+    """
+    lengths, start = _lengths(buf, n)
+    ends = list(accumulate(lengths, initial=start))
+    if ends[-1] != len(buf):
+        raise ValueError(f"{n} strings end at byte {ends[-1]}, but there are {len(buf)} bytes")
+    return _object_array([bytes(buf[begin:end]) for begin, end in pairwise(ends)])
+
+
+def _lengths(buf: bytes | bytearray | memoryview, n: int) -> tuple[list[int], int]:
+    """The first `n` varints of `buf`, and where they end."""
+    if n > len(buf):
+        raise ValueError(f"{n} strings need at least {n} bytes, but there are {len(buf)}")
+    head = bytes(buf[:n])
+    if head.isascii():
+        return list(head), n
+    lengths = []
+    position = 0
+    for _ in range(n):
+        number = shift = 0
+        while True:
+            if position == len(buf) or shift > 63:
+                raise ValueError("A string's length does not end")
+            byte = buf[position]
+            position += 1
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                break
+        lengths.append(number)
+    return lengths, position

@@ -1,0 +1,239 @@
+"""MetaGraphDef: a graph with its collections and its Saver, as a message and as a file."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from tensorfleet.checkpoint import files
+from tensorfleet.core import logging
+from tensorfleet.core.version import __version__
+from tensorfleet.graph import op_def, op_def_proto
+from tensorfleet.graph.graph import Graph, get_default_graph
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.graph.import_graph import import_graph_def
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.scopes import prepend_scope, strip_scope
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.control_flow.control_flow_contexts import CondContext
+from tensorfleet.ops.control_flow.while_context import WhileContext
+from tensorfleet.ops.state.variables import Variable
+from tensorfleet.proto.control_flow_pb2 import CondContextDef, WhileContextDef
+from tensorfleet.proto.graph_pb2 import GraphDef
+from tensorfleet.proto.meta_graph_pb2 import CollectionDef, MetaGraphDef
+from tensorfleet.proto.saver_pb2 import SaverDef
+from tensorfleet.proto.variable_pb2 import VariableDef
+
+NAMESPACES = {"train": ["export_meta_graph"]}
+
+_VARIABLES = frozenset(
+    (
+        GraphKeys.GLOBAL_VARIABLES,
+        GraphKeys.TRAINABLE_VARIABLES,
+        GraphKeys.LOCAL_VARIABLES,
+        GraphKeys.METRIC_VARIABLES,
+        GraphKeys.MODEL_VARIABLES,
+        GraphKeys.MOVING_AVERAGE_VARIABLES,
+        GraphKeys.CONCATENATED_VARIABLES,
+        GraphKeys.WEIGHTS,
+        GraphKeys.BIASES,
+        GraphKeys.GLOBAL_STEP,
+        GraphKeys.EVAL_STEP,
+    )
+)
+"""The collections in which bytes are VariableDef messages."""
+
+
+def export_meta_graph(
+    filename: str | None = None,
+    meta_info_def: MetaGraphDef.MetaInfoDef | None = None,
+    graph_def: GraphDef | None = None,
+    saver_def: SaverDef | None = None,
+    collection_list: list[str] | None = None,
+    as_text: bool = False,
+    graph: Graph | None = None,
+    export_scope: str | None = None,
+    clear_devices: bool = False,
+    clear_extraneous_savers: bool = False,
+    strip_default_attrs: bool = False,
+    save_debug_info: bool = False,
+    **kwargs: Any,
+) -> MetaGraphDef:
+    """A graph as a message, also written to a file if one is given (`tf.train.export_meta_graph`).
+
+    Args:
+        filename: the file.
+        meta_info_def: what to say about the graph as a whole.
+        graph_def: the nodes; by default those of `graph`.
+        saver_def: the Saver.
+        collection_list: which collections, by default all.
+        as_text: write the file as text.
+        graph: the graph, by default the default graph.
+        export_scope: only the nodes of this name scope, which is stripped from their names.
+        clear_devices: leave out devices.
+        clear_extraneous_savers: leave out Savers of the collections.
+        strip_default_attrs: leave out attributes that have their default.
+        save_debug_info: ignored.
+
+    Raises:
+        OpError: the file cannot be written.
+    """
+    graph = graph or get_default_graph()
+    definition = MetaGraphDef()
+    if meta_info_def is not None:
+        definition.meta_info_def.CopyFrom(meta_info_def)
+    definition.graph_def.CopyFrom(graph.as_graph_def(add_shapes=True) if graph_def is None else graph_def)
+    if export_scope is not None:
+        _strip(definition.graph_def, export_scope)
+    used = sorted({node.op for node in definition.graph_def.node})
+    for found in map(op_def.lookup, used):
+        if found is not None:
+            definition.meta_info_def.stripped_op_list.op.add().CopyFrom(op_def_proto.to_proto(found))
+    definition.meta_info_def.tensorflow_version = __version__
+    definition.meta_info_def.tensorflow_git_version = "unknown"  # as of any build outside of a repository
+    definition.meta_info_def.stripped_default_attrs = strip_default_attrs
+    for node in definition.graph_def.node:
+        if clear_devices:
+            node.device = ""
+        if strip_default_attrs:
+            _strip_defaults(node)
+    if saver_def is not None:
+        definition.saver_def.CopyFrom(saver_def)
+    for key in graph.get_all_collection_keys() if collection_list is None else collection_list:
+        if isinstance(key, str) and not (clear_extraneous_savers and key == GraphKeys.SAVERS):
+            _add_collection(definition, key, graph.get_collection(key), export_scope)
+    if filename is not None:
+        _write(filename, definition, as_text)
+    return definition
+
+
+def _strip(graph_def: GraphDef, scope: str) -> None:
+    prefix = scope.rstrip("/") + "/"
+    kept = [node for node in graph_def.node if node.name.startswith(prefix)]
+    for node in kept:
+        node.name = strip_scope(node.name, scope)
+        for i, source in enumerate(node.input):
+            bare = source.removeprefix("^")
+            if not bare.startswith(prefix):
+                raise ValueError(f"Node {node.name} has an input from outside of {scope}: {bare}")
+            node.input[i] = source[: len(source) - len(bare)] + strip_scope(bare, scope)
+        located = node.attr["_class"].list.s if "_class" in node.attr else []
+        for i, name in enumerate(located):
+            located[i] = name.replace(f"loc:@{prefix}".encode(), b"loc:@")
+    copies = [type(node).FromString(node.SerializeToString()) for node in kept]
+    del graph_def.node[:]
+    graph_def.node.extend(copies)
+
+
+def _strip_defaults(node: Any) -> None:
+    found = op_def.lookup(node.op)
+    if found is None:
+        return
+    for attr in op_def_proto.to_proto(found).attr:
+        if attr.HasField("default_value") and node.attr.get(attr.name) == attr.default_value:
+            del node.attr[attr.name]
+
+
+def _add_collection(definition: MetaGraphDef, key: str, items: list[Any], scope: str | None) -> None:
+    collection = CollectionDef()
+    kinds = set()
+    for item in items:
+        kind, value = _collected(item, scope)
+        if not kind:
+            logging.debug("Collection %s is not exported: it has a %s", key, type(item).__name__)
+            return
+        if value is not None:
+            kinds.add(kind)
+            getattr(collection, kind).value.append(value)
+    if len(kinds) == 1:
+        definition.collection_def[key].CopyFrom(collection)
+
+
+def _collected(item: Any, scope: str | None) -> tuple[str, Any]:
+    """The kind of list and the value for an item; no kind where nothing fits, None outside of `scope`."""
+    if hasattr(item, "to_proto"):
+        message = item.to_proto(export_scope=scope)
+        return "bytes_list", None if message is None else message.SerializeToString()
+    if isinstance(item, (Tensor, Operation)):
+        if scope is not None and not item.name.startswith(scope):
+            return "node_list", None
+        return "node_list", strip_scope(item.name, scope)
+    if isinstance(item, bool) or not isinstance(item, (int, float, str, bytes)):
+        return "", None
+    if isinstance(item, (str, bytes)):
+        return "bytes_list", item.encode() if isinstance(item, str) else item
+    return ("int64_list" if isinstance(item, int) else "float_list"), item
+
+
+def _write(filename: str, definition: MetaGraphDef, as_text: bool) -> None:
+    from google.protobuf import text_format
+
+    content = text_format.MessageToString(definition).encode() if as_text else definition.SerializeToString()
+    with files.reported(filename):
+        files.replace_file(filename, content)
+
+
+def _read(filename: Any) -> MetaGraphDef:
+    from google.protobuf import text_format
+    from google.protobuf.message import DecodeError
+
+    if not os.path.isfile(filename):
+        raise OSError(f"File does not exist. Received: {filename}.")
+    with open(filename, "rb") as file:
+        content = file.read()
+    try:
+        return MetaGraphDef.FromString(content)
+    except DecodeError:
+        pass
+    try:
+        return text_format.Parse(content, MetaGraphDef())
+    except (text_format.ParseError, UnicodeDecodeError) as e:
+        raise OSError(f"Cannot parse file {filename}: {e}.") from e
+
+
+def import_scoped(
+    meta_graph_or_file: Any, clear_devices: bool, import_scope: str | None, **kwargs: Any
+) -> MetaGraphDef:
+    """Adds the nodes and collections of a MetaGraphDef, or of a file that has one, to the default graph."""
+    definition = (
+        meta_graph_or_file if isinstance(meta_graph_or_file, MetaGraphDef) else _read(meta_graph_or_file)
+    )
+    graph_def = definition.graph_def
+    if clear_devices:
+        graph_def = GraphDef.FromString(graph_def.SerializeToString())
+        for node in graph_def.node:
+            node.device = ""
+    import_graph_def(
+        graph_def,
+        name=import_scope or "",
+        producer_op_list=definition.meta_info_def.stripped_op_list,
+        **kwargs,
+    )
+    graph = get_default_graph()
+    variables: dict[bytes, Variable] = {}
+    for key, collection in sorted(definition.collection_def.items()):
+        if key != GraphKeys.SAVERS:
+            graph.get_collection_ref(key).extend(_items(graph, key, collection, import_scope, variables))
+    return definition
+
+
+def _items(
+    graph: Graph, key: str, collection: CollectionDef, scope: str | None, variables: dict[bytes, Variable]
+) -> list[Any]:
+    kind = collection.WhichOneof("kind")
+    if kind is None or kind == "any_list":
+        return []
+    values = list(getattr(collection, kind).value)
+    if kind == "node_list":
+        return [graph.as_graph_element(prepend_scope(name, scope)) for name in values]
+    if kind == "bytes_list" and key in _VARIABLES:
+        # A variable is in several collections, as one object.
+        for value in values:
+            if value not in variables:
+                variables[value] = Variable.from_proto(VariableDef.FromString(value), scope)
+        return [variables[value] for value in values]
+    if kind == "bytes_list" and key == GraphKeys.COND_CONTEXT:
+        return [CondContext.from_proto(CondContextDef.FromString(value), scope) for value in values]
+    if kind == "bytes_list" and key == GraphKeys.WHILE_CONTEXT:
+        return [WhileContext.from_proto(WhileContextDef.FromString(value), scope) for value in values]
+    return values

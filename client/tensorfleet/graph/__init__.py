@@ -1,0 +1,1 @@
+"""Graphs: operations and tensors, scopes, op definitions, functions, import and export."""

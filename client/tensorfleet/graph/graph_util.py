@@ -1,0 +1,150 @@
+"""`tf.graph_util`: GraphDefs cut down to what computes some of their nodes, and freed of variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tensorfleet.core import tensor_util
+from tensorfleet.graph.graph import get_default_graph
+from tensorfleet.graph.import_graph import import_graph_def
+from tensorfleet.proto.graph_pb2 import GraphDef
+from tensorfleet.proto.node_def_pb2 import NodeDef
+
+__all__ = [
+    "convert_variables_to_constants",
+    "extract_sub_graph",
+    "import_graph_def",
+    "remove_training_nodes",
+    "tensor_shape_from_node_def_name",
+]
+
+_REFERENCES = frozenset(("Variable", "VariableV2"))
+
+
+def extract_sub_graph(graph_def: GraphDef, dest_nodes: Sequence[str]) -> GraphDef:
+    """`dest_nodes` and all that they need, in the order of `graph_def` (`tf.graph_util.extract_sub_graph`).
+
+    Raises:
+        TypeError: an argument is of the wrong type.
+        AssertionError: `graph_def` lacks one of the nodes.
+    """
+    if not isinstance(graph_def, GraphDef):
+        raise TypeError(f"graph_def must be a graph_pb2.GraphDef proto, but got type {type(graph_def)}.")
+    if isinstance(dest_nodes, str):
+        raise TypeError(f"dest_nodes must be an iterable of strings, but got type {type(dest_nodes)}.")
+    nodes = {node.name: node for node in graph_def.node}
+    for name in dest_nodes:
+        if name not in nodes:
+            raise AssertionError(f"{name} is not in graph")
+    needed: set[str] = set()
+    waiting = list(dest_nodes)
+    while waiting:
+        name = waiting.pop()
+        if name not in needed:
+            needed.add(name)
+            waiting += map(_source, nodes[name].input)
+    result = GraphDef(versions=graph_def.versions, library=graph_def.library)
+    result.node.extend(node for node in graph_def.node if node.name in needed)
+    return result
+
+
+def remove_training_nodes(input_graph: GraphDef, protected_nodes: Iterable[str] | None = None) -> GraphDef:
+    """The graph without CheckNumerics and needless Identity nodes (`tf.graph_util.remove_training_nodes`).
+
+    Args:
+        protected_nodes: names that stay.
+    """
+    keep = set(protected_nodes or ())
+    # A node that waits for others, or that others wait for, orders them and has to stay.
+    keep.update(text[1:] for node in input_graph.node for text in node.input if text.startswith("^"))
+    # So has one that others ask to be placed with.
+    keep.update(
+        group.removeprefix(b"loc:@").decode()
+        for node in input_graph.node
+        for group in node.attr["_class"].list.s
+        if "_class" in node.attr and group != b"loc:@" + node.name.encode()
+    )
+    removable = {
+        node.name: node
+        for node in input_graph.node
+        if node.op in ("Identity", "CheckNumerics")
+        and node.name not in keep
+        and len(node.input) == 1
+        and not node.input[0].startswith("^")
+    }
+
+    def followed(text: str) -> str:
+        while not text.startswith("^") and _source(text) in removable:
+            text = removable[_source(text)].input[0]
+        return text
+
+    result = GraphDef(versions=input_graph.versions, library=input_graph.library)
+    for node in input_graph.node:
+        if node.name in removable:
+            continue
+        copy = result.node.add()
+        copy.CopyFrom(node)
+        copy.input[:] = [followed(text) for text in node.input]
+    return result
+
+
+def convert_variables_to_constants(
+    sess: Any,
+    input_graph_def: GraphDef,
+    output_node_names: Sequence[str],
+    variable_names_whitelist: Iterable[str] | None = None,
+    variable_names_blacklist: Iterable[str] | None = None,
+) -> GraphDef:
+    """The graph of some nodes, with the present values of variables as constants.
+
+    `tf.graph_util.convert_variables_to_constants`.
+
+    Args:
+        sess: a session in which the variables have values.
+        output_node_names: the nodes to keep, with all that they need.
+        variable_names_whitelist, variable_names_blacklist: only these variables, or all but these.
+    """
+    sub_graph = extract_sub_graph(input_graph_def, output_node_names)
+    reads = {
+        node.input[0]: node.name for node in reversed(input_graph_def.node) if node.op == "ReadVariableOp"
+    }
+    names = [
+        node.name
+        for node in sub_graph.node
+        if (node.op in _REFERENCES or (node.op == "VarHandleOp" and node.name in reads))
+        and (variable_names_whitelist is None or node.name in set(variable_names_whitelist))
+        and node.name not in set(variable_names_blacklist or ())
+    ]
+    values = dict(zip(names, sess.run([f"{reads.get(name, name)}:0" for name in names]), strict=True))
+    result = GraphDef(versions=sub_graph.versions, library=sub_graph.library)
+    for node in sub_graph.node:
+        copy = result.node.add()
+        if node.name in values:
+            copy.name, copy.op = node.name, "Const"
+            copy.attr["dtype"].CopyFrom(node.attr["dtype"])
+            value = tensor_util.make_tensor_proto(values[node.name], node.attr["dtype"].type)
+            copy.attr["value"].tensor.CopyFrom(value)
+        elif node.op == "ReadVariableOp" and node.input[0] in values:
+            _as_identity(node, copy)
+        else:
+            copy.CopyFrom(node)
+    return result
+
+
+def _as_identity(read: NodeDef, copy: NodeDef) -> None:
+    copy.name, copy.op, copy.device = read.name, "Identity", read.device
+    copy.input.extend(read.input)
+    copy.attr["T"].CopyFrom(read.attr["dtype"])
+    if "_class" in read.attr:
+        copy.attr["_class"].CopyFrom(read.attr["_class"])
+
+
+def tensor_shape_from_node_def_name(graph: Any, input_name: str) -> Any:
+    """The static shape of the tensor that an input text of a NodeDef names."""
+    name = input_name if ":" in input_name else input_name + ":0"
+    return (graph or get_default_graph()).get_tensor_by_name(name).get_shape()
+
+
+def _source(text: str) -> str:
+    return text.removeprefix("^").partition(":")[0]

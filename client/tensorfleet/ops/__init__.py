@@ -1,0 +1,1 @@
+"""The op types: signatures, shape rules, the functions that make them, and beside them their gradients."""

@@ -1,0 +1,33 @@
+"""What the families of mathematical ops share: sets of dtypes, broadcasting, `apply_one`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet.core import shapes
+from tensorfleet.core.shapes import Dims
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.tensor import Tensor
+
+# The dtypes of op definitions, in TensorFlow's order, which its error messages show.
+FLOATS = "bfloat16, float16, float32, float64"
+COMPLEX = "complex64, complex128"
+SIGNED = "int8, int16, int32, int64"
+INTEGERS = f"{SIGNED}, uint8, uint16, uint32, uint64"
+ALL_NUMBERS = f"{FLOATS}, uint8, int8, uint16, int16, int32, uint32, uint64, int64, {COMPLEX}"
+ORDERED = "float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64"
+QUANTIZED = "qint8, quint8, qint32, qint16, quint16"
+
+if TYPE_CHECKING:
+
+    def apply_one(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
+        """`apply_op` for op types with exactly one output, which is a tensor."""
+
+else:
+    apply_one = apply_op
+
+
+def broadcast_inputs(op: Operation) -> list[Dims]:
+    """Shape rule: the two inputs are broadcast against each other."""
+    return [shapes.broadcast(op.inputs[0].dims, op.inputs[1].dims)]

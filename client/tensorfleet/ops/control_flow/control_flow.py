@@ -1,0 +1,298 @@
+"""Conditionals and loops: `tf.cond`, `tf.while_loop`, `tf.case`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tensorfleet.core import dtypes, structures
+from tensorfleet.core import logging as tf_logging
+from tensorfleet.core.shapes import TensorShape
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.graph import get_default_graph
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.identity import identity
+from tensorfleet.ops.control_flow import control_flow_ops  # noqa: F401  the ops register themselves
+from tensorfleet.ops.control_flow.control_flow_contexts import CondContext
+from tensorfleet.ops.control_flow.control_flow_nodes import merge, switch
+from tensorfleet.ops.control_flow.while_context import WhileContext
+from tensorfleet.ops.data_flow import stacks  # noqa: F401  the ops register themselves
+from tensorfleet.ops.data_flow.tensor_array import with_flow
+
+__all__ = ["case", "cond", "while_loop"]
+
+NAMESPACES: dict[str, list[str]] = {}
+
+
+def cond(
+    pred: Any,
+    true_fn: Any = None,
+    false_fn: Any = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Any = None,
+    fn2: Any = None,
+) -> Any:
+    """What `true_fn` returns if `pred` holds, else what `false_fn` does (`tf.cond`).
+
+    Only ops that are made inside of the functions are on a branch: of them, only those of the branch that is
+    taken run.
+
+    Args:
+        pred: bool, rank 0.
+        true_fn, false_fn: return tensors in the same nested structure, of the same dtypes.
+        strict: whether a list or tuple of one tensor is returned as such.
+        fn1, fn2: older names of `true_fn` and `false_fn`.
+
+    Raises:
+        TypeError: an argument is of the wrong type, or the results differ in type.
+        ValueError: a function returns nothing, or the results differ in structure or dtype.
+    """
+    true_fn, false_fn = _one_of(true_fn, fn1, "true_fn", "fn1"), _one_of(false_fn, fn2, "false_fn", "fn2")
+    with framework.name_scope(name, "cond", [pred]):
+        if isinstance(pred, bool):
+            raise TypeError("'pred' must not be a Python bool.")
+        graph = get_default_graph()
+        dead_if_true, dead_if_false = switch(pred, pred)
+        pivot_t = identity(dead_if_false, name="switch_t")
+        pivot_f = identity(dead_if_true, name="switch_f")
+        pred = identity(pred, name="pred_id")
+        for tensor in (dead_if_false, dead_if_true, pivot_t, pivot_f, pred):
+            graph.prevent_fetching(tensor.op)
+        returned_t, result_t, context_t = _branch(pred, pivot_t, 1, true_fn, "true_fn")
+        returned_f, result_f, context_f = _branch(pred, pivot_f, 0, false_fn, "false_fn")
+        if not strict:
+            returned_t, returned_f = _unpack_single(returned_t), _unpack_single(returned_f)
+        _check_alike(returned_t, returned_f)
+        flat_t, flat_f = structures.flatten(result_t), structures.flatten(result_f)
+        if not flat_t:
+            raise ValueError("'true_fn' and 'false_fn' must return at least one result.")
+        for x, y in zip(flat_t, flat_f, strict=True):
+            if x.dtype.base is not y.dtype.base:
+                raise ValueError(
+                    "Outputs of 'true_fn' and 'false_fn' must have the same type(s). "
+                    f"Received {x.dtype.name} from 'true_fn' and {y.dtype.name} from 'false_fn'."
+                )
+        merges = [merge(pair)[0] for pair in zip(flat_f, flat_t, strict=True)]
+        merges = [with_flow(v, m) for v, m in zip(structures.flatten(returned_t), merges, strict=True)]
+        if context_t.outer_context is None:
+            graph.add_to_collection(GraphKeys.COND_CONTEXT, context_t)
+            graph.add_to_collection(GraphKeys.COND_CONTEXT, context_f)
+        packed = structures.pack(returned_t, merges)
+        return packed if strict else _unpack_single(packed)
+
+
+def _one_of(function: Any, older: Any, name: str, older_name: str) -> Callable[[], Any]:
+    if older is not None:
+        if function is not None:
+            raise TypeError(f"cond(): '{name}' and '{older_name}' may not be set simultaneously.")
+        function = older
+    elif function is None:
+        raise TypeError(f"cond(): '{name}' argument required")
+    if not callable(function):
+        raise TypeError(f"'{name}' must be callable.")
+    return function  # type: ignore[no-any-return]
+
+
+def _branch(
+    pred: Tensor, pivot: Tensor, branch: int, function: Callable[[], Any], name: str
+) -> tuple[Any, Any, CondContext]:
+    context = CondContext(pred, pivot, branch)
+    context.Enter()
+    try:
+        returned, result = context.BuildCondBranch(function)
+        if returned is None:
+            raise ValueError(f"'{name}' must have a return value.")
+        context.ExitResult(result)
+    finally:
+        context.Exit()
+    return returned, result, context
+
+
+def _check_alike(first: Any, second: Any) -> None:
+    try:
+        structures.assert_same_structure(first, second)
+    except TypeError as e:
+        raise TypeError(f"Incompatible return types of 'true_fn' and 'false_fn': {e}") from None
+    except ValueError as e:
+        raise ValueError(f"Incompatible return values of 'true_fn' and 'false_fn': {e}") from None
+
+
+def _unpack_single(result: Any) -> Any:
+    return result[0] if isinstance(result, (list, tuple)) and len(result) == 1 else result
+
+
+def while_loop(
+    cond: Any,
+    body: Any,
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """What `loop_vars` have become when `cond` no longer holds (`tf.while_loop`).
+
+    Args:
+        cond, body: functions of the loop's variables: `cond` returns a bool tensor of rank 0, `body` the next
+            values of the variables.
+        loop_vars: tensors and TensorArrays, in a list or tuple that may be nested.
+        shape_invariants: in the same structure, the shapes that the variables keep in all iterations; by
+            default, those that they have at first.
+        parallel_iterations: how many iterations may run at the same time.
+        maximum_iterations: the loop ends after so many, at the latest.
+        return_same_structure: whether one variable alone is returned in its list.
+
+    Raises:
+        TypeError: an argument is of the wrong type.
+        ValueError: `body` returns another structure, or a variable's shape changes.
+    """
+    if not callable(cond):
+        raise TypeError("'cond' must be callable.")
+    if not callable(body):
+        raise TypeError("'body' must be callable.")
+    if parallel_iterations < 1:
+        raise TypeError("'parallel_iterations' must be a positive integer.")
+    with framework.name_scope(name, "while", structures.flatten(loop_vars)):
+        if not loop_vars:
+            raise ValueError("'loop_vars' must be provided.")
+        if maximum_iterations is not None:
+            maximum_iterations = convert_to_tensor(maximum_iterations, name="maximum_iterations")
+            single = len(loop_vars) == 1 and not return_same_structure
+            cond, body, loop_vars = _counted(cond, body, loop_vars, maximum_iterations, single)
+            if shape_invariants is not None:
+                shape_invariants = (TensorShape([]), shape_invariants[0] if single else shape_invariants)
+        context = WhileContext(
+            maximum_iterations=maximum_iterations,
+            parallel_iterations=parallel_iterations,
+            back_prop=back_prop,
+            swap_memory=swap_memory,
+        )
+        if context.outer_context is None:
+            get_default_graph().add_to_collection(GraphKeys.WHILE_CONTEXT, context)
+        result = context.BuildLoop(cond, body, loop_vars, shape_invariants, return_same_structure)
+        return result if maximum_iterations is None else result[1]
+
+
+def _counted(
+    cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, limit: Tensor, single: bool
+) -> tuple[Callable[..., Any], Callable[..., Any], Any]:
+    """A loop that counts its iterations, too."""
+    from tensorfleet.graph.convert import constant
+    from tensorfleet.ops.math.comparison import logical_and
+
+    if limit.dims is not None and limit.dims != ():
+        raise ValueError(f"'maximum_iterations' must be a scalar. Received shape: {limit.shape}")
+    counter = constant(0, dtype=limit.dtype, name="iteration_counter")
+    if single:
+        return (
+            lambda i, value: logical_and(i < limit, cond(value)),
+            lambda i, value: (i + 1, body(value)),
+            (counter, loop_vars[0]),
+        )
+    return (
+        lambda i, values: logical_and(i < limit, cond(*values)),
+        lambda i, values: (i + 1, body(*values)),
+        (counter, loop_vars),
+    )
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Any = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """What the function beside the first condition that holds returns (`tf.case`).
+
+    Args:
+        pred_fn_pairs: a list or dict of pairs of a bool tensor of rank 0 and a function.
+        default: the function for when no condition holds; without one, it is an error if none does.
+        exclusive: whether it is an error if several hold.
+
+    Raises:
+        TypeError: an argument is of the wrong type.
+        InvalidArgumentError: in a run, too few or too many conditions hold.
+    """
+    predicates, actions = _pairs(pred_fn_pairs, exclusive, name)
+    with framework.name_scope(name, "case", predicates):
+        if default is None:
+            default, predicates, actions = _last_as_default(predicates, actions)
+        function = default
+        for predicate, action in reversed(list(zip(predicates, actions, strict=True))):
+            function = partial(cond, predicate, true_fn=action, false_fn=function, strict=strict)
+        if not exclusive:
+            return function()
+        with framework.control_dependencies([_at_most(predicates, 1, "Input error: exclusive=True")]):
+            return function()
+
+
+def _pairs(given: Any, exclusive: bool, name: str) -> tuple[list[Tensor], list[Callable[[], Any]]]:
+    from collections import OrderedDict
+
+    if not isinstance(given, (list, tuple, dict)):
+        raise TypeError(f"'pred_fn_pairs' must be a list, tuple, or dict. Received: {type(given)}")
+    if isinstance(given, OrderedDict):
+        given = list(given.items())
+    elif isinstance(given, dict):
+        given = sorted(given.items(), key=lambda item: item[0].name)
+        if not exclusive:
+            tf_logging.warn(
+                "%s: An unordered dictionary of predicate/fn pairs was provided, but exclusive=False. The "
+                "order of conditional tests is deterministic but not guaranteed.",
+                name,
+            )
+    for pair in given:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError(f"Each entry in 'pred_fn_pairs' must be a 2-tuple. Received {pair}.")
+        predicate, action = pair
+        if not isinstance(predicate, Tensor):
+            raise TypeError(f"pred must be a Tensor, got: {predicate}")
+        if predicate.dtype is not dtypes.bool:
+            raise TypeError(f"pred must be Tensor of type bool: {predicate.name}")
+        if not callable(action):
+            raise TypeError(f"fn for pred {predicate.name} must be callable.")
+    return [pair[0] for pair in given], [pair[1] for pair in given]
+
+
+def _last_as_default(
+    predicates: list[Tensor], actions: list[Callable[[], Any]]
+) -> tuple[Callable[[], Any], list[Tensor], list[Callable[[], Any]]]:
+    from tensorfleet.ops.array.joining import stack
+    from tensorfleet.ops.io.logging import Assert
+
+    *others, last = predicates
+
+    def default() -> Any:
+        message = (
+            "Implementation error: selected default action "
+            f"#{len(others)} was called, but some of other predicates are True: "
+        )
+        data = ("Input error: None of conditions evaluated as True:", stack(predicates, name="preds_c"))
+        with framework.control_dependencies([_at_most(others, 0, message), Assert(last, data=data)]):
+            return actions[-1]()
+
+    return default, others, actions[:-1]
+
+
+def _at_most(predicates: list[Tensor], count: int, message: str) -> Any:
+    from tensorfleet.graph.convert import constant
+    from tensorfleet.ops.array.casting import cast
+    from tensorfleet.ops.array.joining import stack
+    from tensorfleet.ops.io.logging import Assert
+    from tensorfleet.ops.math.comparison import less_equal
+    from tensorfleet.ops.math.reduction import reduce_sum
+
+    stacked = stack(predicates, name="preds_c")
+    number = reduce_sum(cast(stacked, dtypes.int32), name="num_true_conds")
+    condition = less_equal(number, constant(count, name="n_true_conds"))
+    names = ", ".join(predicate.name for predicate in predicates)
+    text = f"{message}: more than {count} conditions ({names}) evaluated as True:"
+    return Assert(condition, data=[text, stacked], summarize=len(predicates))

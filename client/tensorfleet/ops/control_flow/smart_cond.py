@@ -1,0 +1,34 @@
+"""A conditional that is decided while the graph is built where its predicate is known then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.graph.static_value import static_value
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.control_flow.control_flow import cond
+
+__all__: list[str] = []
+NAMESPACES: dict[str, list[str]] = {}
+
+
+def known_predicate(pred: Any) -> bool | None:
+    """The predicate's value, None where only a run can tell."""
+    if not isinstance(pred, Tensor):
+        value = getattr(pred, "_as_graph_element", None)
+        if value is None:
+            return bool(pred)
+        pred = value()
+    known = static_value(pred)
+    return None if known is None else bool(known)
+
+
+def smart_cond(
+    pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
+) -> Any:
+    """What one of the functions returns: called at once where `pred` is known, else in a `tf.cond`."""
+    known = known_predicate(pred)
+    if known is None:
+        return cond(pred, true_fn, false_fn, name=name)
+    return true_fn() if known else false_fn()

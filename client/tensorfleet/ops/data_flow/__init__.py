@@ -1,0 +1,1 @@
+"""Queues, accumulators, datasets, stacks, tensor arrays, dynamic partitions."""

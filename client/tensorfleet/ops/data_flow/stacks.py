@@ -1,0 +1,56 @@
+"""Stacks: what a loop leaves behind in each of its iterations, for the loop that differentiates it.
+
+An iteration of the gradient loop takes what the last iteration not yet differentiated has put there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.core.dims import Dims
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.op_def import op
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.shape_rules import nothing, scalar
+
+
+def _pushed(op: Operation) -> list[Dims]:
+    return [op.inputs[1].dims]
+
+
+def _popped(op: Operation) -> list[Dims]:
+    return [None]
+
+
+op(
+    "StackV2(max_size: int32) -> (handle: resource)",
+    "elem_type: type",
+    'stack_name: string = ""',
+    shape=scalar,
+    stateful=True,
+)
+op(
+    "StackPushV2(handle: resource, elem: T) -> (output: T)",
+    "T: type",
+    "swap_memory: bool = false",
+    shape=_pushed,
+    stateful=True,
+)
+op("StackPopV2(handle: resource) -> (elem: elem_type)", "elem_type: type", shape=_popped, stateful=True)
+op("StackCloseV2(handle: resource) -> ()", shape=nothing, stateful=True)
+
+
+def stack(elem_type: Any, max_size: Any = -1, name: str | None = None) -> Tensor:
+    """The handle of a new stack; `max_size` below 0 is no limit."""
+    return apply_op("StackV2", max_size, elem_type=elem_type, name=name)  # type: ignore[no-any-return]
+
+
+def push(handle: Tensor, value: Tensor, swap_memory: bool = False) -> Tensor:
+    """Puts a value on the stack, and passes it on."""
+    return apply_op("StackPushV2", handle, value, swap_memory=swap_memory)  # type: ignore[no-any-return]
+
+
+def pop(handle: Tensor, elem_type: Any) -> Tensor:
+    """Takes off the value that was pushed last."""
+    return apply_op("StackPopV2", handle, elem_type=elem_type)  # type: ignore[no-any-return]

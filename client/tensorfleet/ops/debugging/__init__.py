@@ -1,0 +1,1 @@
+"""Assertions about values, dtypes and shapes."""

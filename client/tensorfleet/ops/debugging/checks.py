@@ -1,0 +1,351 @@
+"""`tf.assert_equal` and its kin: checks when the graph is built where values are known, else when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes, errors
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.static_value import static_value
+from tensorfleet.graph.tensor import Tensor, is_tensor
+from tensorfleet.ops.control_flow.control import no_op
+from tensorfleet.ops.io.logging import Assert
+
+__all__ = [
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_integer",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_negative",
+    "assert_non_negative",
+    "assert_non_positive",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_proper_iterable",
+    "assert_rank",
+    "assert_rank_at_least",
+    "assert_rank_in",
+    "assert_scalar",
+    "assert_type",
+    "is_numeric_tensor",
+]
+
+NAMESPACES = {"debugging": list(__all__)}
+
+
+def _all(values: Tensor) -> Tensor:
+    from tensorfleet.ops.math.reduction import reduce_all
+
+    return reduce_all(values)
+
+
+def _compare(
+    kind: str, sign: str, x: Any, y: Any, data: Any, summarize: int | None, message: str | None, name: Any
+) -> Any:
+    """Asserts `x sign y` for all elements; `kind` is the name of the comparison, such as "less_equal"."""
+    from tensorfleet.ops.math import comparison
+
+    with framework.name_scope(name, f"assert_{kind}", [x, y, data] if is_tensor(data) else [x, y]):
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, name="y")
+        if data is None:
+            data = [
+                f"Condition x {sign} y did not hold element-wise:",
+                f"x ({x.name}) = ",
+                x,
+                f"y ({y.name}) = ",
+                y,
+            ]
+        if message is not None:
+            data = [message, *data]
+        static = static_value(x), static_value(y)
+        if static[0] is not None and static[1] is not None:
+            if _STATIC[kind](*static).all():
+                return no_op("static_checks_determined_all_ok")
+            raise errors.InvalidArgumentError(None, None, "\n".join(_static_text(item) for item in data))
+        condition = _all(getattr(comparison, kind)(x, y))
+        return Assert(condition, data, summarize=summarize)
+
+
+_STATIC: dict[str, Callable[..., Any]] = {
+    "equal": np.equal,
+    "not_equal": np.not_equal,
+    "less": np.less,
+    "less_equal": np.less_equal,
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+}
+
+
+def _static_text(item: Any) -> str:
+    if not isinstance(item, Tensor):
+        return str(item)
+    value = static_value(item)
+    return str(item if value is None else value)
+
+
+def assert_equal(
+    x: Any,
+    y: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """An operation that fails unless `x == y` in all elements (`tf.assert_equal`).
+
+    Args:
+        data: what the message shows, by default both tensors.
+        summarize: how many elements of each to show, 3 by default.
+        message: text before it.
+
+    Raises:
+        InvalidArgumentError: at once where both values are known, else in a run.
+    """
+    with framework.name_scope(name, "assert_equal", [x, y]):
+        if x is y:
+            return no_op(name)
+    return _compare("equal", "==", x, y, data, summarize, message, name)
+
+
+def assert_none_equal(
+    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None
+) -> Any:
+    """Fails unless `x != y` in all elements (`tf.assert_none_equal`); see `assert_equal`."""
+    with framework.name_scope(name, "assert_none_equal", [x, y]) as scope:
+        return _compare("not_equal", "!=", x, y, data, summarize, message, scope)
+
+
+def assert_less(
+    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None
+) -> Any:
+    """Fails unless `x < y` in all elements (`tf.assert_less`); see `assert_equal`."""
+    return _compare("less", "<", x, y, data, summarize, message, name)
+
+
+def assert_less_equal(
+    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None
+) -> Any:
+    """Fails unless `x <= y` in all elements (`tf.assert_less_equal`); see `assert_equal`."""
+    return _compare("less_equal", "<=", x, y, data, summarize, message, name)
+
+
+def assert_greater(
+    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None
+) -> Any:
+    """Fails unless `x > y` in all elements (`tf.assert_greater`); see `assert_equal`."""
+    return _compare("greater", ">", x, y, data, summarize, message, name)
+
+
+def assert_greater_equal(
+    x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None
+) -> Any:
+    """Fails unless `x >= y` in all elements (`tf.assert_greater_equal`); see `assert_equal`."""
+    return _compare("greater_equal", ">=", x, y, data, summarize, message, name)
+
+
+def _sign(
+    default_name: str, kind: str, sign: str, zero_first: bool,
+    x: Any, data: Any, summarize: Any, message: Any, name: Any,
+) -> Any:  # fmt: skip
+    with framework.name_scope(name, default_name, [x]):
+        x = convert_to_tensor(x, name="x")
+        if data is None:
+            data = [
+                f"{message}.  " if message else "",
+                f"Condition x {sign} 0 did not hold element-wise:",
+                f"x ({x.name}) = ",
+                x,
+            ]
+        zero = convert_to_tensor(0, x.dtype.base)
+        first, second = (zero, x) if zero_first else (x, zero)
+        return _compare(kind, "", first, second, data, summarize, None, None)
+
+
+def assert_positive(
+    x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None
+) -> Any:
+    """Fails unless `x > 0` in all elements (`tf.assert_positive`); see `assert_equal`."""
+    return _sign("assert_positive", "less", ">", True, x, data, summarize, message, name)
+
+
+def assert_negative(
+    x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None
+) -> Any:
+    """Fails unless `x < 0` in all elements (`tf.assert_negative`); see `assert_equal`."""
+    return _sign("assert_negative", "less", "<", False, x, data, summarize, message, name)
+
+
+def assert_non_negative(
+    x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None
+) -> Any:
+    """Fails unless `x >= 0` in all elements (`tf.assert_non_negative`); see `assert_equal`."""
+    return _sign("assert_non_negative", "less_equal", ">=", True, x, data, summarize, message, name)
+
+
+def assert_non_positive(
+    x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None
+) -> Any:
+    """Fails unless `x <= 0` in all elements (`tf.assert_non_positive`); see `assert_equal`."""
+    return _sign("assert_non_positive", "less_equal", "<=", False, x, data, summarize, message, name)
+
+
+def assert_near(
+    x: Any,
+    y: Any,
+    rtol: Any = None,
+    atol: Any = None,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Fails unless `|x - y| < atol + rtol * |y|` in all elements (`tf.assert_near`).
+
+    Args:
+        rtol, atol: the tolerances, by default ten times the dtype's precision.
+    """
+    with framework.name_scope(name, "assert_near", [x, y]):
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, x.dtype.base, "y")
+        epsilon = 10 * np.finfo(x.dtype.as_numpy_dtype).eps
+        rtol = convert_to_tensor(epsilon if rtol is None else rtol, x.dtype.base, "rtol")
+        atol = convert_to_tensor(epsilon if atol is None else atol, x.dtype.base, "atol")
+        if data is None:
+            data = [
+                f"{message}.  " if message else "",
+                f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}",
+                f"x ({x.name}) = ",
+                x,
+                f"y ({y.name}) = ",
+                y,
+            ]
+        tolerance = atol + rtol * abs(y)
+        return Assert(_all(abs(x - y) < tolerance), data, summarize=summarize)
+
+
+def _rank(
+    default_name: str, words: str, holds: Callable[[int, list[int]], bool], compare: Callable[..., Any],
+    x: Any, ranks: list[Any], data: Any, summarize: Any, message: Any, name: Any,
+) -> Any:  # fmt: skip
+    from tensorfleet.ops.array.shaping import rank as rank_of
+    from tensorfleet.ops.array.shaping import shape as shape_of
+
+    prefix = f"{message}.  " if message else ""
+    with framework.name_scope(name, default_name, [x]):
+        x = x if is_tensor(x) else convert_to_tensor(x)
+        x = convert_to_tensor(x)
+        tensors = [convert_to_tensor(rank, dtypes.int32, "rank") for rank in ranks]
+        known = [static_value(tensor) for tensor in tensors]
+        if all(value is not None and value.ndim == 0 for value in known) and x.dims is not None:
+            wanted = [int(value) for value in known if value is not None]
+            if holds(len(x.dims), wanted):
+                return no_op("static_checks_determined_all_ok")
+            listed = wanted[0] if len(wanted) == 1 and words != "must have rank in" else tuple(wanted)
+            raise ValueError(
+                f"{prefix}Tensor {x.name} {words} {listed}.  Received rank {len(x.dims)}, shape {x.shape}"
+            )
+        if data is None:
+            data = [prefix, f"Tensor {x.name} {words}", *tensors, "Received shape: ", shape_of(x)]
+        return Assert(compare(rank_of(x), tensors), data, summarize=summarize)
+
+
+def assert_rank(
+    x: Any, rank: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None
+) -> Any:
+    """Fails unless `x` has this rank (`tf.assert_rank`).
+
+    Raises:
+        ValueError: at once where both are known.
+    """
+    from tensorfleet.ops.math.comparison import equal
+
+    return _rank(
+        "assert_rank", "must have rank", lambda got, ranks: got == ranks[0],
+        lambda got, ranks: equal(got, ranks[0]), x, [rank], data, summarize, message, name,
+    )  # fmt: skip
+
+
+def assert_rank_at_least(
+    x: Any, rank: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None
+) -> Any:
+    """Fails unless `x` has this rank or a higher one (`tf.assert_rank_at_least`); see `assert_rank`."""
+    return _rank(
+        "assert_rank_at_least", "must have rank at least", lambda got, ranks: got >= ranks[0],
+        lambda got, ranks: got >= ranks[0], x, [rank], data, summarize, message, name,
+    )  # fmt: skip
+
+
+def assert_rank_in(
+    x: Any, ranks: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None
+) -> Any:
+    """Fails unless the rank of `x` is one of these (`tf.assert_rank_in`); see `assert_rank`."""
+    from tensorfleet.ops.math.comparison import equal
+
+    def any_equal(got: Any, tensors: list[Any]) -> Any:
+        found = equal(got, tensors[0])
+        for tensor in tensors[1:]:
+            found = found | equal(got, tensor)
+        return found
+
+    return _rank(
+        "assert_rank_in", "must have rank in", lambda got, listed: got in listed, any_equal, x, list(ranks),
+        data, summarize, message, name,
+    )  # fmt: skip
+
+
+def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
+    """`tensor` as a tensor (`tf.assert_scalar`).
+
+    Raises:
+        ValueError: it has another rank than 0, or its rank is not known.
+    """
+    with framework.name_scope(name, "assert_scalar", [tensor]) as scope:
+        made = convert_to_tensor(tensor, name=scope)
+        if made.dims != ():
+            raise ValueError(
+                f"{message or ''}Expected scalar shape for {made.name}, saw shape: {made.shape}."
+            )
+        return made
+
+
+def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Any:
+    """Checks a tensor's dtype at once (`tf.assert_type`); raises TypeError."""
+    wanted = dtypes.as_dtype(tf_type)
+    with framework.name_scope(name, "assert_type", [tensor]):
+        tensor = convert_to_tensor(tensor, name="tensor")
+        if tensor.dtype.base is not wanted:
+            prefix = f"{message}.  " if message else ""
+            raise TypeError(f"{prefix}{tensor.name} must be of type {wanted!r}; got {tensor.dtype!r}")
+        return no_op("statically_determined_correct_type")
+
+
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Any:
+    """Checks at once that a tensor's dtype is an integer's (`tf.assert_integer`); raises TypeError."""
+    with framework.name_scope(name, "assert_integer", [x]):
+        x = convert_to_tensor(x, name="x")
+        if not x.dtype.is_integer:
+            prefix = f"{message}.  " if message else ""
+            raise TypeError(f'{prefix}Expected "x" to be integer type.  Found: {x.name} of dtype {x.dtype}')
+        return no_op("statically_determined_was_integer")
+
+
+def assert_proper_iterable(values: Any) -> None:
+    """Checks that `values` is an iterable, and no tensor, array or string (`tf.assert_proper_iterable`)."""
+    unintended = (Tensor, np.ndarray, bytes, str)
+    if isinstance(values, unintended) or is_tensor(values) or not isinstance(values, Iterable):
+        raise TypeError(f"Expected argument 'values' to be an iterable of tensors. Found: {type(values)}")
+
+
+def is_numeric_tensor(tensor: Any) -> bool:
+    """Whether `tensor` is a tensor of numbers (`tf.is_numeric_tensor`)."""
+    return isinstance(tensor, Tensor) and (
+        tensor.dtype.is_floating or tensor.dtype.is_integer or tensor.dtype.is_complex
+    )

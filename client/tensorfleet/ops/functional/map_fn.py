@@ -1,0 +1,272 @@
+"""Functions over the rows of tensors: `tf.map_fn`, `tf.foldl`, `tf.foldr`, `tf.scan`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tensorfleet.core import structures
+from tensorfleet.core.dims import concatenate, merge
+from tensorfleet.core.dtypes import as_dtype
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import constant, convert_to_tensor
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.shaping import shape
+from tensorfleet.ops.control_flow.control_flow import while_loop
+from tensorfleet.ops.data_flow.tensor_array import TensorArray
+
+__all__ = ["foldl", "foldr", "map_fn", "scan"]
+
+NAMESPACES: dict[str, list[str]] = {}
+
+
+def _check_callable(function: Any) -> None:
+    if not callable(function):
+        raise TypeError(f"{function} is not callable. Please provide a callable function.")
+
+
+@contextlib.contextmanager
+def _variables_beside_users() -> Iterator[None]:
+    """Variables that the function uses are read once, where they are, not in each iteration."""
+    from tensorfleet.ops.state.variable_scope import get_variable_scope
+
+    scope = get_variable_scope()
+    was_none = scope.caching_device is None
+    if was_none:
+        scope.set_caching_device(lambda op: op.device)
+    try:
+        yield
+    finally:
+        if was_none:
+            scope.set_caching_device(None)
+
+
+def _rows(tensors: list[Tensor]) -> tuple[int | None, Any]:
+    """How many rows the tensors have: as far as that is static, and for the graph."""
+    static = None
+    for tensor in tensors:
+        if tensor.dims is not None:
+            if not tensor.dims:
+                raise ValueError("Elements in elems must be 1+ dimensional Tensors, not scalars")
+            (static,) = merge((static,), tensor.dims[:1]) or (None,)
+    return static, static if static is not None else shape(tensors[0])[0]
+
+
+def _unstacked(tensors: list[Tensor], count: Any, element_shapes: bool = False) -> list[TensorArray]:
+    """The rows of tensors, as the elements of an array for each."""
+    arrays = [
+        TensorArray(
+            dtype=tensor.dtype,
+            size=count,
+            dynamic_size=False,
+            infer_shape=True,
+            element_shape=tensor.dims[1:] if element_shapes and tensor.dims is not None else None,
+        )
+        for tensor in tensors
+    ]
+    return [array.unstack(tensor) for array, tensor in zip(arrays, tensors, strict=True)]
+
+
+def _stacked(arrays: Any, count: int | None) -> list[Tensor]:
+    results = [array.stack() for array in arrays]
+    for result in results:
+        result.dims = concatenate((count,), None if result.dims is None else result.dims[1:])
+    return results
+
+
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """What `fn` makes of each row of `elems`, stacked (`tf.map_fn`).
+
+    Args:
+        fn: a function from one row, in the structure of `elems`, to tensors.
+        elems: tensors with equally many rows, in a nested structure.
+        dtype, fn_output_signature: the structure and dtypes of the results; by default those of `elems`.
+        infer_shape: whether all results have the same shape.
+
+    Raises:
+        TypeError, ValueError: the arguments, or the results of `fn`, do not fit together.
+    """
+    _check_callable(fn)
+    signature = fn_output_signature if fn_output_signature is not None else dtype
+    flat = structures.flatten(elems)
+    with framework.name_scope(name, "map", flat), _variables_beside_users():
+        flat = [convert_to_tensor(elem, name="elem") for elem in flat]
+        static, count = _rows(flat)
+        rows = _unstacked(flat, count)
+        first = constant(0)
+        types = (
+            [as_dtype(t) for t in structures.flatten(signature)]
+            if signature is not None
+            else [e.dtype for e in flat]
+        )
+        results = [
+            TensorArray(dtype=t, size=count, dynamic_size=False, infer_shape=infer_shape) for t in types
+        ]
+        structure = elems if signature is None else signature
+
+        def compute(i: Any, arrays: list[TensorArray]) -> Any:
+            made = fn(structures.pack(elems, [row.read(i) for row in rows]))
+            structures.assert_same_structure(structure, made)
+            values = structures.flatten(made)
+            return i + 1, [array.write(i, value) for array, value in zip(arrays, values, strict=True)]
+
+        _, arrays = while_loop(
+            lambda i, _: i < count,
+            compute,
+            (first, results),
+            parallel_iterations=parallel_iterations or 10,
+            back_prop=back_prop,
+            swap_memory=swap_memory,
+            maximum_iterations=count,
+        )
+        return structures.pack(structure, _stacked(arrays, static))
+
+
+def foldl(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """`fn` applied to what it made of the rows before, and the next row, from the first on (`tf.foldl`).
+
+    Args:
+        initializer: what it begins with, by default the first row.
+    """
+    return _fold("foldl", fn, elems, initializer, (parallel_iterations, back_prop, swap_memory), name)
+
+
+def foldr(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """As `foldl`, from the last row on (`tf.foldr`)."""
+    return _fold("foldr", fn, elems, initializer, (parallel_iterations, back_prop, swap_memory), name)
+
+
+def _fold(
+    kind: str,
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any,
+    options: tuple[Any, ...],
+    name: Any,
+) -> Any:
+    _check_callable(fn)
+    forwards = kind == "foldl"
+    flat = structures.flatten(elems)
+    with framework.name_scope(name, kind, flat), _variables_beside_users():
+        flat = [convert_to_tensor(elem, name="elem") for elem in flat]
+        _, count = _rows(flat)
+        rows = structures.pack(elems, _unstacked(flat, count))
+
+        def row(i: Any) -> Any:
+            return structures.map_structure(lambda array: array.read(i), rows)
+
+        if forwards:
+            value = initializer if initializer is not None else row(0)
+            first = constant(1 if initializer is None else 0)
+        else:
+            first = count - 1 if initializer is None else count
+            value = initializer if initializer is not None else row(first)
+
+        def compute(i: Any, value: Any) -> Any:
+            if forwards:
+                made = fn(value, row(i))
+                return [i + 1, made]
+            i = i - 1
+            return [i, fn(value, row(i))]
+
+        parallel_iterations, back_prop, swap_memory = options
+        return while_loop(
+            (lambda i, _: i < count) if forwards else (lambda i, _: i > 0),
+            compute,
+            [first, value],
+            parallel_iterations=parallel_iterations,
+            back_prop=back_prop,
+            swap_memory=swap_memory,
+            maximum_iterations=count,
+        )[1]
+
+
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """As `foldl`, but with all values that it comes to, stacked (`tf.scan`).
+
+    Args:
+        initializer: what it begins with; by default the first row, which then is the first value.
+        reverse: from the last row on.
+    """
+    _check_callable(fn)
+    flat = structures.flatten(elems)
+    with framework.name_scope(name, "scan", flat), _variables_beside_users():
+        flat = [convert_to_tensor(elem, name="elem") for elem in flat]
+        static, count = _rows(flat)
+        rows = _unstacked(flat, count, element_shapes=True)
+        structure = elems if initializer is None else initializer
+        if initializer is None:
+            values = [row.read(count - 1 if reverse else 0) for row in rows]
+            skipped = 1
+        else:
+            values = [convert_to_tensor(value) for value in structures.flatten(initializer)]
+            skipped = 0
+        results = [
+            TensorArray(
+                dtype=value.dtype,
+                size=count,
+                element_shape=value.shape if infer_shape else None,
+                dynamic_size=False,
+                infer_shape=infer_shape,
+            )
+            for value in values
+        ]
+        if initializer is None:
+            at = count - 1 if reverse else 0
+            results = [array.write(at, value) for array, value in zip(results, values, strict=True)]
+
+        def compute(i: Any, values: list[Any], arrays: list[TensorArray]) -> Any:
+            element = structures.pack(elems, [row.read(i) for row in rows])
+            made = fn(structures.pack(structure, values), element)
+            structures.assert_same_structure(structure, made)
+            new = structures.flatten(made)
+            arrays = [array.write(i, value) for array, value in zip(arrays, new, strict=True)]
+            return (i - 1 if reverse else i + 1), new, arrays
+
+        _, _, arrays = while_loop(
+            (lambda i, _v, _a: i >= 0) if reverse else (lambda i, _v, _a: i < count),
+            compute,
+            (count - 1 - skipped if reverse else skipped, values, results),
+            parallel_iterations=parallel_iterations,
+            back_prop=back_prop,
+            swap_memory=swap_memory,
+            maximum_iterations=count,
+        )
+        return structures.pack(structure, _stacked(arrays, static))

@@ -1,0 +1,94 @@
+"""Ops that write and read checkpoints: SaveV2, RestoreV2, MergeV2Checkpoints, ShardedFilename.
+
+`tf.train.Saver` adds them to graphs; the files are those of the task that runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorfleet.checkpoint import slices
+from tensorfleet.core import errors
+from tensorfleet.core.dims import Dims
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.op_def import op
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.static_value import static_value
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.shape_rules import nothing, scalar
+
+__all__: list[str] = []
+
+
+def _restored_shapes(op: Operation) -> list[Dims]:
+    specs = static_value(op.inputs[2])
+    if specs is None or specs.size != len(op.attrs["dtypes"]):
+        return [None] * len(op.attrs["dtypes"])
+    return [_sliced_shape(spec) for spec in specs.reshape(-1).tolist()]
+
+
+def _sliced_shape(spec: bytes) -> Dims:
+    if not spec:
+        return None
+    try:
+        full, part = slices.parse(spec.decode())
+    except errors.InvalidArgumentError as e:
+        raise ValueError(e.message) from e
+    return part.shape(full)
+
+
+op(
+    "SaveV2(prefix: string, tensor_names: string, shape_and_slices: string, tensors: list(dtypes)) -> ()",
+    "dtypes: list(type) >= 1",
+    shape=nothing,
+    stateful=True,
+)
+op(
+    "RestoreV2(prefix: string, tensor_names: string, shape_and_slices: string) -> (tensors: list(dtypes))",
+    "dtypes: list(type) >= 1",
+    shape=_restored_shapes,
+    stateful=True,
+)
+op(
+    "MergeV2Checkpoints(checkpoint_prefixes: string, destination_prefix: string) -> ()",
+    "delete_old_dirs: bool = true",
+    "allow_missing_files: bool = false",
+    shape=nothing,
+    stateful=True,
+)
+op(
+    "ShardedFilename(basename: string, shard: int32, num_shards: int32) -> (filename: string)",
+    shape=scalar,
+)
+
+
+def save_v2(
+    prefix: Any, tensor_names: Sequence[str], shape_and_slices: Sequence[str], tensors: Sequence[Any]
+) -> Operation:
+    """The operation that writes tensors to the checkpoint `prefix`.
+
+    Args:
+        shape_and_slices: for each tensor "", or which part of a larger one it is.
+    """
+    return apply_op("SaveV2", prefix, tensor_names, shape_and_slices, tensors)  # type: ignore[no-any-return]
+
+
+def restore_v2(
+    prefix: Any, tensor_names: Sequence[str], shape_and_slices: Sequence[str], dtypes: Sequence[Any]
+) -> list[Tensor]:
+    """The tensors of the checkpoint `prefix`."""
+    return apply_op(  # type: ignore[no-any-return]
+        "RestoreV2", prefix, tensor_names, shape_and_slices, dtypes=list(dtypes)
+    )
+
+
+def merge_v2_checkpoints(prefixes: Sequence[Any], destination: Any) -> Operation:
+    """The operation that makes one checkpoint of several, which are no more after it."""
+    return apply_op("MergeV2Checkpoints", prefixes, destination)  # type: ignore[no-any-return]
+
+
+def sharded_filename(basename: Any, shard: int, shards: Any) -> Tensor:
+    """`BASENAME-00001-of-00003`: the name of one shard's part."""
+    return apply_one("ShardedFilename", basename, shard, shards)

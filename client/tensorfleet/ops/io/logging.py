@@ -1,0 +1,157 @@
+"""Messages from a running graph: `tf.Assert`, `tf.Print`, `tf.print`, `tf.timestamp`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.graph import framework
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.convert import constant, convert_to_tensor
+from tensorfleet.graph.op_def import op
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.tensor import Tensor, is_tensor
+from tensorfleet.ops.shape_rules import nothing, scalar, unchanged
+
+__all__ = ["Assert", "Print", "print", "timestamp"]
+
+NAMESPACES = {"debugging": ["Assert"]}
+
+
+op(
+    "Assert(condition: bool, data: list(T)) -> ()",
+    "T: list(type) >= 1",
+    "summarize: int = 3",
+    shape=nothing,
+    stateful=True,
+)
+op(
+    "Print(input: T, data: list(U)) -> (output: T)",
+    "T: type",
+    "U: list(type) >= 0",
+    'message: string = ""',
+    "first_n: int = -1",
+    "summarize: int = 3",
+    shape=unchanged,
+    stateful=True,
+)
+op(
+    "PrintV2(input: string) -> ()",
+    'output_stream: string = "stderr"',
+    'end: string = "\n"',
+    shape=nothing,
+    stateful=True,
+)
+op(
+    "StringFormat(inputs: list(T)) -> (output: string)",
+    "T: list(type) >= 0",
+    'template: string = "%s"',
+    'placeholder: string = "%s"',
+    "summarize: int = 3",
+    shape=scalar,
+)
+op("Timestamp() -> (ts: float64)", shape=scalar, stateful=True)
+
+
+def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> Operation:
+    """An operation that fails, and shows `data`, unless `condition` holds (`tf.Assert`).
+
+    Args:
+        condition: a bool of rank 0.
+        data: a list of tensors and strings.
+        summarize: how many elements of each to show, 3 by default; -1 for all.
+
+    Raises:
+        InvalidArgumentError: in a run: `assertion failed: [data] …`.
+    """
+    summarize = 3 if summarize is None else summarize
+    items = list(data)
+    with framework.name_scope(name, "Assert", [condition, *items]):
+        for item in items:
+            # These constants serve nothing, but TensorFlow makes them, and names count on.
+            convert_to_tensor(item)
+        return apply_op("Assert", condition, items, summarize=summarize, name="Assert")  # type: ignore[no-any-return]
+
+
+def Print(
+    input_: Any,
+    data: Any,
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """`input_`; when it is computed, its task writes `data` to its standard error (`tf.Print`).
+
+    Args:
+        message: written before the data.
+        first_n: only the first so many times; always, if it is negative or None.
+        summarize: how many elements of each tensor to show, 3 by default.
+    """
+    return apply_op(  # type: ignore[no-any-return]
+        "Print", input_, list(data), message=message, first_n=first_n, summarize=summarize, name=name
+    )
+
+
+_STREAMS = {"<stderr>": "stderr", "<stdout>": "stdout"}
+
+
+def print(*inputs: Any, **kwargs: Any) -> Operation:
+    """An operation that writes its inputs to a stream of the task that runs it (`tf.print`).
+
+    Args:
+        inputs: tensors, Python values, and nested lists, tuples and dicts of them.
+        output_stream: sys.stderr (the default), sys.stdout, or "file://PATH".
+        summarize: how many elements to show at each end of a dimension, 3 by default; -1 for all.
+        sep: between two inputs, " " by default.
+        end: after the last, a line break by default.
+        name: the operation's name.
+    """
+    stream = kwargs.pop("output_stream", "stderr")
+    summarize = kwargs.pop("summarize", None)
+    separator = kwargs.pop("sep", " ")
+    end = kwargs.pop("end", "\n")
+    name = kwargs.pop("name", None)
+    if kwargs:
+        raise ValueError(f"Unrecognized keyword arguments for tf.print: {kwargs}")
+    if not isinstance(stream, str):
+        stream = _STREAMS.get(getattr(stream, "name", ""), "")
+    if stream not in ("stderr", "stdout") and not stream.startswith("file://"):
+        raise ValueError("Unsupported output stream: sys.stderr, sys.stdout and file:// paths are.")
+    tensors: list[Tensor] = []
+    placeholder = _unused("{}", inputs)
+    template = separator.join(_template(item, placeholder, tensors, top=True) for item in inputs)
+    text = apply_op("StringFormat", tensors, template=template, placeholder=placeholder, summarize=summarize)
+    return apply_op("PrintV2", text, output_stream=stream, end=end, name=name)  # type: ignore[no-any-return]
+
+
+def _unused(placeholder: str, inputs: Any) -> str:
+    text = repr(inputs)
+    candidate, number = placeholder, 0
+    while candidate in text:
+        candidate = f"{placeholder}{number}"
+        number += 1
+    return candidate
+
+
+def _template(item: Any, placeholder: str, tensors: list[Tensor], top: bool = False) -> str:
+    """How an input is written, with a placeholder for each tensor in it."""
+    if is_tensor(item):
+        tensors.append(convert_to_tensor(item))
+        return placeholder
+    if isinstance(item, dict):
+        parts = [f"{key!r}: {_template(item[key], placeholder, tensors)}" for key in sorted(item)]
+        return "{" + ", ".join(parts) + "}"
+    if isinstance(item, (list, tuple)):
+        inner = ", ".join(_template(part, placeholder, tensors) for part in item)
+        if isinstance(item, list):
+            return f"[{inner}]"
+        return f"({inner},)" if len(item) == 1 else f"({inner})"
+    if hasattr(item, "__array__"):
+        tensors.append(constant(item))
+        return placeholder
+    return str(item) if top else repr(item)
+
+
+def timestamp(name: str | None = None) -> Tensor:
+    """Seconds since 1970-01-01 UTC, a float64 (`tf.timestamp`)."""
+    return apply_op("Timestamp", name=name)  # type: ignore[no-any-return]

@@ -1,0 +1,125 @@
+"""Gradients of `arithmetic`."""
+
+from __future__ import annotations
+
+from tensorfleet.graph.gradient_registry import gradient
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.gradient_common import conj, like, reduced, where, zeros_like
+
+
+@gradient("Add", "AddV2")
+def _add(op: Operation, grad: Tensor) -> list[Tensor]:
+    return reduced(op, grad, grad)
+
+
+@gradient("Sub")
+def _sub(op: Operation, grad: Tensor) -> list[Tensor]:
+    return reduced(op, grad, -grad)
+
+
+@gradient("Mul")
+def _mul(op: Operation, grad: Tensor) -> list[Tensor]:
+    x, y = op.inputs
+    return reduced(op, apply_one("Mul", grad, conj(y)), apply_one("Mul", conj(x), grad))
+
+
+@gradient("MulNoNan")
+def _mul_no_nan(op: Operation, grad: Tensor) -> list[Tensor]:
+    x, y = op.inputs
+    return reduced(op, apply_one("MulNoNan", grad, y), apply_one("MulNoNan", x, grad))
+
+
+@gradient("Div", "RealDiv")
+def _div(op: Operation, grad: Tensor) -> list[Tensor]:
+    x, y = op.inputs
+    x, y = conj(x), conj(y)
+    return reduced(op, apply_one("RealDiv", grad, y), grad * (-x / y / y))
+
+
+@gradient("DivNoNan")
+def _div_no_nan(op: Operation, grad: Tensor) -> list[Tensor]:
+    x, y = op.inputs
+    x, y = conj(x), conj(y)
+    quotient = apply_one("DivNoNan", apply_one("DivNoNan", -x, y), y)
+    return reduced(op, apply_one("DivNoNan", grad, y), grad * quotient)
+
+
+@gradient("FloorDiv", "TruncateDiv")
+def _integer_quotient(op: Operation, grad: Tensor) -> list[None]:
+    return [None, None]
+
+
+@gradient("FloorMod")
+def _floor_mod(op: Operation, grad: Tensor) -> list[Tensor]:
+    return reduced(op, grad, grad * -apply_one("FloorDiv", *op.inputs))
+
+
+@gradient("Mod", "TruncateMod")
+def _truncate_mod(op: Operation, grad: Tensor) -> list[Tensor]:
+    return reduced(op, grad, grad * -apply_one("TruncateDiv", *op.inputs))
+
+
+@gradient("Pow")
+def _pow(op: Operation, grad: Tensor) -> list[Tensor]:
+    x, y = op.inputs
+    z = conj(op.outputs[0])
+    x, y = conj(x), conj(y)
+    x_grad = grad * y * apply_one("Pow", x, y - like(1, y))
+    # The logarithm is taken where it exists only: its infinity would make 0 · ∞ out of a gradient of zero.
+    exists = apply_one("NotEqual", x, zeros_like(x)) if x.dtype.base.is_complex else x > like(0, x)
+    logarithm = where(exists, apply_one("Log", where(exists, x, like(1, x))), like(0, x))
+    return reduced(op, x_grad, grad * z * logarithm)
+
+
+@gradient("SquaredDifference")
+def _squared_difference(op: Operation, grad: Tensor) -> list[Tensor]:
+    x, y = op.inputs
+    x_grad = grad * like(2, grad) * (x - y)
+    return reduced(op, x_grad, -x_grad)
+
+
+@gradient("Maximum", "Minimum")
+def _extremum(op: Operation, grad: Tensor) -> list[Tensor]:
+    # Where both are equal x has it.
+    x_wins = apply_one("GreaterEqual" if op.type == "Maximum" else "LessEqual", *op.inputs)
+    zero = zeros_like(grad)
+    return reduced(op, where(x_wins, grad, zero), where(x_wins, zero, grad))
+
+
+@gradient("Atan2")
+def _atan2(op: Operation, grad: Tensor) -> list[Tensor]:
+    y, x = op.inputs
+    scaled = grad / (apply_one("Square", x) + apply_one("Square", y))
+    return reduced(op, x * scaled, -y * scaled)
+
+
+@gradient("NextAfter")
+def _next_after(op: Operation, grad: Tensor) -> list[Tensor]:
+    x1, x2 = op.inputs
+    return reduced(op, grad * apply_one("OnesLike", x1), grad * zeros_like(x2))
+
+
+def _one_unless_zero(x: Tensor) -> Tensor:
+    return apply_one("Cast", apply_one("NotEqual", x, like(0, x)), DstT=x.dtype.base)
+
+
+@gradient("Xlogy")
+def _xlogy(op: Operation, grad: Tensor) -> list[Tensor]:
+    x, y = op.inputs
+    return reduced(op, grad * apply_one("Xlogy", _one_unless_zero(x), y), grad * apply_one("Xdivy", x, y))
+
+
+@gradient("Xlog1py")
+def _xlog1py(op: Operation, grad: Tensor) -> list[Tensor]:
+    x, y = op.inputs
+    y_grad = apply_one("Xdivy", x, y + like(1, y))
+    return reduced(op, grad * apply_one("Xlog1py", _one_unless_zero(x), y), grad * y_grad)
+
+
+@gradient("Xdivy")
+def _xdivy(op: Operation, grad: Tensor) -> list[Tensor]:
+    x, y = op.inputs
+    y_grad = apply_one("Xdivy", -x, apply_one("Square", y))
+    return reduced(op, grad * apply_one("Xdivy", _one_unless_zero(x), y), grad * y_grad)

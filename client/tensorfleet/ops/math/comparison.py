@@ -1,0 +1,167 @@
+"""Comparisons, logic and bits, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.core.shapes import Dims, merge
+from tensorfleet.graph.op_def import op
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.common import INTEGERS, ORDERED, apply_one, broadcast_inputs
+from tensorfleet.ops.shape_rules import unchanged
+
+__all__ = [
+    "equal",
+    "greater",
+    "greater_equal",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "not_equal",
+]
+NAMESPACES = {
+    "math": [
+        "equal",
+        "greater",
+        "greater_equal",
+        "less",
+        "less_equal",
+        "logical_and",
+        "logical_not",
+        "logical_or",
+        "logical_xor",
+        "not_equal",
+    ],
+    "bitwise": ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"],
+}
+
+
+def _equal_shape(operation: Operation) -> list[Dims]:
+    if operation.attrs["incompatible_shape_error"]:
+        return broadcast_inputs(operation)
+    try:
+        return broadcast_inputs(operation)
+    except ValueError:
+        return [()]  # of shapes that do not fit, one value says so
+
+
+def _same_shapes(operation: Operation) -> list[Dims]:
+    return [merge(operation.inputs[0].dims, operation.inputs[1].dims)]
+
+
+for _name in ("Equal", "NotEqual"):
+    op(
+        f"{_name}(x: T, y: T) -> (z: bool)",
+        "T: type",
+        "incompatible_shape_error: bool = true",
+        shape=_equal_shape,
+        commutative=True,
+    )
+for _name in ("Less", "LessEqual", "Greater", "GreaterEqual"):
+    op(f"{_name}(x: T, y: T) -> (z: bool)", f"T: {{{ORDERED}}}", shape=broadcast_inputs)
+op(
+    "ApproximateEqual(x: T, y: T) -> (z: bool)",
+    "T: {number}",
+    "tolerance: float = 9.999999747378752e-06",
+    shape=_same_shapes,
+    commutative=True,
+)
+for _name in ("LogicalAnd", "LogicalOr"):
+    op(f"{_name}(x: bool, y: bool) -> (z: bool)", shape=broadcast_inputs, commutative=True)
+op("LogicalNot(x: bool) -> (y: bool)", shape=unchanged)
+for _name in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
+    op(f"{_name}(x: T, y: T) -> (z: T)", f"T: {{{INTEGERS}}}", shape=broadcast_inputs, commutative=True)
+for _name in ("LeftShift", "RightShift"):
+    op(f"{_name}(x: T, y: T) -> (z: T)", f"T: {{{INTEGERS}}}", shape=broadcast_inputs)
+op("Invert(x: T) -> (y: T)", f"T: {{{INTEGERS}}}", shape=unchanged)
+op("PopulationCount(x: T) -> (y: uint8)", f"T: {{{INTEGERS}}}", shape=unchanged)
+
+
+def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether x = y, element by element (`tf.equal`)."""
+    return apply_one("Equal", x, y, name=name)
+
+
+def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether x ≠ y, element by element (`tf.not_equal`)."""
+    return apply_one("NotEqual", x, y, name=name)
+
+
+def less(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether x < y, element by element (`tf.less`)."""
+    return apply_one("Less", x, y, name=name)
+
+
+def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether x ≤ y, element by element (`tf.less_equal`)."""
+    return apply_one("LessEqual", x, y, name=name)
+
+
+def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether x > y, element by element (`tf.greater`)."""
+    return apply_one("Greater", x, y, name=name)
+
+
+def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether x ≥ y, element by element (`tf.greater_equal`)."""
+    return apply_one("GreaterEqual", x, y, name=name)
+
+
+def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x and y, of bools (`tf.logical_and`)."""
+    return apply_one("LogicalAnd", x, y, name=name)
+
+
+def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x or y, of bools (`tf.logical_or`)."""
+    return apply_one("LogicalOr", x, y, name=name)
+
+
+def logical_not(x: Any, name: str | None = None) -> Tensor:
+    """not x, of bools (`tf.logical_not`)."""
+    return apply_one("LogicalNot", x, name=name)
+
+
+def logical_xor(x: Any, y: Any, name: str = "LogicalXor") -> Tensor:
+    """Whether exactly one of x and y is true (`tf.logical_xor`)."""
+    return logical_and(logical_or(x, y), logical_not(logical_and(x, y)), name=name)
+
+
+def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x & y, of integers (`tf.bitwise.bitwise_and`)."""
+    return apply_one("BitwiseAnd", x, y, name=name)
+
+
+def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x | y, of integers (`tf.bitwise.bitwise_or`)."""
+    return apply_one("BitwiseOr", x, y, name=name)
+
+
+def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x ^ y, of integers (`tf.bitwise.bitwise_xor`)."""
+    return apply_one("BitwiseXor", x, y, name=name)
+
+
+def invert(x: Any, name: str | None = None) -> Tensor:
+    """~x, of integers (`tf.bitwise.invert`)."""
+    return apply_one("Invert", x, name=name)
+
+
+def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x · 2ʸ without the bits that leave the dtype (`tf.bitwise.left_shift`).
+
+    y counts as lying between 0 and the number of bits less 1.
+    """
+    return apply_one("LeftShift", x, y, name=name)
+
+
+def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """The floor of x / 2ʸ (`tf.bitwise.right_shift`).
+
+    y counts as lying between 0 and the number of bits less 1.
+    """
+    return apply_one("RightShift", x, y, name=name)

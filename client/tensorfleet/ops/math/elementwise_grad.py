@@ -1,0 +1,106 @@
+"""Gradients of `elementwise`. Those of complex functions are taken at the conjugate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tensorfleet.graph.gradient_registry import gradient, not_differentiable
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.gradient_common import conj, like, zeros_like
+
+not_differentiable("IsNan", "IsInf", "IsFinite")
+
+_OF_INPUT: dict[str, Callable[[Tensor], Tensor]] = {
+    "Abs": lambda x: apply_one("Sign", x),
+    "Square": lambda x: like(2, x) * x,
+    "Expm1": lambda x: apply_one("Exp", x),
+    "Log": lambda x: apply_one("Reciprocal", x),
+    "Log1p": lambda x: apply_one("Reciprocal", like(1, x) + x),
+    "Sin": lambda x: apply_one("Cos", x),
+    "Cos": lambda x: -apply_one("Sin", x),
+    "Tan": lambda x: apply_one("Square", apply_one("Reciprocal", apply_one("Cos", x))),
+    "Asin": lambda x: apply_one("Rsqrt", like(1, x) - apply_one("Square", x)),
+    "Acos": lambda x: -apply_one("Rsqrt", like(1, x) - apply_one("Square", x)),
+    "Atan": lambda x: apply_one("Reciprocal", like(1, x) + apply_one("Square", x)),
+    "Sinh": lambda x: apply_one("Cosh", x),
+    "Cosh": lambda x: apply_one("Sinh", x),
+    "Atanh": lambda x: apply_one("Reciprocal", like(1, x) - apply_one("Square", x)),
+}
+_OF_OUTPUT: dict[str, Callable[[Tensor], Tensor]] = {
+    "Exp": lambda y: y,
+    "Asinh": lambda y: apply_one("Reciprocal", apply_one("Cosh", y)),
+    "Acosh": lambda y: apply_one("Reciprocal", apply_one("Sinh", y)),
+}
+_BY_GRAD_OP = ("Sqrt", "Rsqrt", "Tanh", "Sigmoid", "Reciprocal", "Inv")
+_NOT_CONJUGATING = (
+    "Tanh",
+    "Sigmoid",
+)  # their gradients' kernels leave it to their callers, as TensorFlow's do
+
+
+@gradient(*_OF_INPUT)
+def _of_input(op: Operation, grad: Tensor) -> Tensor:
+    return grad * _OF_INPUT[op.type](conj(op.inputs[0]))
+
+
+@gradient(*_OF_OUTPUT)
+def _of_output(op: Operation, grad: Tensor) -> Tensor:
+    return grad * _OF_OUTPUT[op.type](conj(op.outputs[0]))
+
+
+@gradient(*_BY_GRAD_OP)
+def _by_grad_op(op: Operation, grad: Tensor) -> Tensor:
+    y = op.outputs[0]
+    return apply_one(f"{op.type}Grad", conj(y) if op.type in _NOT_CONJUGATING else y, grad)
+
+
+@gradient("Neg")
+def _neg(op: Operation, grad: Tensor) -> Tensor:
+    return -grad
+
+
+@gradient("Sign")
+def _sign(op: Operation, grad: Tensor) -> Tensor:
+    return zeros_like(op.inputs[0])
+
+
+@gradient("Round", "Rint", "Ceil", "Floor")
+def _steps(op: Operation, grad: Tensor) -> None:
+    return None
+
+
+# Second derivatives: gradients of the ops that the rules above make, which take an output y and a gradient.
+
+
+@gradient("TanhGrad")
+def _tanh_grad(op: Operation, grad: Tensor) -> list[Tensor]:
+    y, dy = (conj(t) for t in op.inputs)
+    return [grad * like(-2, y) * dy * y, apply_one("TanhGrad", y, grad)]
+
+
+@gradient("SigmoidGrad")
+def _sigmoid_grad(op: Operation, grad: Tensor) -> list[Tensor]:
+    y, dy = (conj(t) for t in op.inputs)
+    slope = grad * dy
+    return [slope - like(2, y) * slope * y, apply_one("SigmoidGrad", y, grad)]
+
+
+@gradient("SqrtGrad")
+def _sqrt_grad(op: Operation, grad: Tensor) -> list[Tensor]:
+    y = op.inputs[0]
+    per_y = grad / conj(y)
+    return [-per_y * conj(op.outputs[0]), like(0.5, y) * per_y]
+
+
+@gradient("RsqrtGrad")
+def _rsqrt_grad(op: Operation, grad: Tensor) -> list[Tensor]:
+    y, dy = (conj(t) for t in op.inputs)
+    return [like(-1.5, y) * grad * dy * apply_one("Square", y), apply_one("RsqrtGrad", y, grad)]
+
+
+@gradient("ReciprocalGrad", "InvGrad")
+def _reciprocal_grad(op: Operation, grad: Tensor) -> list[Tensor]:
+    y, dy = (conj(t) for t in op.inputs)
+    return [grad * like(-2, y) * dy * y, apply_one(op.type, y, grad)]

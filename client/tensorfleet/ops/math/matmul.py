@@ -1,0 +1,258 @@
+"""Products of matrices: MatMul, its batched forms, tensordot."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes, shapes
+from tensorfleet.core.shapes import Dims
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.graph import get_default_graph
+from tensorfleet.graph.op_def import op
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.common import COMPLEX, FLOATS, apply_one
+from tensorfleet.ops.shape_rules import merge_dim, with_rank, with_rank_at_least
+
+__all__ = ["batch_matmul", "matmul", "tensordot"]
+NAMESPACES = {"linalg": ["matmul", "matvec", "tensordot"]}
+
+
+def _matmul_shape(operation: Operation) -> list[Dims]:
+    a, b = (with_rank(t.dims, 2) for t in operation.inputs)
+    assert a is not None
+    assert b is not None
+    if operation.attrs["transpose_a"]:
+        a = a[::-1]
+    if operation.attrs["transpose_b"]:
+        b = b[::-1]
+    merge_dim(a[1], b[0])
+    return [(a[0], b[1])]
+
+
+def _batch_matmul_shape(operation: Operation) -> list[Dims]:
+    x, y = (with_rank_at_least(t.dims, 2) for t in operation.inputs)
+    if x is None or y is None:
+        return [None]
+    rows, inner = x[-2:][::-1] if operation.attrs["adj_x"] else x[-2:]
+    inner_y, columns = y[-2:][::-1] if operation.attrs["adj_y"] else y[-2:]
+    if operation.type == "BatchMatMul":
+        batch = shapes.merge(x[:-2], y[:-2])
+    else:
+        batch = shapes.broadcast(x[:-2], y[:-2])
+    merge_dim(inner, inner_y)
+    return [None if batch is None else (*batch, rows, columns)]
+
+
+_ADJOINTS = ("adj_x: bool = false", "adj_y: bool = false", "grad_x: bool = false", "grad_y: bool = false")
+
+op(
+    "MatMul(a: T, b: T) -> (product: T)",
+    "transpose_a: bool = false",
+    "transpose_b: bool = false",
+    f"T: {{{FLOATS}, int32, int64, uint8, uint16, uint32, uint64, {COMPLEX}}}",
+    "grad_a: bool = false",
+    "grad_b: bool = false",
+    shape=_matmul_shape,
+)
+op(
+    "BatchMatMul(x: T, y: T) -> (output: T)",
+    f"T: {{{FLOATS}, int32, int64, {COMPLEX}}}",
+    *_ADJOINTS,
+    shape=_batch_matmul_shape,
+)
+op(
+    "BatchMatMulV2(x: T, y: T) -> (output: T)",
+    f"T: {{{FLOATS}, int16, int32, int64, uint8, uint16, uint32, uint64, {COMPLEX}}}",
+    *_ADJOINTS,
+    shape=_batch_matmul_shape,
+)
+op(
+    "BatchMatMulV3(x: Ta, y: Tb) -> (output: Tout)",
+    f"Ta: {{{FLOATS}, uint8, int8, int16, int32, int64, {COMPLEX}}}",
+    f"Tb: {{{FLOATS}, uint8, int8, int16, int32, int64, {COMPLEX}}}",
+    f"Tout: {{{FLOATS}, int16, int32, int64, {COMPLEX}}}",
+    *_ADJOINTS,
+    shape=_batch_matmul_shape,
+)
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    output_type: Any = None,
+    grad_a: bool = False,
+    grad_b: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The product of matrices, or of batches of matrices with broadcasting (`tf.matmul`).
+
+    Args:
+        a: shape [..., rows, inner], or [..., inner, rows] where it is to be transposed.
+        b: shape [..., inner, columns], or [..., columns, inner] where it is to be transposed.
+        adjoint_a, adjoint_b: transpose and conjugate.
+        a_is_sparse, b_is_sparse: hints that are not needed here, and not used.
+        output_type: the dtype of the product, if it is not that of `a`.
+        grad_a, grad_b: the operand is a gradient; kept with the node.
+
+    Raises:
+        ValueError: an operand would be transposed and adjoined, or the shapes do not fit.
+    """
+    if transpose_a and adjoint_a:
+        raise ValueError(
+            f"Only one of `transpose_a` and `adjoint_a` can be True. Received `transpose_a`={transpose_a}, "
+            f"`adjoint_a`={adjoint_a}."
+        )
+    if transpose_b and adjoint_b:
+        raise ValueError(
+            f"Only one of `transpose_b` and `adjoint_b` can be True. Received `transpose_b`={transpose_b}, "
+            f"`adjoint_b`={adjoint_b}."
+        )
+    with get_default_graph().name_scope(name or "MatMul") as scope:
+        a = convert_to_tensor(a, name="a")
+        b = convert_to_tensor(b, name="b", preferred_dtype=a.dtype.base)
+        batched = (a.ndim is None or a.ndim > 2) and (b.ndim is None or b.ndim > 2)
+        batched = batched or (a.ndim is not None and b.ndim is not None and max(a.ndim, b.ndim) > 2)
+        wanted = None if output_type is None else dtypes.as_dtype(output_type)
+        if batched or (wanted is not None and wanted is not a.dtype.base):
+            a, adjoint_a = _adjointed(a, transpose_a, adjoint_a)
+            b, adjoint_b = _adjointed(b, transpose_b, adjoint_b)
+            flags = {"adj_x": adjoint_a, "adj_y": adjoint_b, "grad_x": grad_a, "grad_y": grad_b}
+            if wanted is None or (wanted is a.dtype.base and wanted is b.dtype.base):
+                return apply_one("BatchMatMulV2", a, b, name=scope, **flags)
+            return apply_one("BatchMatMulV3", a, b, name=scope, Tout=wanted, **flags)
+        if adjoint_a:
+            a = _conjugate(a)
+        if adjoint_b:
+            b = _conjugate(b)
+        return apply_one(
+            "MatMul",
+            a,
+            b,
+            name=scope,
+            transpose_a=transpose_a or adjoint_a,
+            transpose_b=transpose_b or adjoint_b,
+            grad_a=grad_a,
+            grad_b=grad_b,
+        )
+
+
+def _conjugate(x: Tensor) -> Tensor:
+    return apply_one("Conj", x) if x.dtype.base.is_complex else x
+
+
+def _adjointed(x: Tensor, transpose: bool, adjoint: bool) -> tuple[Tensor, bool]:
+    """A transposed operand is the adjoint of its conjugate, which is all that batched ops know."""
+    return (_conjugate(x), True) if transpose else (x, adjoint)
+
+
+def matvec(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """A matrix [..., rows, inner] times a vector [..., inner] (`tf.linalg.matvec`)."""
+    with get_default_graph().name_scope(name or "MatVec"):
+        a = convert_to_tensor(a, name="a")
+        column = apply_one("ExpandDims", convert_to_tensor(b, dtype=a.dtype.base, name="b"), -1)
+        product = matmul(a, column, transpose_a=transpose_a, adjoint_a=adjoint_a)
+        return apply_one("Squeeze", product, squeeze_dims=[-1])
+
+
+def batch_matmul(x: Any, y: Any, adj_x: bool = False, adj_y: bool = False, name: str | None = None) -> Tensor:
+    """The products of two batches of matrices of equal batch shapes (`tf.batch_matmul` of TensorFlow 0.x)."""
+    return apply_one("BatchMatMul", x, y, name=name, adj_x=adj_x, adj_y=adj_y)
+
+
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+    """The sum of products of `a` and `b` over pairs of axes (`tf.tensordot`).
+
+    Args:
+        axes: a number n: the last n axes of `a` with the first n of `b`; or two lists of as many axes, or two
+            axes.
+
+    Returns:
+        The other axes of `a`, then the other axes of `b`.
+
+    Raises:
+        ValueError: axes that do not pair up, or that are not there.
+    """
+    with get_default_graph().name_scope(name or "Tensordot") as scope:
+        a = convert_to_tensor(a, name="a")
+        b = convert_to_tensor(b, dtype=a.dtype.base, name="b")
+        if a.ndim is None or b.ndim is None:
+            raise ValueError("tensordot needs operands of known rank")
+        a_axes, b_axes = _paired_axes(a.ndim, b.ndim, axes)
+        left, a_free = _as_matrix(a, a_axes, summed_last=True)
+        right, b_free = _as_matrix(b, b_axes, summed_last=False)
+        product = matmul(left, right)
+        return apply_one("Reshape", product, _joined(a_free, b_free), name=scope)
+
+
+def _paired_axes(a_rank: int, b_rank: int, axes: Any) -> tuple[list[int], list[int]]:
+    if isinstance(axes, int):
+        if axes < 0:
+            raise ValueError(f"`axes` must be at least 0. Received: {axes}.")
+        if axes > a_rank:
+            raise ValueError(
+                f"`axes` must not be larger than the number of dimensions of tensor a. Received {axes} axes, "
+                f"but a has {a_rank} dimensions."
+            )
+        return list(range(a_rank - axes, a_rank)), list(range(axes))
+    if len(axes) != 2:
+        raise ValueError(f"`axes` must be an integer or have length 2. Received {axes}.")
+    a_axes, b_axes = ([x] if isinstance(x, int) else list(x) for x in axes)
+    if len(a_axes) != len(b_axes):
+        raise ValueError(
+            f"Different number of contraction axes `a` and `b`, {len(a_axes)} != {len(b_axes)}. "
+            f"Received: {axes}."
+        )
+    return (
+        [shapes.normalize_axis(x, a_rank) for x in a_axes],
+        [shapes.normalize_axis(x, b_rank) for x in b_axes],
+    )
+
+
+def _as_matrix(x: Tensor, axes: list[int], summed_last: bool) -> tuple[Tensor, Any]:
+    """`x` as a matrix of its free axes and the summed ones, and the sizes of the free ones."""
+    assert x.dims is not None
+    free = [i for i in range(len(x.dims)) if i not in axes]
+    order = free + axes if summed_last else axes + free
+    if order != list(range(len(x.dims))):
+        transposed = apply_one("Transpose", x, np.array(order, np.int32))
+    else:
+        transposed = x
+    if shapes.num_elements(x.dims) is not None:
+        free_dims, summed_dims = ([x.dims[i] or 0 for i in which] for which in (free, axes))
+        sizes: Any = np.array(free_dims, np.int32)
+        count, summed = (math.prod(d) for d in (free_dims, summed_dims))
+        shape: Any = [count, summed] if summed_last else [summed, count]
+        return apply_one("Reshape", transposed, np.array(shape, np.int32)), sizes
+    everything = apply_one("Shape", x)
+    sizes, others = (_gather(everything, which) for which in (free, axes))
+    pair = [apply_one("Prod", sizes, 0), apply_one("Prod", others, 0)]
+    shape = apply_one("Pack", pair if summed_last else pair[::-1], axis=0)
+    return apply_one("Reshape", transposed, shape), sizes
+
+
+def _gather(shape: Tensor, axes: list[int]) -> Tensor:
+    return apply_one("GatherV2", shape, np.array(axes, np.int32), 0)
+
+
+def _joined(a: Any, b: Any) -> Any:
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return np.concatenate([a, b])
+    return apply_one("ConcatV2", [a, b], 0)

@@ -1,0 +1,179 @@
+"""Compositions of `tf.nn` for statistics and losses: weighted and sufficient moments, swish, Poisson loss."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tensorfleet.core import dtypes
+from tensorfleet.graph.convert import constant, convert_to_tensor
+from tensorfleet.graph.framework import name_scope
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.shaping import squeeze
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.math.reduction import reduce_prod, reduce_sum
+from tensorfleet.ops.nn.norm import batch_normalization
+
+__all__: list[str] = []
+NAMESPACES: dict[str, list[str] | dict[str, str]] = {
+    "nn": {
+        "batch_norm_with_global_normalization": "batch_norm_with_global_normalization",
+        "log_poisson_loss": "log_poisson_loss",
+        "normalize_moments": "normalize_moments",
+        "silu": "swish",
+        "sufficient_statistics": "sufficient_statistics",
+        "swish": "swish",
+        "weighted_moments": "weighted_moments",
+    }
+}
+
+
+def _axes(axes: Any) -> list[int]:
+    return [int(a) for a in axes] if hasattr(axes, "__len__") else [int(axes)]
+
+
+def swish(features: Any, beta: Any = 1.0) -> Tensor:
+    """features · sigmoid(beta · features) (`tf.nn.swish`, `tf.nn.silu`)."""
+    features = convert_to_tensor(features, name="features")
+    beta = convert_to_tensor(beta, features.dtype.base, name="beta")
+    return features * apply_one("Sigmoid", beta * features)  # type: ignore[no-any-return]
+
+
+def sufficient_statistics(
+    x: Any,
+    axes: Any,
+    shift: Any = None,
+    keep_dims: bool | None = None,
+    name: str | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Any]:
+    """What mean and variance follow from, by `normalize_moments` (`tf.nn.sufficient_statistics`).
+
+    Args:
+        axes: the dimensions to sum over.
+        shift: what to take from each element first, near the mean for more digits.
+
+    Returns:
+        How many elements each sum has; the sums; the sums of squares; the shift, or None.
+    """
+    keep = bool(keepdims if keepdims is not None else keep_dims)
+    over = _axes(axes)
+    with name_scope(name, "sufficient_statistics", [x, shift]):
+        x = convert_to_tensor(x, name="x")
+        if x.dims is not None and all(x.dims[a] is not None for a in over):
+            count = constant(math.prod(x.dims[a] for a in over), x.dtype.base)
+        else:
+            sizes = apply_one("GatherV2", apply_one("Shape", x), [a % x.ndim for a in over], 0)
+            count = cast(reduce_prod(sizes), x.dtype.base)
+        if shift is None:
+            sums, squares = x, apply_one("Square", x)
+        else:
+            shift = convert_to_tensor(shift, name="shift")
+            sums, squares = x - shift, apply_one("SquaredDifference", x, shift)
+        return (
+            count,
+            reduce_sum(sums, over, keepdims=keep, name="mean_ss"),
+            reduce_sum(squares, over, keepdims=keep, name="var_ss"),
+            shift,
+        )
+
+
+def normalize_moments(
+    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance, from what `sufficient_statistics` returns (`tf.nn.normalize_moments`)."""
+    with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
+        divisor: Any = apply_one("Reciprocal", counts, name="divisor")
+        shifted = mean_ss * divisor
+        mean = shifted if shift is None else shifted + shift
+        return mean, variance_ss * divisor - apply_one("Square", shifted)
+
+
+def weighted_moments(
+    x: Any,
+    axes: Any,
+    frequency_weights: Any,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance of elements that count several times (`tf.nn.weighted_moments`).
+
+    Args:
+        frequency_weights: how often each element counts, broadcast to the shape of `x`.
+    """
+    keep = bool(keepdims if keepdims is not None else keep_dims)
+    over = _axes(axes)
+    with name_scope(name, "weighted_moments", [x, frequency_weights, axes]):
+        x = convert_to_tensor(x, name="x")
+        given = x.dtype.base
+        # Half precision has too few digits for sums of squares.
+        inner = dtypes.float32 if given is dtypes.float16 else given
+        x = cast(x, inner)
+        weights = cast(convert_to_tensor(frequency_weights, name="frequency_weights"), inner)
+        all_weights = weights + apply_one("ZerosLike", x)
+        divisor = apply_one("Reciprocal", reduce_sum(all_weights, over, keepdims=True))
+        mean = reduce_sum(weights * x, over, keepdims=True) * divisor
+        distances = weights * apply_one("SquaredDifference", x, mean)
+        variance = reduce_sum(distances, over, keepdims=True) * divisor
+        if not keep:
+            mean, variance = squeeze(mean, over), squeeze(variance, over)
+        return cast(mean, given), cast(variance, given)
+
+
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
+    """exp(log_input) - log_input · targets, a loss of rates' logarithms (`tf.nn.log_poisson_loss`).
+
+    Args:
+        compute_full_loss: whether to add Stirling's approximation of log(targets!).
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    with name_scope(name, "log_poisson_loss", [log_input, targets]):
+        log_input = convert_to_tensor(log_input, name="log_input")
+        targets = convert_to_tensor(targets, log_input.dtype.base, name="targets")
+        if not log_input.shape.is_compatible_with(targets.shape):
+            raise ValueError(
+                "`log_input` and `targets` must have the same shape, received "
+                f"({log_input.shape} vs {targets.shape})."
+            )
+        loss: Tensor = apply_one("Exp", log_input) - log_input * targets
+        if not compute_full_loss:
+            return loss
+        stirling = (
+            targets * apply_one("Log", targets) - targets + 0.5 * apply_one("Log", 2 * math.pi * targets)
+        )
+        # At 0 and 1, of which the factorial's logarithm is 0, the approximation is bad.
+        small = apply_one("LogicalAnd", targets >= 0.0, targets <= 1.0)
+        return loss + apply_one("SelectV2", small, apply_one("ZerosLike", targets), stirling)
+
+
+def batch_norm_with_global_normalization(
+    t: Any = None,
+    m: Any = None,
+    v: Any = None,
+    beta: Any = None,
+    gamma: Any = None,
+    variance_epsilon: Any = None,
+    scale_after_normalization: bool | None = None,
+    name: str | None = None,
+    input: Any = None,
+    mean: Any = None,
+    variance: Any = None,
+) -> Tensor:
+    """`batch_normalization` with its arguments in another order (deprecated).
+
+    (`tf.nn.batch_norm_with_global_normalization`) `input`, `mean` and `variance` are other names of `t`, `m`
+    and `v`.
+
+    Args:
+        scale_after_normalization: whether `gamma` is used.
+    """
+    t, m, v = (other if one is None else one for one, other in ((t, input), (m, mean), (v, variance)))
+    return batch_normalization(
+        t, m, v, beta, gamma if scale_after_normalization else None, variance_epsilon, name
+    )

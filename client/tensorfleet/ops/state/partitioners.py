@@ -1,0 +1,102 @@
+"""Partitioners: into how many parts `tf.get_variable(…, partitioner=…)` divides a variable."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.core import dtypes, shapes
+
+__all__ = ["fixed_size_partitioner", "min_max_variable_partitioner", "variable_axis_size_partitioner"]
+NAMESPACES: dict[str, list[str]] = {}
+
+Partitioner = Callable[..., list[int]]
+"""Called with a variable's `shape` and `dtype`; gives the number of parts along each dimension."""
+
+
+def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
+    """A partitioner that makes `num_shards` parts along `axis`, at most one for each row."""
+
+    def partitioner(shape: Any, **_: Any) -> list[int]:
+        sizes = _known(shape)
+        counts = [1] * len(sizes)
+        counts[axis] = min(num_shards, sizes[axis])
+        return counts
+
+    return partitioner
+
+
+def variable_axis_size_partitioner(
+    max_shard_bytes: int, axis: int = 0, bytes_per_string_element: int = 16, max_shards: int | None = None
+) -> Partitioner:
+    """A partitioner that keeps parts at most `max_shard_bytes` large (`tf.variable_axis_size_partitioner`).
+
+    Args:
+        max_shard_bytes: of a part; a single row may be larger.
+        axis: along which variables are divided.
+        bytes_per_string_element: what a string counts.
+        max_shards: the most parts.
+
+    Raises:
+        ValueError: a number that is not positive.
+    """
+    if max_shard_bytes < 1 or bytes_per_string_element < 1:
+        raise ValueError("Both max_shard_bytes and bytes_per_string_element must be positive.")
+    if max_shards and max_shards < 1:
+        raise ValueError("max_shards must be positive.")
+
+    def partitioner(shape: Any, dtype: Any) -> list[int]:
+        sizes = _known(shape)
+        counts = [1] * len(sizes)
+        row_bytes = _element_bytes(dtype, bytes_per_string_element) * math.prod(sizes) // max(sizes[axis], 1)
+        rows = max(1, math.floor(max_shard_bytes / row_bytes))
+        count = min(sizes[axis], math.ceil(sizes[axis] / rows))
+        counts[axis] = min(max_shards, count) if max_shards else count
+        return counts
+
+    return partitioner
+
+
+def min_max_variable_partitioner(
+    max_partitions: int = 1,
+    axis: int = 0,
+    min_slice_size: int = 256 << 10,
+    bytes_per_string_element: int = 16,
+) -> Partitioner:
+    """A partitioner of at most `max_partitions` parts of at least `min_slice_size` bytes.
+
+    Raises:
+        ValueError: a number that is not positive, or a variable without that axis.
+    """
+    if max_partitions < 1:
+        raise ValueError(f"Argument `max_partitions` should be positive. Received: {max_partitions}")
+    if min_slice_size < 1:
+        raise ValueError(f"Argument `min_slice_size` should be positive. Received: {min_slice_size}")
+    if bytes_per_string_element < 1:
+        raise ValueError(
+            f"Argument `bytes_per_string_element` should be positive. Received: {bytes_per_string_element}"
+        )
+
+    def partitioner(shape: Any, dtype: Any) -> list[int]:
+        sizes = _known(shape)
+        if axis >= len(sizes):
+            raise ValueError(f"Cannot partition variable along axis {axis} when shape is only {shape}")
+        total = math.prod(sizes) * _element_bytes(dtype, bytes_per_string_element)
+        counts = [1] * len(sizes)
+        counts[axis] = max(1, min(max_partitions, sizes[axis], math.ceil(total / min_slice_size)))
+        return counts
+
+    return partitioner
+
+
+def _known(shape: Any) -> list[int]:
+    shape = shapes.as_shape(shape)
+    if not shape.is_fully_defined():
+        raise ValueError(f"Argument `shape` is not fully defined: {shape}")
+    return shape.as_list()  # type: ignore[no-any-return]
+
+
+def _element_bytes(dtype: Any, bytes_per_string_element: int) -> int:
+    dtype = dtypes.as_dtype(dtype)
+    return bytes_per_string_element if dtype is dtypes.string else dtype.size

@@ -1,0 +1,482 @@
+"""`tf.Variable`: what reference variables and resource variables have in common, and how they are made."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet.core import shapes
+from tensorfleet.core.dtypes import DType
+from tensorfleet.core.shapes import TensorShape
+from tensorfleet.graph.graph import Graph, get_default_graph
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.scopes import prepend_scope, strip_scope
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.state import save_slice, variable_ops
+from tensorfleet.proto import variable_pb2
+
+if TYPE_CHECKING:
+    from tensorfleet.session.session import BaseSession
+
+__all__ = [
+    "Variable",
+    "VariableAggregation",
+    "VariableSynchronization",
+    "enable_resource_variables",
+    "disable_resource_variables",
+    "resource_variables_enabled",
+]
+
+NAMESPACES: dict[str, list[str]] = {}
+
+
+class VariableSynchronization(enum.Enum):
+    """When copies of a variable are brought together (`tf.VariableSynchronization`); kept, not acted upon."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How copies of a variable are brought together (`tf.VariableAggregation`); kept, not acted upon."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+
+
+_resource_by_default = False
+
+
+def enable_resource_variables() -> None:
+    """Makes `tf.Variable` and `tf.get_variable` make resource variables (`tf.enable_resource_variables`)."""
+    global _resource_by_default
+    _resource_by_default = True
+
+
+def disable_resource_variables() -> None:
+    """Makes them make reference variables, which is the default (`tf.disable_resource_variables`)."""
+    global _resource_by_default
+    _resource_by_default = False
+
+
+def resource_variables_enabled() -> bool:
+    """Whether new variables are resource variables by default (`tf.resource_variables_enabled`)."""
+    return _resource_by_default
+
+
+Creator = Callable[..., "Variable"]
+_CREATORS = ("__variable_creators",)
+"""The collection that holds a graph's stack of variable creators; as in TensorFlow no string names it."""
+
+
+def creators(graph: Graph) -> list[Callable[..., Any]]:
+    """The stack of `tf.variable_creator_scope` functions of a graph, the outermost first."""
+    return graph.get_collection_ref(_CREATORS)
+
+
+def _create_default(**arguments: Any) -> Variable:
+    from tensorfleet.ops.state.ref_variable import RefVariable
+    from tensorfleet.ops.state.resource_variables import ResourceVariable
+    from tensorfleet.ops.state.variable_scope import get_variable_scope
+
+    definition = arguments.get("variable_def")
+    use_resource = arguments.pop("use_resource", None)
+    if definition is not None:
+        use_resource = definition.is_resource
+    if use_resource is None:
+        use_resource = get_variable_scope().use_resource
+    if use_resource is None:
+        use_resource = _resource_by_default
+    if use_resource:
+        arguments.pop("expected_shape", None)
+        return ResourceVariable(**arguments)
+    return RefVariable(**arguments)
+
+
+class VariableMeta(type):
+    """`tf.Variable(...)` makes a variable of the class that `use_resource` and the scopes ask for."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is not Variable:
+            return super().__call__(*args, **kwargs)
+        parameters = list(inspect.signature(Variable.__init__).parameters.values())[1:]
+        names = [parameter.name for parameter in parameters]
+        if len(args) > len(names):
+            raise TypeError(f"Variable() takes at most {len(names)} positional arguments")
+        arguments = dict(zip(names, args, strict=False))
+        for key, value in kwargs.items():
+            if key not in names or key in arguments:
+                raise TypeError(f"Variable() got an unexpected or repeated argument {key!r}")
+            arguments[key] = value
+        # A creator is told all arguments, also those that were not given.
+        arguments = {parameter.name: parameter.default for parameter in parameters} | arguments
+        create: Callable[..., Any] = _create_default
+        for creator in creators(get_default_graph()):
+            create = _with_next(creator, create)
+        return create(**arguments)
+
+
+def _with_next(creator: Callable[..., Any], following: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda **arguments: creator(following, **arguments)
+
+
+class Variable(metaclass=VariableMeta):
+    """A tensor whose value lasts between runs (`tf.Variable`).
+
+    Args:
+        initial_value: the value, of any form that converts to a tensor, or a function that returns it.
+        trainable: whether optimizers change it: adds it to the collection TRAINABLE_VARIABLES.
+        collections: the collections to add it to, by default GLOBAL_VARIABLES.
+        validate_shape: whether the shape must be known, and is kept.
+        caching_device: a device on which readers share a copy.
+        dtype: the dtype that `initial_value` is converted to.
+        constraint: a function from the variable's value to the one that an optimizer stores instead.
+        use_resource: make a resource variable, whose reads are ops; by default a reference variable.
+        shape: the shape, by default that of `initial_value`.
+    """
+
+    SaveSliceInfo = save_slice.SaveSliceInfo
+    _is_reference = False
+    # NumPy must leave `ndarray + Variable` to Variable.__radd__.
+    __array_priority__ = 100
+
+    _variable: Tensor
+    _initial_value: Tensor | None
+    _initializer_op: Operation | None
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        collections: Any = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: variable_pb2.VariableDef | None = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: str | None = None,
+        constraint: Any = None,
+        use_resource: bool | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        shape: Any = None,
+    ) -> None:
+        raise NotImplementedError("Subclasses of tf.Variable make themselves")
+
+    def _set_up(
+        self,
+        collections: Any,
+        trainable: bool | None,
+        constraint: Any,
+        synchronization: VariableSynchronization,
+        aggregation: VariableAggregation,
+    ) -> list[Any]:
+        """Keeps the arguments that the graph does not; returns the collections to join."""
+        if collections is None:
+            collections = [GraphKeys.GLOBAL_VARIABLES]
+        if not isinstance(collections, (list, tuple, set)):
+            raise ValueError(
+                "collections argument to Variable constructor must be a list, tuple, or set. "
+                f"Got {collections} of type {type(collections)}"
+            )
+        if constraint is not None and not callable(constraint):
+            raise ValueError("The `constraint` argument must be a callable.")
+        on_read = synchronization is VariableSynchronization.ON_READ
+        if on_read and trainable:
+            raise ValueError("A variable that is synchronized on read cannot be trainable.")
+        self._trainable = not on_read if trainable is None else bool(trainable)
+        self._constraint = constraint
+        self._synchronization = synchronization or VariableSynchronization.AUTO
+        self._aggregation = aggregation or VariableAggregation.NONE
+        self._save_slice_info: save_slice.SaveSliceInfo | None = None
+        joined = list(collections)
+        if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in joined:
+            joined.append(GraphKeys.TRAINABLE_VARIABLES)
+        return joined
+
+    def _set_up_from_proto(
+        self, definition: variable_pb2.VariableDef, import_scope: str | None
+    ) -> Callable[[str], Any]:
+        """Keeps what a VariableDef says; returns the look-up of graph elements by the names in it."""
+        graph = get_default_graph()
+
+        def element(name: str) -> Any:
+            return graph.as_graph_element(prepend_scope(name, import_scope))
+
+        self._variable = element(definition.variable_name)
+        self._name = self._variable.name
+        self._initializer_op = element(definition.initializer_name)
+        initial_value = definition.initial_value_name
+        self._initial_value = element(initial_value) if initial_value else None
+        self._trainable = definition.trainable
+        self._synchronization = VariableSynchronization(definition.synchronization)
+        self._aggregation = VariableAggregation(definition.aggregation)
+        self._constraint = None
+        self._save_slice_info = None
+        if definition.HasField("save_slice_info_def"):
+            self._save_slice_info = save_slice.SaveSliceInfo(
+                save_slice_info_def=definition.save_slice_info_def, import_scope=import_scope
+            )
+        return element
+
+    # What it is
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def op(self) -> Operation:
+        """The operation of the variable itself."""
+        return self._variable.op
+
+    @property
+    def graph(self) -> Graph:
+        return self._variable.graph
+
+    @property
+    def device(self) -> str:
+        return self._variable.device
+
+    @property
+    def dtype(self) -> DType:
+        return self._variable.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        return self._variable.shape
+
+    def get_shape(self) -> TensorShape:
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        """Merges what is known of the shape from elsewhere into the static shape."""
+        self._variable.set_shape(shape)
+        self.value().set_shape(shape)
+
+    @property
+    def initializer(self) -> Any:
+        """The operation that gives the variable its initial value."""
+        return self._initializer_op
+
+    @property
+    def initial_value(self) -> Any:
+        return self._initial_value
+
+    @property
+    def trainable(self) -> bool:
+        return self._trainable
+
+    @property
+    def synchronization(self) -> VariableSynchronization:
+        return self._synchronization
+
+    @property
+    def aggregation(self) -> VariableAggregation:
+        return self._aggregation
+
+    @property
+    def constraint(self) -> Any:
+        return self._constraint
+
+    def _get_save_slice_info(self) -> save_slice.SaveSliceInfo | None:
+        return self._save_slice_info
+
+    def _set_save_slice_info(self, save_slice_info: save_slice.SaveSliceInfo | None) -> None:
+        self._save_slice_info = save_slice_info
+
+    def _snapshot_name(self) -> str:
+        raise NotImplementedError
+
+    def to_proto(self, export_scope: str | None = None) -> variable_pb2.VariableDef | None:
+        """The variable as a VariableDef, or None if it is not in the name scope `export_scope`."""
+        if export_scope is not None and not self._variable.name.startswith(export_scope):
+            return None
+        definition = variable_pb2.VariableDef(
+            variable_name=strip_scope(self._variable.name, export_scope),
+            initializer_name=strip_scope(self.initializer.name, export_scope),
+            snapshot_name=strip_scope(self._snapshot_name(), export_scope),
+            is_resource=not self._is_reference,
+            trainable=self._trainable,
+            synchronization=self._synchronization.value,  # type: ignore[arg-type]
+            aggregation=self._aggregation.value,  # type: ignore[arg-type]
+        )
+        if self._initial_value is not None:
+            definition.initial_value_name = strip_scope(self._initial_value.name, export_scope)
+        if self._save_slice_info is not None:
+            info = self._save_slice_info.to_proto(export_scope)
+            if info is not None:
+                definition.save_slice_info_def.CopyFrom(info)
+        return definition
+
+    @staticmethod
+    def from_proto(variable_def: variable_pb2.VariableDef, import_scope: str | None = None) -> Variable:
+        """The variable of the default graph that a VariableDef describes."""
+        return _create_default(variable_def=variable_def, import_scope=import_scope)
+
+    # Reading
+
+    def value(self) -> Tensor:
+        """The value as a tensor; readers of a reference variable share one."""
+        raise NotImplementedError
+
+    def read_value(self) -> Tensor:
+        """The value as a tensor of its own, read where the current control dependencies allow."""
+        raise NotImplementedError
+
+    def initialized_value(self) -> Tensor:
+        """The value, or the initial value while the variable is not initialized."""
+        from tensorfleet.ops.control_flow.control_flow import cond
+
+        return cond(  # type: ignore[no-any-return]
+            variable_ops.is_variable_initialized(self), self.read_value, lambda: self.initial_value
+        )
+
+    def eval(self, session: BaseSession | None = None) -> Any:
+        """The value in `session`, or in the default session."""
+        return self._as_graph_element().eval(session=session)
+
+    def load(self, value: Any, session: BaseSession | None = None) -> None:
+        """Sets the value in `session`, or in the default session, through the initializer's input.
+
+        Raises:
+            ValueError: there is no session.
+        """
+        from tensorfleet.graph.default_session import get_default_session
+
+        session = session or get_default_session()
+        if session is None:
+            raise ValueError(
+                "Either session argument should be provided or default session should be established"
+            )
+        session.run(self.initializer, {self.initializer.inputs[1]: value})
+
+    def _as_graph_element(self) -> Tensor:
+        """What `Session.run` fetches for the variable."""
+        raise NotImplementedError
+
+    # Changing; `tensorfleet.ops.state.variable_ops` tells the two kinds apart.
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """`tf.count_up_to` of the variable."""
+        return variable_ops.count_up_to(self, limit=limit)  # type: ignore[no-any-return]
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Sets the slices that an IndexedSlices names; the methods beside it combine them instead."""
+        return self._scatter(variable_ops.scatter_update, sparse_delta, use_locking, name)
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        return self._scatter(variable_ops.scatter_add, sparse_delta, use_locking, name)
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        return self._scatter(variable_ops.scatter_sub, sparse_delta, use_locking, name)
+
+    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        return self._scatter(variable_ops.scatter_mul, sparse_delta, use_locking, name)
+
+    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        return self._scatter(variable_ops.scatter_div, sparse_delta, use_locking, name)
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        return self._scatter(variable_ops.scatter_min, sparse_delta, use_locking, name)
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        return self._scatter(variable_ops.scatter_max, sparse_delta, use_locking, name)
+
+    def _scatter(self, function: Callable[..., Any], delta: Any, use_locking: bool, name: str | None) -> Any:
+        if not (hasattr(delta, "indices") and hasattr(delta, "values")):
+            raise TypeError(f"sparse_delta is not IndexedSlices: {delta}")
+        return function(self, delta.indices, delta.values, use_locking=use_locking, name=name)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """`tf.scatter_nd_update` of the variable."""
+        return variable_ops.scatter_nd_update(self, indices, self._as_value(updates), name=name)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """`tf.scatter_nd_add` of the variable."""
+        return variable_ops.scatter_nd_add(self, indices, self._as_value(updates), name=name)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """`tf.scatter_nd_sub` of the variable."""
+        return variable_ops.scatter_nd_sub(self, indices, self._as_value(updates), name=name)
+
+    def _as_value(self, value: Any) -> Tensor:
+        from tensorfleet.graph.convert import convert_to_tensor
+
+        return convert_to_tensor(value, self.dtype.base)
+
+    # As a Python object
+
+    def experimental_ref(self) -> VariableRef:
+        """A hashable reference, compared by identity."""
+        return VariableRef(self)
+
+    ref = experimental_ref
+
+    def __repr__(self) -> str:
+        return f"<tf.Variable '{self.name}' shape={shapes.TensorShape(self.shape)} dtype={self.dtype.name}>"
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(
+            f"Variable {self.name} is not iterable: a graph's variables have no values. Use tf.unstack."
+        )
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError(
+            f"Cannot convert the variable {self.name} to a numpy array. Fetch it with Session.run."
+        )
+
+    def __getitem__(self, item: Any) -> Tensor:
+        """A slice of the value; its method `assign` sets that part of the variable."""
+        from tensorfleet.ops.array.slicing import _slice_helper
+
+        return _slice_helper(self.value(), item, self)
+
+
+class VariableRef:
+    """A hashable reference to a variable, compared by identity (`Variable.ref()`)."""
+
+    __slots__ = ("_variable",)
+
+    def __init__(self, variable: Variable) -> None:
+        self._variable = variable
+
+    def deref(self) -> Variable:
+        return self._variable
+
+    def __hash__(self) -> int:
+        return id(self._variable)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VariableRef) and other._variable is self._variable
+
+
+def _overload(operator: str) -> None:
+    def apply(self: Variable, *args: Any) -> Any:
+        return getattr(Tensor, operator)(self.value(), *args)
+
+    apply.__name__ = operator
+    setattr(Variable, operator, apply)
+
+
+for _name in (
+    "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "div", "rdiv", "floordiv",
+    "rfloordiv",
+    "mod", "rmod", "pow", "rpow", "matmul", "rmatmul", "lt", "le", "gt", "ge", "and", "rand", "or", "ror",
+    "xor", "rxor", "invert", "neg", "abs",
+):  # fmt: skip
+    _overload(f"__{_name}__")

@@ -1,0 +1,1 @@
+"""Sessions: run signatures, feeds, fetches, and the ways to a master."""

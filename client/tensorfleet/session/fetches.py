@@ -1,0 +1,141 @@
+"""What `Session.run` is asked for: any nested structure of fetches, and the way back to it."""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.tensor import Tensor
+
+Element = Tensor | Operation
+Build = Callable[[Sequence[Any]], Any]
+"""From one value per element (None for an operation) to what `run` returns."""
+
+FetchFunction = Callable[[Any], tuple[Sequence[Any], Build]]
+FeedFunction = Callable[[Any, Any], Sequence[tuple[Any, Any]]]
+PartialFeedFunction = Callable[[Any], Sequence[Any]]
+
+
+class Expansion(NamedTuple):
+    """How values of a type that stands for several tensors are fetched and fed."""
+
+    type: type
+    fetch: FetchFunction
+    feed: FeedFunction | None
+    partial_feed: PartialFeedFunction | None
+
+
+_expansions: list[Expansion] = []
+
+
+def register_session_run_conversion_functions(
+    tensor_type: type,
+    fetch_function: FetchFunction,
+    feed_function: FeedFunction | None = None,
+    feed_function_for_partial_run: PartialFeedFunction | None = None,
+) -> None:
+    """Lets `Session.run` fetch and feed values of a type that stands for several tensors.
+
+    Args:
+        tensor_type: the type.
+        fetch_function: from a value to (its tensors, a function from their results to the result).
+        feed_function: from a feed_dict key of the type and its value to pairs of (tensor, value).
+        feed_function_for_partial_run: from a key to its tensors.
+
+    Raises:
+        ValueError: the type, or a subtype of it, is registered already.
+    """
+    if any(issubclass(expansion.type, tensor_type) for expansion in _expansions):
+        raise ValueError(f"{tensor_type} has already been registered so ignore it.")
+    _expansions.insert(
+        0, Expansion(tensor_type, fetch_function, feed_function, feed_function_for_partial_run)
+    )
+
+
+def expansion_of(value: Any) -> Expansion | None:
+    """How `value` is fetched and fed, if it stands for several tensors."""
+    for expansion in _expansions:
+        if isinstance(value, expansion.type):
+            return expansion
+    return None
+
+
+class Fetches:
+    """The elements that a structure of fetches needs, each once, and how to build the result from them.
+
+    Attributes:
+        elements: tensors and operations, in the order of their first appearance.
+        build: takes one value for each element.
+
+    Raises:
+        TypeError, ValueError: a leaf is no element of the graph, in the words of TensorFlow.
+    """
+
+    def __init__(self, graph: Graph, structure: Any) -> None:
+        self._graph = graph
+        self._places: dict[Element, int] = {}
+        self.build = self._build(structure)
+        self.elements = list(self._places)
+
+    def _build(self, fetch: Any) -> Build:
+        if fetch is None:
+            raise TypeError(f'Argument `fetch` = {fetch} has invalid type "NoneType". Cannot be None')
+        if isinstance(fetch, (Tensor, Operation)):
+            return self._leaf(fetch)
+        if isinstance(fetch, (list, tuple)):
+            return self._sequence(_sequence_type(type(fetch)), fetch)
+        if isinstance(fetch, Mapping):
+            return self._mapping(fetch)
+        if hasattr(type(fetch), "__attrs_attrs__"):
+            values = [getattr(fetch, attribute.name) for attribute in type(fetch).__attrs_attrs__]
+            return self._sequence(functools.partial(_call, type(fetch)), values)
+        expansion = expansion_of(fetch)
+        if expansion is None:
+            return self._leaf(fetch)
+        parts, contract = expansion.fetch(fetch)
+        builds = [self._leaf(part) for part in parts]
+        return lambda values: contract([build(values) for build in builds])
+
+    def _leaf(self, fetch: Any) -> Build:
+        try:
+            element = self._graph.as_graph_element(fetch)
+        except TypeError as e:
+            raise TypeError(
+                f'Argument `fetch` = {fetch} has invalid type "{type(fetch).__name__}" must be a string '
+                f"or Tensor. ({e})"
+            ) from None
+        except (ValueError, KeyError) as e:
+            raise ValueError(f"Argument `fetch` = {fetch} cannot be interpreted as a Tensor. ({e})") from None
+        op = element if isinstance(element, Operation) else element.op
+        if not self._graph.is_fetchable(op):
+            raise ValueError(
+                f"Operation {op.name} has been marked as not fetchable: it belongs to the inside of a loop "
+                "or a branch. Fetch what the loop or the branch returns."
+            )
+        place = self._places.setdefault(element, len(self._places))
+        return lambda values: values[place]
+
+    def _sequence(self, make: Callable[[Iterable[Any]], Any], fetches: Iterable[Any]) -> Build:
+        builds = [self._build(fetch) for fetch in fetches]
+        return lambda values: make([build(values) for build in builds])
+
+    def _mapping(self, fetches: Mapping[Any, Any]) -> Build:
+        make: Callable[..., Any] = type(fetches)
+        if isinstance(fetches, defaultdict):
+            make = functools.partial(defaultdict, fetches.default_factory)
+        builds = [(key, self._build(fetch)) for key, fetch in fetches.items()]
+        return lambda values: make((key, build(values)) for key, build in builds)
+
+
+def _sequence_type(kind: type) -> Callable[[Iterable[Any]], Any]:
+    if issubclass(kind, list):
+        return list
+    return tuple if kind is tuple else functools.partial(_call, kind)
+
+
+def _call(kind: type, values: Iterable[Any]) -> Any:
+    return kind(*values)

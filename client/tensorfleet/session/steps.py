@@ -1,0 +1,263 @@
+"""Run signatures: what is worked out once for each pair of fetches and feed keys, and then only called.
+
+A `Step` takes the values of the feed keys, in the order of the keys, and returns what `Session.run` returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes
+from tensorfleet.graph.graph import Graph
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.session import feeds
+from tensorfleet.session.fetches import Build, Fetches, expansion_of
+from tensorfleet.session.transport import Runner, Transport, Value
+
+if TYPE_CHECKING:
+    from tensorfleet.proto.config_pb2 import RunMetadata, RunOptions
+
+Step = Callable[[Iterable[Any]], Any]
+Prepare = Callable[[tuple[str, ...], tuple[str, ...], tuple[str, ...]], Runner]
+_Key = tuple[Any, ...]
+
+
+class Steps:
+    """The run signatures of one session.
+
+    Attributes:
+        cache: steps by the identities of what they were asked with: `id(fetches)`, or a tuple of that and of
+            the ids of the feed keys. These objects are kept alive, so no other object has their ids.
+    """
+
+    def __init__(self, graph: Graph, prepare: Prepare) -> None:
+        self.cache: dict[Any, Step] = {}
+        self._graph = graph
+        self._prepare = prepare
+        self._runners: dict[tuple[_Key, _Key, _Key], Runner] = {}
+        self._alive: list[Any] = []
+        graph._steps.add(self)
+
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
+        """Runs a step whose fetches are several objects, or that was not seen before."""
+        if feed_dict and not isinstance(feed_dict, Mapping):
+            return self._call(fetches, feed_dict, _run)
+        keys = tuple(feed_dict or ())
+        cache_key = _cache_key(fetches, keys)
+        step = self.cache.get(cache_key)
+        if step is None:
+            step = self.compile(fetches, keys) if _all_last(fetches, keys) else None
+            if step is None:
+                return self._call(fetches, feed_dict, _run)
+            self._alive.append((_copy(fetches), keys))
+            self.cache[cache_key] = step
+        return step(feed_dict.values() if feed_dict else ())
+
+    def run_traced(
+        self, fetches: Any, feed_dict: Mapping[Any, Any] | None, options: RunOptions, metadata: RunMetadata
+    ) -> Any:
+        """Runs a step under `options`."""
+        timeout = options.timeout_in_ms / 1000 or None
+        return self._call(
+            fetches, feed_dict, lambda runner, values: runner.traced(values, options, metadata, timeout)
+        )
+
+    def compile(self, fetches: Any, keys: Sequence[Any]) -> Step | None:
+        """The step of a signature; None if its keys are nested, composite or several names of one tensor."""
+        if any(isinstance(key, tuple) or expansion_of(key) is not None for key in keys):
+            return None
+        fed = [feeds.feed_tensor(self._graph, key) for key in keys]
+        if len(set(fed)) < len(fed):
+            return None
+        wanted = Fetches(self._graph, fetches)
+        tensors = [e for e in wanted.elements if isinstance(e, Tensor)]
+        if not wanted.elements or not set(tensors).isdisjoint(fed):
+            return None
+        # Sorted, so that the order of a feed_dict makes no new signature on the master.
+        order = sorted(range(len(fed)), key=lambda i: fed[i].name)
+        targets = [e for e in wanted.elements if isinstance(e, Operation)]
+        runner = self._runner([fed[i] for i in order], tensors, targets)
+        plan = [(i, feeds.converter(fed[i])) for i in order]
+        if wanted.elements == [fetches]:
+            return _single_step(runner, plan, tensors)
+        return _general_step(runner, plan, _expand(wanted.elements, wanted.build))
+
+    def _call(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None,
+        run: Callable[[Runner, list[Value]], Sequence[Value]],
+    ) -> Any:
+        """Runs a step in which nothing is kept for the next time but the runner."""
+        fed = self._convert(feed_dict)
+        wanted = Fetches(self._graph, fetches)
+        needed = [e for e in wanted.elements if e not in fed]
+        results: Sequence[Value] = ()
+        if needed:
+            order = sorted(fed, key=lambda tensor: tensor.name)
+            tensors = [e for e in needed if isinstance(e, Tensor)]
+            runner = self._runner(order, tensors, [e for e in needed if isinstance(e, Operation)])
+            results = run(runner, [fed[tensor] for tensor in order])
+        return _with_fed(wanted, fed, results)
+
+    def _convert(self, feed_dict: Mapping[Any, Any] | None) -> dict[Tensor, Value]:
+        fed = {}
+        for part, value, key, whole_value in feeds.flat_items(feed_dict or {}):
+            tensor = feeds.feed_tensor(self._graph, part)
+            fed[tensor] = feeds.convert(tensor, value, key, whole_value)
+        return fed
+
+    def _runner(
+        self, fed: Sequence[Tensor], tensors: Sequence[Tensor], targets: Sequence[Operation]
+    ) -> Runner:
+        key = (tuple(t.name for t in fed), tuple(t.name for t in tensors), tuple(op.name for op in targets))
+        runner = self._runners.get(key)
+        if runner is None:
+            runner = self._runners[key] = self._prepare(*key)
+        return runner
+
+    def partial_run_setup(self, master: Transport, fetches: Any, keys: Any) -> str:
+        """Opens a step that is run in parts."""
+        fed: list[Tensor] = []
+        for key in keys if isinstance(keys, (list, tuple)) else [] if keys is None else [keys]:
+            expansion = expansion_of(key)
+            if expansion is not None and expansion.partial_feed is None:
+                raise TypeError(f'Feed argument {key} has invalid type "{type(key).__name__}"')
+            parts = (
+                [key] if expansion is None or expansion.partial_feed is None else expansion.partial_feed(key)
+            )
+            fed += [feeds.feed_tensor(self._graph, part) for part in parts]
+        elements = Fetches(self._graph, fetches).elements
+        return master.partial_run_setup(
+            tuple(t.name for t in fed),
+            tuple(e.name for e in elements if isinstance(e, Tensor)),
+            tuple(e.name for e in elements if isinstance(e, Operation)),
+        )
+
+    def partial_run(
+        self, master: Transport, handle: str, fetches: Any, feed_dict: Mapping[Any, Any] | None
+    ) -> Any:
+        """Runs a part of an open step. Raises RuntimeError if an operation is fetched."""
+        fed = self._convert(feed_dict)
+        wanted = Fetches(self._graph, fetches)
+        targets = [e for e in wanted.elements if isinstance(e, Operation)]
+        if targets:
+            raise RuntimeError(
+                f"partial_run() requires empty `target_list`. Received: target_list={targets} (non-empty)"
+            )
+        needed = tuple(e.name for e in wanted.elements if e not in fed)
+        results: Sequence[Value] = ()
+        if needed or fed:
+            results = master.partial_run(handle, {t.name: v for t, v in fed.items()}, needed)
+        return _with_fed(wanted, fed, results)
+
+
+def _run(runner: Runner, values: list[Value]) -> Sequence[Value]:
+    return runner(values)
+
+
+def _cache_key(fetches: Any, keys: tuple[Any, ...]) -> Any:
+    """The key of a step by the identities of its objects."""
+    kind = type(fetches)
+    if kind is list or kind is tuple:
+        return kind, tuple(map(id, fetches)), tuple(map(id, keys))
+    if kind is dict:
+        return tuple(fetches), tuple(map(id, fetches.values())), tuple(map(id, keys))
+    return (id(fetches), *map(id, keys)) if keys else id(fetches)
+
+
+def _all_last(fetches: Any, keys: tuple[Any, ...]) -> bool:
+    """Whether a step may be kept: none of its objects is a mere name, nested or composite."""
+    kind = type(fetches)
+    leaves = fetches.values() if kind is dict else fetches if kind is list or kind is tuple else (fetches,)
+    return all(map(_lasts, leaves)) and all(map(_lasts, keys))
+
+
+def _lasts(value: Any) -> bool:
+    kind = type(value)
+    return kind is Tensor or kind is Operation or hasattr(kind, "_as_graph_element")
+
+
+def _copy(fetches: Any) -> Any:
+    return fetches.copy() if isinstance(fetches, (list, dict)) else fetches
+
+
+def _finish(value: Any) -> Any:
+    """What `run` returns for a tensor: rank 0 is a scalar of NumPy, or bytes."""
+    if type(value) is bytes or value.shape:
+        return value
+    return value[()]
+
+
+def _expand(elements: Sequence[Any], build: Build) -> Build:
+    """`build`, from the results of the tensors alone."""
+    places: list[int | None] = []
+    count = 0
+    for element in elements:
+        if isinstance(element, Operation):
+            places.append(None)
+        else:
+            places.append(count)
+            count += 1
+    if None not in places:
+        return lambda results: build([_finish(value) for value in results])
+    return lambda results: build([None if place is None else _finish(results[place]) for place in places])
+
+
+def _with_fed(wanted: Fetches, fed: dict[Tensor, Value], results: Sequence[Value]) -> Any:
+    """The result where some of the fetches are fed: these come back as they were converted."""
+    remaining = iter(results)
+    values: list[Any] = []
+    for element in wanted.elements:
+        if isinstance(element, Operation):
+            values.append(None)
+        elif element in fed:
+            values.append(np.asarray(fed[element]))
+        else:
+            values.append(_finish(next(remaining)))
+    return wanted.build(values)
+
+
+def _single_step(runner: Runner, plan: list[tuple[int, feeds.Convert]], tensors: Sequence[Tensor]) -> Step:
+    """A step that fetches one tensor or one operation."""
+    if not tensors:
+        return _general_step(runner, plan, lambda _: None)
+    if tensors[0].dtype.base is dtypes.string or len(plan) > 1:
+        return _general_step(runner, plan, lambda results: _finish(results[0]))
+    if not plan:
+
+        def fetch(_: Iterable[Any]) -> Any:
+            value: Any = runner(())[0]
+            return value if value.shape else value[()]
+
+        return fetch
+    convert = plan[0][1]
+
+    def feed_and_fetch(values: Iterable[Any]) -> Any:
+        for value in values:
+            result: Any = runner((convert(value),))[0]
+            return result if result.shape else result[()]
+
+    return feed_and_fetch
+
+
+def _general_step(runner: Runner, plan: list[tuple[int, feeds.Convert]], build: Build) -> Step:
+    if not plan:
+        return lambda _: build(runner(()))
+    if [place for place, _ in plan] == list(range(len(plan))):
+        converters = [convert for _, convert in plan]
+
+        def in_order(values: Iterable[Any]) -> Any:
+            return build(runner([convert(value) for convert, value in zip(converters, values, strict=True)]))
+
+        return in_order
+
+    def reorder(values: Iterable[Any]) -> Any:
+        given = list(values)
+        return build(runner([convert(given[place]) for place, convert in plan]))
+
+    return reorder

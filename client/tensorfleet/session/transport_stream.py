@@ -1,0 +1,401 @@
+"""The stream transport of a session: small headers and raw tensors over sockets of our own.
+
+A thread that calls takes an idle connection (or opens one), sends its request, waits for the answer on
+that very socket, and puts the connection back: no hand-off between threads on the way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from google.protobuf.message import Message
+
+from tensorfleet.core import errors
+from tensorfleet.proto import config_pb2, device_attributes_pb2, fleet_pb2, graph_pb2, master_pb2
+from tensorfleet.session.transport import Transport, Value, address_of, connect_seconds
+from tensorfleet.session.waiting import creating_takes_long, saying
+from tensorfleet.wire import heartbeat
+from tensorfleet.wire.connection import open_socket, tune
+from tensorfleet.wire.hello import say_hello
+from tensorfleet.wire.stream import Frame, Kind, Method, Reader, encode, encode_with_meta, unpack_error
+
+CONNECT_SECONDS = 10.0
+CLOSE_SECONDS = 10.0
+GRACE_SECONDS = 5.0  # beyond a step's own timeout, which the server watches
+_MAX_BUFFERS = 64
+
+_Response = TypeVar("_Response", bound=Message)
+
+
+class Connection:
+    """A greeted socket to the master, with one call at a time.
+
+    Args:
+        address: as in Endpoint.stream_address.
+        timeout: in seconds, for the connection and again for the greeting.
+
+    Raises:
+        UnavailableError: nobody listens there.
+        OSError, EOFError, ValueError: what listens there does not answer, or is no task of TensorFleet.
+    """
+
+    def __init__(self, address: str, timeout: float = CONNECT_SECONDS) -> None:
+        self.address = address
+        self.sock = open_socket([address], timeout)
+        try:
+            tune(self.sock)
+            self.sock.settimeout(timeout)
+            self.reader = Reader(self.sock)
+            about, self.arena = say_hello(self.sock, self.reader, {"client": "tensorfleet"})
+            incarnation = about.get("incarnation")
+            if type(incarnation) is not int:
+                raise ValueError(f"it says no incarnation of its own, but {incarnation!r}")
+            self.incarnation = incarnation
+            self.sock.settimeout(None)
+        except BaseException:
+            self.sock.close()
+            raise
+        self.lost: errors.OpError | None = None
+
+    def lose(self, error: errors.OpError) -> None:
+        """Ends the call that waits, on whichever thread it does, with `error`."""
+        self.lost = error
+        with contextlib.suppress(OSError):  # it is not connected any more
+            self.sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Ends the connection and lets go of the memory that it shares."""
+        self.sock.close()
+        self.reader.close()
+        if self.arena is not None:
+            self.arena.close()
+
+    def send(self, buffers: list[bytes]) -> None:
+        if len(buffers) == 1:
+            self.sock.sendall(buffers[0])
+            return
+        total = sum(map(len, buffers))
+        sent = self.sock.sendmsg(buffers[:_MAX_BUFFERS])
+        if sent < total:
+            for data in buffers:
+                if sent >= len(data):
+                    sent -= len(data)
+                else:
+                    self.sock.sendall(memoryview(data)[sent:] if sent else data)
+                    sent = 0
+
+
+class StreamTransport(Transport):
+    """A session on a master that is reached by its stream endpoint, over `connection` and others like it."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        endpoint: fleet_pb2.Endpoint,
+        target: str,
+        config: config_pb2.ConfigProto,
+    ) -> None:
+        self._address = connection.address
+        self._endpoint = endpoint
+        self._target = target
+        self._timeout: float | None = config.operation_timeout_in_ms / 1000 or None
+        self._connect_seconds = connect_seconds(config)
+        self.address = address_of(target)
+        self.task = endpoint.task
+        self.incarnation = endpoint.incarnation
+        self._idle = [connection]
+        self._open = {connection}
+        self._waiting: dict[Connection, tuple[int, float]] = {}
+        self._ids = itertools.count(1)
+        self._handle = ""
+        self._version = 0
+        self._closed = False
+        self._lock = threading.Lock()
+        self._heart = heartbeat.own()
+        self._heart.watch(self)
+
+    # Calls
+
+    def create(self, graph_def: graph_pb2.GraphDef, config: config_pb2.ConfigProto) -> None:
+        with saying(creating_takes_long(self._target, self._connect_seconds)):
+            response = self._call(
+                Method.CREATE_SESSION,
+                master_pb2.CreateSessionRequest(graph_def=graph_def, config=config, target=self._target),
+                master_pb2.CreateSessionResponse,
+                # The server waits this long for the other tasks, and then says which are missing.
+                self._connect_seconds + GRACE_SECONDS,
+            )
+        self._handle = response.session_handle
+        self._version = response.graph_version
+
+    def extend(self, graph_def: graph_pb2.GraphDef) -> None:
+        response = self._call(
+            Method.EXTEND_SESSION,
+            master_pb2.ExtendSessionRequest(
+                session_handle=self._handle, graph_def=graph_def, current_graph_version=self._version
+            ),
+            master_pb2.ExtendSessionResponse,
+        )
+        self._version = response.new_graph_version
+
+    def prepare(
+        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+    ) -> StreamRunner:
+        response = self._call(
+            Method.MAKE_CALLABLE,
+            master_pb2.MakeCallableRequest(
+                session_handle=self._handle,
+                options=config_pb2.CallableOptions(feed=feeds, fetch=fetches, target=targets),
+            ),
+            master_pb2.MakeCallableResponse,
+        )
+        return StreamRunner(self, response.handle)
+
+    def partial_run_setup(
+        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+    ) -> str:
+        return self._call(
+            Method.PARTIAL_RUN_SETUP,
+            master_pb2.PartialRunSetupRequest(
+                session_handle=self._handle, feed=feeds, fetch=fetches, target=targets
+            ),
+            master_pb2.PartialRunSetupResponse,
+        ).partial_run_handle
+
+    def partial_run(self, handle: str, feeds: dict[str, Value], fetches: tuple[str, ...]) -> Sequence[Value]:
+        request = master_pb2.RunStepRequest(
+            session_handle=self._handle, fetch=fetches, partial_run_handle=handle
+        )
+        for name in feeds:
+            request.feed.add(name=name)
+        meta = request.SerializeToString()
+        values = list(feeds.values())
+        request_id = next(self._ids)
+        frame = partial(encode_with_meta, Kind.CALL, request_id, Method.RUN_STEP, meta, values)
+        return self.exchange(request_id, frame, self._timeout, None).tensors
+
+    def list_devices(self) -> list[device_attributes_pb2.DeviceAttributes]:
+        response = self._call(
+            Method.LIST_DEVICES,
+            master_pb2.ListDevicesRequest(session_handle=self._handle),
+            master_pb2.ListDevicesResponse,
+        )
+        return [*response.local_device, *response.remote_device]
+
+    def close(self) -> None:
+        self._closed = True
+        try:
+            if self._handle:
+                self._call(
+                    Method.CLOSE_SESSION,
+                    master_pb2.CloseSessionRequest(session_handle=self._handle),
+                    master_pb2.CloseSessionResponse,
+                    CLOSE_SECONDS,
+                )
+        except errors.AbortedError:
+            pass  # the master does not know the session any more: it was reset or restarted
+        finally:
+            self._heart.forget(self)
+            self._drop_idle()
+
+    def _drop_idle(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            self._drop(connection)
+
+    def _drop(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        connection.close()
+
+    # What the heart calls
+
+    def heard(self, now: float) -> float | None:
+        """Since when a call has waited without a byte from the master; None if none does.
+
+        A master that is silent may compute, so this is no more than a reason to ask it.
+        """
+        idle = set(self._idle.copy())
+        before = self._waiting
+        self._waiting = {}
+        for connection in self._open.copy() - idle:
+            received = connection.reader.traffic.received_bytes
+            known = before.get(connection)
+            self._waiting[connection] = known if known and known[0] == received else (received, now)
+        return min((since for _, since in self._waiting.values()), default=None)
+
+    def silent(self, why: str) -> None:
+        """The master is lost: the calls that wait for it fail."""
+        error = f"Lost the connection to {self._where()}: {why}"
+        for connection in self._open.copy():
+            connection.lose(errors.UnavailableError(None, None, error))
+        self._heart.watch(self)  # for calls by later connections
+
+    def _where(self) -> str:
+        return f"{self._endpoint.task} ({self._target})"
+
+    def _call(
+        self, method: Method, request: Message, response: type[_Response], timeout: float | None = None
+    ) -> _Response:
+        request_id = next(self._ids)
+        frame = partial(encode, Kind.CALL, request_id, method, request.SerializeToString())
+        return response.FromString(self.exchange(request_id, frame, timeout or self._timeout, None).meta)
+
+    # Steps
+
+    def run(
+        self,
+        callable_id: int,
+        feeds: Sequence[Value],
+        options: config_pb2.RunOptions | None,
+        metadata: config_pb2.RunMetadata | None,
+        timeout: float | None,
+    ) -> Sequence[Value]:
+        """Runs a callable of the master."""
+        request_id = next(self._ids)
+        if options is None and timeout is None:
+            return self.exchange(
+                request_id,
+                partial(encode, Kind.RUN, request_id, callable_id, b"", feeds),
+                self._timeout,
+                None,
+            ).tensors
+        sent = config_pb2.RunOptions()
+        if options is not None:
+            sent.CopyFrom(options)
+        if timeout:
+            sent.timeout_in_ms = max(int(timeout * 1000), 1)
+        # An empty message would say that there are no options.
+        meta = sent.SerializeToString() or config_pb2.RunOptions(inter_op_thread_pool=-1).SerializeToString()
+        frame = partial(encode_with_meta, Kind.RUN, request_id, callable_id, meta, feeds)
+        return self.exchange(request_id, frame, timeout or self._timeout, metadata).tensors
+
+    def exchange(
+        self,
+        request_id: int,
+        frame: Callable[..., list[Any]],
+        timeout: float | None,
+        metadata: config_pb2.RunMetadata | None,
+    ) -> Frame:
+        """Sends a request and waits for its answer.
+
+        Args:
+            request_id: of the request, which the answer repeats.
+            frame: makes the request, with the `arena` of the connection that it will go over.
+        """
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._connect()
+        try:
+            if timeout is not None:
+                connection.sock.settimeout(timeout + GRACE_SECONDS)
+            connection.send(frame(arena=connection.arena))
+            answer = connection.reader.read()
+            while answer.kind == Kind.TRACED and answer.a == request_id:
+                if metadata is not None:
+                    metadata.ParseFromString(answer.meta)
+                answer = connection.reader.read()
+            if answer.a != request_id:
+                if answer.kind == Kind.ERROR and not answer.a:
+                    raise unpack_error(answer)  # the master gives the connection up, and says why
+                raise ValueError(f"the answer to request {answer.a} in place of {request_id}")
+            if timeout is not None:
+                connection.sock.settimeout(None)
+        except BaseException as e:
+            # The answer may still come: nobody else may read it. The server takes the end of the connection
+            # for the end of the call, so an interrupted step is cancelled there.
+            self._drop(connection)
+            if isinstance(e, (ConnectionError, EOFError)):
+                self._drop_idle()  # the others lead to the same process
+            raise connection.lost or self._failure(e, timeout) from None
+        self._idle.append(connection)
+        if answer.kind == Kind.ERROR:
+            raise unpack_error(answer)
+        return answer
+
+    def _connect(self) -> Connection:
+        try:
+            with self._converted():
+                connection = Connection(self._address)
+        except errors.UnavailableError:
+            # A restarted task has its stream endpoint elsewhere.
+            if self._current_incarnation() not in (None, self._endpoint.incarnation):
+                raise self._restarted() from None
+            raise
+        if connection.incarnation != self._endpoint.incarnation:
+            connection.close()
+            raise self._restarted()
+        self._open.add(connection)
+        return connection
+
+    def _current_incarnation(self) -> int | None:
+        """The incarnation of the task that is at the target's address now, None if none answers."""
+        from tensorfleet.session.transport_grpc import Channel
+
+        channel = Channel(address_of(self._target), config_pb2.ConfigProto())
+        try:
+            return channel.call(
+                "/tensorfleet.FleetService/GetEndpoint",
+                fleet_pb2.GetEndpointRequest(),
+                fleet_pb2.Endpoint,
+                GRACE_SECONDS,
+            ).incarnation
+        except errors.OpError:
+            return None
+        finally:
+            channel.close()
+
+    def _restarted(self) -> errors.OpError:
+        return errors.AbortedError(
+            None,
+            None,
+            f"Session {self._handle} is not found: {self._endpoint.task} ({self._target}) has restarted. "
+            "Make a new session.",
+        )
+
+    @contextlib.contextmanager
+    def _converted(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, EOFError, ValueError) as e:
+            raise self._failure(e, None) from None
+
+    def _failure(self, error: BaseException, timeout: float | None) -> BaseException:
+        """What a broken exchange is reported as."""
+        where = self._where()
+        if isinstance(error, TimeoutError) and error.errno is None and timeout is not None:
+            return errors.DeadlineExceededError(None, None, f"{where} did not answer within {timeout:g} s")
+        if isinstance(error, (OSError, EOFError)):
+            return errors.UnavailableError(None, None, f"Lost the connection to {where}: {error or 'closed'}")
+        if isinstance(error, ValueError):
+            return errors.InternalError(None, None, f"{where} sent what is not a frame: {error}")
+        return error
+
+
+class StreamRunner:
+    """A run signature that the master knows by a number."""
+
+    __slots__ = ("_callable", "_transport")
+
+    def __init__(self, transport: StreamTransport, callable_id: int) -> None:
+        self._transport = transport
+        self._callable = callable_id
+
+    def __call__(self, feeds: Sequence[Value], timeout: float | None = None) -> Sequence[Value]:
+        return self._transport.run(self._callable, feeds, None, None, timeout)
+
+    def traced(
+        self,
+        feeds: Sequence[Value],
+        options: config_pb2.RunOptions,
+        metadata: config_pb2.RunMetadata,
+        timeout: float | None = None,
+    ) -> Sequence[Value]:
+        return self._transport.run(self._callable, feeds, options, metadata, timeout)

@@ -1,0 +1,1 @@
+"""Frames between processes, connections, and shared memory."""

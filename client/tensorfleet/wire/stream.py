@@ -1,0 +1,467 @@
+"""The stream transport's framing: small headers and raw tensor bytes over one blocking socket.
+
+Used by the client to its master, and between tasks. A frame is a fixed header, then `meta` (whatever the
+kind of frame needs: packed numbers or a protobuf message), a descriptor per tensor, and the tensors' bytes
+one after the other. Small frames travel in one write; the bytes of large tensors go from the array to the
+socket and from the socket into a fresh array, never through another buffer.
+
+    header     kind u8, flags u8, tensors u16, head u32, a u64, b u64, payload u64      (little endian)
+    head       bytes of meta and descriptors; `a` and `b` mean what the kind says
+    descriptor dtype u8, rank u8, bytes u64, then rank times u64
+
+Between processes of one machine a large tensor may lie in shared memory: the highest bit of its dtype says
+so, and the payload has its place instead of its bytes.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Sequence
+from enum import IntEnum
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes, errors, tensor_util
+from tensorfleet.wire import buffers
+from tensorfleet.wire.shared_memory import PLACE, SHARED_FROM, Arena, Borrowed
+from tensorfleet.wire.traffic import Traffic
+
+Array = np.ndarray[Any, Any]
+Value = Any  # np.ndarray | np.generic
+
+HEADER = struct.Struct("<BBHIQQQ")
+DESCRIPTOR = struct.Struct("<BBQ")
+MAGIC = b"tensorfleet-stream-3"
+SMALL = 16 * 1024  # payloads up to this size are copied into the header's write
+BUFFER = 64 * 1024
+MAX_HEAD = 1 << 31
+MAX_PAYLOAD = 1 << 48
+MAX_SEND_BUFFERS = 64
+
+MAX_RANK = 64  # NumPy's own limit
+_DIMS = [struct.Struct(f"<{rank}Q") for rank in range(MAX_RANK + 1)]
+_EMPTY: Sequence[Value] = ()
+_IN_SHARED_MEMORY = 128
+# The descriptor and the size of a single number, by its NumPy type.
+_SCALARS = {
+    dtype.np.type: (DESCRIPTOR.pack(dtype.enum, 0, dtype.np.itemsize), dtype.np.itemsize)
+    for dtype in map(
+        dtypes.from_numpy, map(np.dtype, ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "?"))
+    )
+    if dtype.np is not None
+}
+
+
+class Kind(IntEnum):
+    """What a frame says. Requests have an id in `a`, which the answer repeats."""
+
+    HELLO = 1  # meta: Hello; the first frame on a connection, from the side that opened it
+    CALL = 2  # a: request id, b: Method; meta: the request message
+    REPLY = 3  # a: request id; meta: the response message
+    ERROR = 4  # a: request id, or 0 of the connection itself; b: status code; meta: the text
+    RUN = 5  # a: request id, b: callable; meta: session handle; tensors: the feeds
+    RESULT = 6  # a: request id or step; tensors: the fetches
+    RUN_GRAPH = 7  # a: step, b: graph handle; tensors: the fed values
+    PUSH = 8  # a: step, b: edge; one tensor, or none and flag DEAD
+    ABORT = 9  # a: step, b: status code; meta: the text
+    TRACED = 10  # a: request id or step; meta: RunMetadata or StepStats, before the RESULT of the same id
+    COLLECTIVE = 11  # b: what is said about a collective; meta: the rest of it
+    CHUNK = 12  # a: round of a collective, b: number of the chunk; one tensor
+    PUSH_ALL = 13  # a: step; meta: the edges; a tensor for each
+    BEAT = 14  # between tasks: a sign of life
+
+
+class Method(IntEnum):
+    """The calls carried by CALL, with the messages of the gRPC method of the same name."""
+
+    CREATE_SESSION = 1
+    EXTEND_SESSION = 2
+    MAKE_CALLABLE = 3
+    RELEASE_CALLABLE = 4
+    RUN_STEP = 5
+    PARTIAL_RUN_SETUP = 6
+    CLOSE_SESSION = 7
+    LIST_DEVICES = 8
+    RESET = 9
+    GET_STATUS = 20
+    CREATE_WORKER_SESSION = 21
+    DELETE_WORKER_SESSION = 22
+    REGISTER_GRAPH = 23
+    DEREGISTER_GRAPH = 24
+    CLEANUP_ALL = 25
+    GET_STEPS = 26
+
+
+DEAD = 1
+TRACE = 2
+
+
+class Frame:
+    """One received frame."""
+
+    __slots__ = ("a", "b", "flags", "kind", "meta", "tensors")
+
+    def __init__(self, kind: int, flags: int, a: int, b: int, meta: bytes, tensors: Sequence[Value]) -> None:
+        self.kind = kind
+        self.flags = flags
+        self.a = a
+        self.b = b
+        self.meta = meta
+        self.tensors = tensors
+
+
+def encode(
+    kind: int,
+    a: int,
+    b: int = 0,
+    meta: bytes = b"",
+    tensors: Sequence[Value] = _EMPTY,
+    flags: int = 0,
+    arena: Arena | None = None,
+) -> list[Any]:
+    """The buffers of a frame, in order.
+
+    They alias the tensors: nobody may change those until they are sent.
+
+    Args:
+        arena: memory that the receiver shares: large tensors are copied there while it has room.
+
+    Raises:
+        InvalidArgumentError: what is to be sent is no tensor, such as the handle of a resource.
+        ResourceExhaustedError: there is no memory for the copy that is sent.
+    """
+    if not tensors:
+        return [HEADER.pack(kind, flags, 0, len(meta), a, b, 0) + meta]
+    if len(tensors) == 1:
+        found = _SCALARS.get(type(tensors[0]))
+        if found is not None:
+            descriptor, size = found
+            head_size = len(meta) + DESCRIPTOR.size
+            return [
+                HEADER.pack(kind, flags, 1, head_size, a, b, size) + meta + descriptor + tensors[0].tobytes()
+            ]
+    head = bytearray(meta)
+    total = 0
+    payloads: list[Any] = []
+    value = None
+    try:
+        for value in tensors:
+            dtype = dtypes.from_numpy(value.dtype)
+            shape = value.shape
+            if dtype is dtypes.string:
+                data: Any = tensor_util.string_bytes(value)
+                size = len(data)
+            elif not shape:
+                data = value.tobytes()
+                size = len(data)
+            else:
+                size = value.nbytes
+                if size <= SMALL:
+                    data = value.tobytes()
+                elif arena is not None and size >= SHARED_FROM and (place := arena.put(value)) is not None:
+                    head += DESCRIPTOR.pack(dtype.enum | _IN_SHARED_MEMORY, len(shape), size)
+                    head += _DIMS[len(shape)].pack(*shape)
+                    payloads.append(PLACE.pack(*place))
+                    total += PLACE.size
+                    continue
+                else:
+                    data = np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
+            head += DESCRIPTOR.pack(dtype.enum, len(shape), size)
+            if shape:
+                head += _DIMS[len(shape)].pack(*shape)
+            payloads.append(data)
+            total += size
+        header = HEADER.pack(kind, flags, len(payloads), len(head), a, b, total)
+        if total <= SMALL:
+            return [b"".join((header, head, *payloads))]
+        return [header + head, *(p for p in payloads if len(p))]
+    except Exception as e:
+        raise unsendable(value, e) from None
+
+
+def unsendable(value: Any, error: Exception) -> errors.OpError:
+    """The error for a value that cannot be sent: the one rule for all that is answered with values."""
+    if isinstance(error, errors.OpError):
+        return error
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if isinstance(error, MemoryError):
+        what = f"a {dtype} tensor of shape {list(shape or ())}"
+        return errors.ResourceExhaustedError(None, None, f"Out of memory while {what} is sent: {error}")
+    if shape is None or dtype is None:
+        what = f"{type(value).__name__} is no tensor: a resource or a variant stays on the task that made it"
+        return errors.InvalidArgumentError(None, None, f"A {what}, and cannot be fetched or sent.")
+    what = f"A {dtype} tensor of shape {list(shape)} cannot be sent"
+    return errors.InvalidArgumentError(None, None, f"{what}: {type(error).__name__}: {error}")
+
+
+class FrameTooLarge(ValueError):
+    """A frame over the reader's limits, or for which there is no memory.
+
+    Attributes:
+        kind, a: of the frame's header.
+        head, payload: its sizes in bytes.
+        left: how many of its bytes have not been read.
+        reason: what there is no memory for, where it is not over the limits.
+    """
+
+    def __init__(
+        self, kind: int, a: int, head: int, payload: int, left: int | None = None, reason: str = ""
+    ) -> None:
+        super().__init__(reason or f"a frame of {head + payload} bytes is over the limit")
+        self.kind = kind
+        self.a = a
+        self.head = head
+        self.payload = payload
+        self.left = head + payload if left is None else left
+        self.reason = reason
+
+
+class _NoMemory(Exception):
+    """There is no memory for a received tensor; whether its bytes were read all the same."""
+
+    def __init__(self, was_read: bool) -> None:
+        self.was_read = was_read
+
+
+class Reader:
+    """Reads frames from a blocking socket.
+
+    Attributes:
+        max_head, max_payload: limits on a frame, in bytes.
+        traffic: where the frames are counted.
+        borrowed: the memory that the sender shares.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.max_head = MAX_HEAD
+        self.max_payload = MAX_PAYLOAD
+        self.traffic = Traffic()
+        self.borrowed: Borrowed | None = None
+        self._sock = sock
+        self._buffer = bytearray(BUFFER)
+        self._view = memoryview(self._buffer)
+        self._start = 0
+        self._end = 0
+
+    @property
+    def buffered(self) -> bool:
+        """Whether bytes of another frame have arrived already."""
+        return self._end > self._start
+
+    def read(self) -> Frame:
+        """The next frame.
+
+        Raises:
+            EOFError: the other side closed the connection.
+            OSError: the connection broke, or its timeout passed.
+            FrameTooLarge: the frame is over the limits, or the memory: `skip` it, and the next one can be
+                read.
+            ValueError: what arrived is not a frame.
+        """
+        if self._end - self._start < HEADER.size:
+            self._fill(HEADER.size)
+        kind, flags, count, head_size, a, b, payload = HEADER.unpack_from(self._buffer, self._start)
+        self._start += HEADER.size
+        self.traffic.received += 1
+        if head_size > self.max_head or payload > self.max_payload:
+            if head_size > MAX_HEAD or payload > MAX_PAYLOAD:
+                raise ValueError(f"A frame's head of {head_size} bytes is over the limit of {MAX_HEAD}")
+            raise FrameTooLarge(kind, a, head_size, payload)
+        if not head_size:
+            if count:
+                raise ValueError(f"A frame says to have {count} tensors, but describes none")
+            return Frame(kind, flags, a, b, b"", _EMPTY)
+        head = self._bytes(head_size)
+        if not count:
+            return Frame(kind, flags, a, b, head, _EMPTY)
+        try:
+            return self._tensors(kind, flags, count, head, a, b, payload)
+        except (struct.error, IndexError, TypeError, OverflowError) as e:
+            raise ValueError(f"A frame's tensors cannot be read: {e}") from None
+
+    def skip(self, frame: FrameTooLarge) -> None:
+        """Reads and drops the rest of a frame that is over the limits."""
+        size = frame.left
+        have = min(self._end - self._start, size)
+        self._start += have
+        size -= have
+        while size:
+            received = self._sock.recv_into(self._view[: min(size, BUFFER)])
+            if not received:
+                raise EOFError("connection closed")
+            self.traffic.received_bytes += received
+            size -= received
+
+    def _tensors(self, kind: int, flags: int, count: int, head: bytes, a: int, b: int, payload: int) -> Frame:
+        # The frequent frames have no meta, and their descriptors stand at the start of the head.
+        offset = 0
+        if flags & _HAS_META:
+            (meta_size,) = _META_SIZE.unpack_from(head, 0)
+            meta = head[_META_SIZE.size : _META_SIZE.size + meta_size]
+            offset = _META_SIZE.size + meta_size
+        else:
+            meta = b""
+        tensors: list[Value] = []
+        left = payload
+        for _ in range(count):
+            enum, rank, size = DESCRIPTOR.unpack_from(head, offset)
+            offset += DESCRIPTOR.size
+            dims: tuple[int, ...] = ()
+            if rank:
+                dims = _DIMS[rank].unpack_from(head, offset)
+                offset += 8 * rank
+            left -= PLACE.size if enum & _IN_SHARED_MEMORY else size
+            if left < 0:  # the limits were compared with what the header says
+                raise ValueError(f"A frame's tensors are larger than it says: one has {size} bytes")
+            try:
+                tensors.append(self._tensor(enum, dims, size))
+            except _NoMemory as e:
+                reason = f"Out of memory for a received tensor of {size} bytes, shape {list(dims)}"
+                left += 0 if e.was_read else size
+                raise FrameTooLarge(kind, a, len(head), payload, left, reason) from None
+        if left:
+            raise ValueError(f"A frame says to have {left} bytes of tensors more than it describes")
+        return Frame(kind, flags, a, b, meta, tensors)
+
+    def _tensor(self, enum: int, dims: tuple[int, ...], size: int) -> Value:
+        if enum & _IN_SHARED_MEMORY:
+            return self._borrow(dtypes.from_enum(enum & ~_IN_SHARED_MEMORY), dims, size)
+        dtype = dtypes.from_enum(enum)
+        if dtype is dtypes.string:
+            return self._strings(dims, size)
+        if dtype.np is None:
+            raise ValueError(f"A tensor of type {dtype.name} cannot travel between tasks")
+        if size != prod(dims) * dtype.np.itemsize:
+            raise ValueError(f"A {dtype.name} tensor of shape {list(dims)} has not {size} bytes")
+        array: Array
+        if size <= self._end - self._start:
+            start = self._start
+            self._start += size
+            array = np.frombuffer(bytearray(self._view[start : self._start]), dtype.np)
+        else:
+            try:
+                raw = buffers.SHARED.take(size)
+            except MemoryError:
+                raise _NoMemory(was_read=False) from None
+            self._into(raw.data)
+            array = raw.view(dtype.np)
+        return array.reshape(dims) if dims else array[0]
+
+    def _strings(self, dims: tuple[int, ...], size: int) -> Array:
+        try:
+            raw = bytearray(size)
+        except MemoryError:
+            raise _NoMemory(was_read=False) from None
+        self._into(memoryview(raw))
+        try:
+            return tensor_util.strings_from_bytes(raw, prod(dims)).reshape(dims)
+        except MemoryError:
+            raise _NoMemory(was_read=True) from None
+
+    def _borrow(self, dtype: dtypes.DType, dims: tuple[int, ...], size: int) -> Array:
+        if self.borrowed is None or dtype.np is None or size != prod(dims) * dtype.np.itemsize:
+            raise ValueError(f"A {dtype.name} tensor of shape {list(dims)} cannot be {size} shared bytes")
+        slot, begin = PLACE.unpack(self._bytes(PLACE.size))
+        self.traffic.received_bytes += size
+        return self.borrowed.array(slot, begin, size).view(dtype.np).reshape(dims)
+
+    def close(self) -> None:
+        """Lets go of the memory that the sender shares; arrays in it stay as they are."""
+        if self.borrowed is not None:
+            self.borrowed.close()
+
+    def feed(self, data: bytes) -> None:
+        """Takes bytes that were received in another way, at the beginning."""
+        self._view[: len(data)] = data
+        self._start, self._end = 0, len(data)
+        self.traffic.received_bytes += len(data)
+
+    def _fill(self, size: int) -> None:
+        """Makes at least `size` bytes available in the buffer."""
+        have = self._end - self._start
+        if self._start:
+            self._view[:have] = self._view[self._start : self._end]
+            self._start, self._end = 0, have
+        while self._end < size:
+            received = self._sock.recv_into(self._view[self._end :])
+            if not received:
+                raise EOFError("connection closed")
+            self.traffic.received_bytes += received
+            self._end += received
+
+    def _bytes(self, size: int) -> bytes:
+        if size <= self._end - self._start:
+            start = self._start
+            self._start += size
+            return bytes(self._view[start : self._start])
+        # Memory that is not touched before the bytes are there: they may never come.
+        raw = np.empty(size, np.uint8)
+        self._into(raw.data)
+        return raw.tobytes()
+
+    def _into(self, view: memoryview) -> None:
+        """Fills `view`: from the buffer first, then straight from the socket."""
+        have = min(self._end - self._start, len(view))
+        view[:have] = self._view[self._start : self._start + have]
+        self._start += have
+        view = view[have:]
+        while view:
+            # The sender may be slower: to be woken for each part of it would take longer than the copies.
+            received = self._sock.recv_into(view, 0, socket.MSG_WAITALL)
+            if not received:
+                raise EOFError("connection closed")
+            self.traffic.received_bytes += received
+            view = view[received:]
+
+
+_HAS_META = 128
+_META_SIZE = struct.Struct("<I")
+
+
+def encode_with_meta(
+    kind: int,
+    a: int,
+    b: int,
+    meta: bytes,
+    tensors: Sequence[Value],
+    flags: int = 0,
+    arena: Arena | None = None,
+) -> list[Any]:
+    """`encode` for frames that carry both a meta and tensors."""
+    if not tensors:
+        return encode(kind, a, b, meta, flags=flags)
+    return encode(kind, a, b, _META_SIZE.pack(len(meta)) + meta, tensors, flags | _HAS_META, arena)
+
+
+def encode_pushes(
+    step_id: int, edges: Sequence[int], tensors: Sequence[Value], arena: Arena | None = None
+) -> list[Any]:
+    """The buffers of a PUSH, or of one PUSH_ALL for several tensors of a step."""
+    if len(edges) == 1:
+        return encode(Kind.PUSH, step_id, edges[0], b"", tensors, arena=arena)
+    return encode_with_meta(Kind.PUSH_ALL, step_id, 0, struct.pack(f"<{len(edges)}Q", *edges), tensors)
+
+
+def pushed_edges(frame: Frame) -> tuple[int, ...]:
+    """The edges of a PUSH_ALL.
+
+    Raises:
+        ValueError: they are not as many as the tensors.
+    """
+    count = len(frame.tensors)
+    if len(frame.meta) != 8 * count:
+        raise ValueError(f"{len(frame.meta)} bytes do not name the edges of {count} tensors")
+    return struct.unpack(f"<{count}Q", frame.meta)
+
+
+def pack_error(error: errors.OpError) -> tuple[int, bytes]:
+    """The code and text of an error, for an ERROR or ABORT frame."""
+    return error.error_code, error.message.encode()
+
+
+def unpack_error(frame: Frame) -> errors.OpError:
+    """The error that an ERROR or ABORT frame carries."""
+    return errors.from_code(frame.b, frame.meta.decode("utf-8", "replace"))

@@ -1,0 +1,1 @@
+"""The algorithm of collectives, without I/O."""

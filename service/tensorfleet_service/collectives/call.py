@@ -1,0 +1,120 @@
+"""Call: what one member of a collective asks for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from typing import Any
+
+from tensorfleet.core import errors
+from tensorfleet.core.device import parse
+
+Key = tuple[int, int]
+"""(group_key, instance_key)"""
+
+Place = tuple[str, int]
+"""A device's or a task's canonical name, and the incarnation of the task's process."""
+
+
+class Verb(IntEnum):
+    """What a COLLECTIVE frame says; `meta` is JSON. `a` is the member's number of its join, or the round."""
+
+    JOIN = 1  # member to leader, a: join; the Call, and the group's members as the member knows them
+    LEAVE = 2  # member to leader, a: join; why
+    START = 3  # leader to member, a: round; the ring
+    FAIL = 4  # leader to member, a: round; the task's joins, and the error
+    DONE = 5  # member to leader, a: round
+    BROKEN = 6  # member to leader, a: round; the error
+    STOPPED = 7  # member to leader; a device, a key: its step has failed before it came to the collective
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What one member asks for.
+
+    Attributes:
+        kind: "reduce", "gather" or "broadcast".
+        op, name, device: the node, for messages.
+        dtype, shape: of the member's tensor, or of the one that it receives.
+        merge_op, final_op: of a reduction, else "".
+        sends: whether the member is the sender of a broadcast.
+        seconds: until the member gives up.
+    """
+
+    kind: str
+    op: str
+    name: str
+    device: str
+    group_size: int
+    group_key: int
+    instance_key: int
+    dtype: str
+    shape: tuple[int, ...]
+    merge_op: str
+    final_op: str
+    sends: bool
+    seconds: float
+
+    @property
+    def key(self) -> Key:
+        return self.group_key, self.instance_key
+
+    @property
+    def title(self) -> str:
+        return describe(self.key)
+
+    def difference(self, other: Call) -> str:
+        """What two members of a collective do not agree on, with both named; empty if they do."""
+        for aspect, mine, theirs in (
+            ("group_size", self.group_size, other.group_size),
+            ("operation", self.kind, other.kind),
+            ("dtype", self.dtype, other.dtype),
+            ("shape", list(self.shape), list(other.shape)),
+            ("merge_op", self.merge_op, other.merge_op),
+            ("final_op", self.final_op, other.final_op),
+        ):
+            if mine != theirs:
+                return (
+                    f"{self.op} '{self.name}' on {self.device} has {aspect} {mine}, but "
+                    f"{other.op} '{other.name}' on {other.device} has {theirs}"
+                )
+        return ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Call:
+        return cls(**{**fields, "shape": tuple(fields["shape"])})
+
+
+def describe(key: Key) -> str:
+    """How messages call a collective."""
+    return f"Collective with group_key {key[0]} and instance_key {key[1]}"
+
+
+def order(device: str) -> tuple[Any, ...]:
+    """What devices and tasks are sorted by: members have their ranks in this order."""
+    parts = parse(device)
+    return parts.job or "", parts.replica or 0, parts.task or 0, parts.type or "", parts.index or 0
+
+
+def pack(fields: dict[str, Any]) -> bytes:
+    return json.dumps(fields, separators=(",", ":")).encode()
+
+
+def unpack(meta: bytes) -> dict[str, Any]:
+    """Raises ValueError if it is no message of this kind."""
+    fields = json.loads(meta) if meta else {}
+    if not isinstance(fields, dict):
+        raise ValueError("a message about a collective is not an object")
+    return fields
+
+
+def error_fields(error: errors.OpError) -> dict[str, Any]:
+    return {"code": error.error_code, "text": error.message}
+
+
+def error_of(fields: dict[str, Any]) -> errors.OpError:
+    return errors.from_code(int(fields["code"]), str(fields["text"]))

@@ -1,0 +1,224 @@
+"""Ring: the data of one collective on one task.
+
+The tasks of the group stand in a ring, in the order of their names, and each sends only to the next. A tensor
+is cut into chunks of at most CHUNK_BYTES that travel independently: while one is added, the next is received
+and the last one sent.
+
+A reduction cuts the tensor into as many segments as there are tasks. The chunks of segment i start at task i,
+and every task on their way adds its own part; the task before i is the last, and has the result, which goes
+once more around the ring. So each element is added up in one order, on one way, and all tasks copy the same
+bits. A gathered tensor has a segment for each task, and a broadcast one is a single segment of the sender's.
+
+Invariant: a chunk is written by one thread, once. So only the number of chunks that are left is guarded.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorfleet.core import errors
+from tensorfleet_service.collectives.call import Call
+
+CHUNK_BYTES = 1 << 20
+
+_REDUCED, _FINAL = 0, 1  # what a chunk is: a sum so far, or a part of the result
+_PHASE_BITS = 1
+
+MERGES: dict[str, Callable[..., Any]] = {
+    "Add": np.add,
+    "Mul": np.multiply,
+    "Min": np.minimum,
+    "Max": np.maximum,
+}
+
+
+class _Chunk(NamedTuple):
+    start: int
+    stop: int
+    segment: int
+
+
+class Ring:
+    """One collective on this task.
+
+    Args:
+        round_id: the leader's number of the collective.
+        call: what all members agree on.
+        position, counts: which task of the ring this is, and how many members each task has.
+        source: which task has the sender of a broadcast.
+        values: the tensors of this task's members in the order of their ranks; None for those that receive.
+        send: gives a chunk to the next task: (round, chunk's number, array).
+        finished: called once, when all chunks are there, by whoever brings the last one.
+    """
+
+    def __init__(
+        self,
+        round_id: int,
+        call: Call,
+        position: int,
+        counts: Sequence[int],
+        source: int,
+        values: list[Any],
+        send: Callable[[int, int, Any], None],
+        finished: Callable[[Ring], None],
+    ) -> None:
+        self.round_id = round_id
+        self._call = call
+        self._position = position
+        self._counts = counts
+        self._source = source
+        self._values = values
+        self._send = send
+        self._finished = finished
+        self._lock = threading.Lock()
+        self._begun = False
+        self._ended = False
+        self._backlog: list[tuple[int, Any]] = []
+        self._own: Any = None
+        self._out: Any = None
+        self._origins: list[int] = []
+        self._chunks: list[_Chunk] = []
+        self._left = 0
+
+    def begin(self) -> None:
+        """Sends what comes from this task first, and goes on with what has arrived meanwhile."""
+        members, tasks, call = sum(self._counts), len(self._counts), self._call
+        values = [
+            None if value is None else np.ascontiguousarray(value).reshape(-1) for value in self._values
+        ]
+        self._values = []
+        size = int(np.prod(call.shape, dtype=np.int64))
+        if call.kind == "reduce":
+            self._own = self._sum(values)
+            self._out = np.empty(size, self._own.dtype)
+            bounds = [size * i // tasks for i in range(tasks + 1)]
+            # The last one to add to a segment is the first to know the result.
+            self._origins = [(i - 1) % tasks for i in range(tasks)]
+        elif call.kind == "gather":
+            self._out = np.empty(size * members, values[0].dtype)  # type: ignore[union-attr]
+            ranks = [sum(self._counts[:i]) for i in range(tasks + 1)]
+            bounds = [size * rank for rank in ranks]
+            self._origins = list(range(tasks))
+            for i, value in enumerate(values, ranks[self._position]):
+                self._out[size * i : size * (i + 1)] = value
+        else:
+            sent = next((value for value in values if value is not None), None)
+            self._out = np.empty(size, np.dtype(call.dtype)) if sent is None else sent
+            bounds = [0, size]
+            self._origins = [self._source]
+        self._cut(bounds)
+        self._begin_sending(tasks)
+
+    def _sum(self, values: list[Any]) -> Any:
+        """This task's part of a reduction, in the order of the ranks."""
+        own = values[0]
+        merge = MERGES[self._call.merge_op]
+        for i, value in enumerate(values[1:]):
+            own = merge(own, value, out=own) if i else merge(own, value)
+        return own
+
+    def _cut(self, bounds: list[int]) -> None:
+        length = max(CHUNK_BYTES // self._out.dtype.itemsize, 1)
+        self._chunks = [
+            _Chunk(start, min(start + length, bounds[segment + 1]), segment)
+            for segment in range(len(self._origins))
+            for start in range(bounds[segment], bounds[segment + 1], length)
+        ]
+
+    def _begin_sending(self, tasks: int) -> None:
+        reduces = self._call.kind == "reduce"
+        if tasks == 1:
+            if reduces:
+                self._out = self._final(self._own)
+            chunks: list[int] = []
+            first: list[int] = []
+        else:
+            here = [self._origins[chunk.segment] == self._position for chunk in self._chunks]
+            chunks = [i for i, mine in enumerate(here) if reduces or not mine]
+            if reduces:
+                first = [i for i, chunk in enumerate(self._chunks) if chunk.segment == self._position]
+            else:
+                first = [i for i, mine in enumerate(here) if mine]
+        self._left = len(chunks) + 1  # and this call itself
+        phase, data = (_REDUCED, self._own) if reduces else (_FINAL, self._out)
+        for i in first:
+            start, stop, _ = self._chunks[i]
+            self._send(self.round_id, i << _PHASE_BITS | phase, data[start:stop])
+        with self._lock:
+            self._begun = True
+            backlog, self._backlog = self._backlog, []
+        for number, array in backlog:
+            self._take(number, array)
+        self._count()
+
+    def receive(self, number: int, array: Any) -> None:
+        """A chunk from the task before.
+
+        Raises:
+            InternalError: it is none of this collective's.
+        """
+        with self._lock:
+            if self._ended:
+                return
+            if not self._begun:
+                self._backlog.append((number, array))
+                return
+        self._take(number, array)
+
+    def _take(self, number: int, array: Any) -> None:
+        index, phase = number >> _PHASE_BITS, number & 1
+        if index >= len(self._chunks):
+            raise errors.InternalError(None, None, f"{self._call.title} has no chunk {index}")
+        start, stop, segment = self._chunks[index]
+        if array.shape != (stop - start,) or array.dtype != self._out.dtype:
+            raise errors.InternalError(
+                None, None, f"Chunk {index} of {self._call.title} is {array.dtype}{list(array.shape)}"
+            )
+        origin = self._origins[segment]
+        if phase == _REDUCED:
+            # What arrives is this task's alone, so the sum takes its place.
+            MERGES[self._call.merge_op](array, self._own[start:stop], out=array)
+            if origin != self._position:
+                self._send(self.round_id, number, array)
+                return
+            array = self._final(array)
+        self._out[start:stop] = array
+        if (self._position + 1) % len(self._counts) != origin:
+            self._send(self.round_id, index << _PHASE_BITS | _FINAL, array)
+        self._count()
+
+    def _final(self, array: Any) -> Any:
+        if self._call.final_op != "Div":
+            return array
+        size = array.dtype.type(sum(self._counts))
+        if array.dtype.kind != "i":
+            return array / size
+        quotient = array // size  # towards zero, as integers are divided in TensorFlow's Div
+        return quotient + ((array < 0) & (quotient * size != array))
+
+    def _count(self) -> None:
+        with self._lock:
+            self._left -= 1
+            if self._left or self._ended:
+                return
+            self._ended = True
+        self._finished(self)
+
+    def end(self) -> None:
+        """Takes and sends no more."""
+        with self._lock:
+            self._ended = True
+            self._backlog.clear()
+
+    @property
+    def result(self) -> Any:
+        """The members' result, which all of them share; it is there once `finished` was called."""
+        shape = self._call.shape
+        if self._call.kind == "gather":
+            shape = (shape[0] * sum(self._counts), *shape[1:])
+        result = self._out.reshape(shape)
+        return result if shape else result[()]

@@ -1,0 +1,1 @@
+"""Plans of partitions, and the steps that run them."""

@@ -1,0 +1,40 @@
+"""Runs single nodes outside of a plan: the optimizer folds constants with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorfleet_service.kernels import registry
+from tensorfleet_service.kernels.registry import AsyncKernel, Expression, KernelNode
+from tensorfleet_service.state.resources import Resources
+
+if TYPE_CHECKING:
+    from tensorfleet_service.graph.graph import Node
+
+_NO_RESOURCES = Resources()
+
+
+def evaluate_node(node: Node, inputs: list[Any]) -> Any:
+    """The output of a stateless node on NumPy values; a tuple for several outputs. Raises what the kernel
+    raises.
+    """
+    kernel = registry.make_kernel(
+        KernelNode(
+            name=node.name,
+            op=node.op,
+            attrs=node.attrs,
+            input_types=node.input_types,
+            output_types=node.output_types,
+            device=node.assigned,
+            xp=np,
+            resources=_NO_RESOURCES,
+        )
+    )
+    with np.errstate(all="ignore"):
+        if isinstance(kernel, Expression):
+            names = {f"x{i}": value for i, value in enumerate(inputs)}
+            return eval(kernel.template.format(*names), {**kernel.names, **names})
+        assert not isinstance(kernel, AsyncKernel), "only ops without state are evaluated"
+        return kernel(*inputs)

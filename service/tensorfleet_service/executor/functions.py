@@ -1,0 +1,175 @@
+"""The functions of a session on one task: bodies that are compiled as a partition is, and called by ops.
+
+A function runs on the device of the op that calls it, whatever its body asks for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet.core import errors
+from tensorfleet_service.devices.transfer import movers
+from tensorfleet_service.executor.dataflow import DataflowPlan, needs_dataflow
+from tensorfleet_service.executor.plan import Plan
+from tensorfleet_service.executor.step import Sender, Step
+from tensorfleet_service.graph.function_graph import body
+from tensorfleet_service.threads.waiter import Waiter
+
+if TYPE_CHECKING:
+    from tensorfleet.core.attr_value import NameAttrList
+    from tensorfleet.proto.function_pb2 import FunctionDef
+    from tensorfleet_service.graph.graph import Node
+    from tensorfleet_service.state.resources import Resources
+    from tensorfleet_service.threads.pool import Pool
+
+Closer = Callable[[], None]
+
+MAX_NESTED = 50
+"""Functions that are compiled inside of each other: Python's stack bears not many more."""
+
+_instantiating = threading.local()
+
+
+class Function:
+    """A compiled function, with states of its own for the random ops and the like in its body.
+
+    Attributes:
+        waits: whether a call may have to wait for other steps.
+        is_stateful: whether two compilations of it may give different results.
+    """
+
+    __slots__ = ("_pool", "_restore", "is_stateful", "name", "plan", "waits")
+
+    def __init__(self, name: str, plan: Plan | DataflowPlan, pool: Pool, xp: ModuleType) -> None:
+        self.name = name
+        self.plan = plan
+        self.waits = plan.waits
+        self.is_stateful = any(
+            node.opdef.is_stateful and node.op not in ("_Arg", "_Retval") for node in plan.nodes
+        )
+        self._pool = pool
+        # A plan hands out values as they leave a device; those of a call stay there.
+        moves = movers(xp)
+        self._restore = None if moves is None else moves[0]
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...] | Waiter:
+        """The results, or a Waiter for them.
+
+        Raises:
+            OpError: an op of the body failed; the message names it.
+        """
+        if self.waits:
+            return self._start(arguments)
+        try:
+            return self._finish(self.plan.function(_CALL, arguments))
+        except Exception as e:
+            raise self.plan.explain(e) from None
+
+    def _finish(self, results: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(results) if self._restore is None else tuple(map(self._restore, results))
+
+    def _start(self, arguments: Sequence[Any]) -> Waiter:
+        """Runs the body as a step of its own, of which nobody but the caller knows."""
+        step = Step(0, self._pool, _push)
+        cancelled = errors.CancelledError(None, None, f"{self.name} was cancelled")
+        waiter = Waiter(lambda _: step.fail(cancelled), _Call(self.name, step))
+
+        def done(error: errors.OpError | None, results: Sequence[Any]) -> None:
+            waiter.complete(self._finish(results), error)
+
+        step.start([self.plan], [arguments], done)
+        return waiter
+
+
+class _Call:
+    """A call that waits, for those who ask what for."""
+
+    __slots__ = ("_name", "_step")
+
+    def __init__(self, name: str, step: Step) -> None:
+        self._name = name
+        self._step = step
+
+    def waits_for(self, _: Waiter) -> str:
+        sources = (source for source, _ in self._step.waiting())
+        what = ", ".join(s.what if isinstance(s, Waiter) else f"edge {s}" for s in sources)
+        return f"function {self._name}, which waits for {what}" if what else f"function {self._name}"
+
+
+def _push(task: str, step: int, edge: int, value: Any) -> None:
+    raise errors.InternalError(None, None, "A function has nothing to send")
+
+
+_CALL = Sender(0, _push)
+
+
+class Library:
+    """The functions that a session has on a task, and what lives in the background for as long as it does."""
+
+    def __init__(self, resources: Resources, pool: Pool) -> None:
+        self.resources = resources
+        self.pool = pool
+        self._lock = threading.Lock()
+        self._definitions: dict[str, FunctionDef] = {}
+        self._shared: dict[tuple[bytes, str], Function] = {}
+        self._closers: dict[int, Closer] | None = {}
+
+    def add(self, functions: Iterable[FunctionDef]) -> None:
+        """Adds what is not there yet: within a session a name stands for one function."""
+        with self._lock:
+            for function in functions:
+                self._definitions.setdefault(function.signature.name, function)
+
+    def instantiate(self, func: NameAttrList, device: str, xp: ModuleType) -> Function:
+        """The function, compiled for a device; one without state is compiled once.
+
+        Raises:
+            OpError: the function is unknown, calls itself, or has a node that cannot run.
+        """
+        key = (func.SerializeToString(deterministic=True), device)
+        found = self._shared.get(key)
+        if found is not None:
+            return found
+        definition = self._definitions.get(func.name)
+        if definition is None:
+            raise errors.NotFoundError(None, None, f"Function {func.name} is not defined.")
+        callers: list[str] = _instantiating.__dict__.setdefault("names", [])
+        if func.name in callers:
+            text = f"Function {func.name} calls itself ({' -> '.join([*callers, func.name])})"
+            raise errors.UnimplementedError(None, None, text)
+        if len(callers) >= MAX_NESTED:
+            text = f"Functions call each other more than {MAX_NESTED} deep: {' -> '.join(callers[:5])} -> …"
+            raise errors.InvalidArgumentError(None, None, text)
+        callers.append(func.name)
+        try:
+            nodes = body(definition, dict(func.attr))
+            for node in nodes:
+                node.assigned = device
+            function = Function(func.name, self._plan(device, nodes, xp), self.pool, xp)
+        finally:
+            callers.pop()
+        if not function.is_stateful:
+            self._shared[key] = function
+        return function
+
+    def _plan(self, device: str, nodes: list[Node], xp: ModuleType) -> Plan | DataflowPlan:
+        kind = DataflowPlan if needs_dataflow(nodes) else Plan
+        return kind(device, nodes, self.resources, xp, {}, {}, self)
+
+    def on_close(self, closer: Closer) -> None:
+        """Has something ended with the session; at once if that has ended."""
+        with self._lock:
+            if self._closers is not None:
+                self._closers[id(closer)] = closer
+                return
+        closer()
+
+    def close(self) -> None:
+        """Ends what the session has in the background."""
+        with self._lock:
+            closers, self._closers = self._closers or {}, None
+        for closer in closers.values():
+            closer()

@@ -1,0 +1,196 @@
+"""Which nodes of a partition become one function over blocks (see `kernels.fusion`), and the code of that.
+
+A group is computed where its last node stands in the partition's order. So an earlier node of it waits, and
+nothing that comes between may need that node, or be something that must not come first: what waits for
+another task or step, or changes a variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet.core import dtypes
+from tensorfleet_service.kernels.math.fusion import FusedGroup, FusedOp, steps_of
+
+if TYPE_CHECKING:
+    from tensorfleet_service.graph.graph import Node
+
+Edge = tuple["Node", int]
+
+_READS = frozenset(("Identity", "ReadVariableOp"))
+
+
+class Group:
+    """A group of nodes.
+
+    Attributes:
+        positions: where its nodes stand in the partition, ascending; it is computed at the last.
+        inputs: what it takes from other nodes.
+        outputs: those of its nodes that others need.
+        function: what computes it.
+    """
+
+    __slots__ = ("function", "inputs", "outputs", "positions")
+
+    def __init__(self, nodes: Sequence[Node], positions: list[int], wanted: set[Node]) -> None:
+        members = [nodes[position] for position in positions]
+        place = {id(node): i for i, node in enumerate(members)}
+        inputs: dict[tuple[int, int], int] = {}
+        self.positions = positions
+        self.inputs: list[Edge] = []
+        ops = []
+        for node in members:
+            sources = []
+            for source, index in node.inputs:
+                if id(source) in place:
+                    sources.append((False, place[id(source)]))
+                    continue
+                key = id(source), index
+                if key not in inputs:
+                    inputs[key] = len(inputs)
+                    self.inputs.append((source, index))
+                sources.append((True, inputs[key]))
+            steps = steps_of(node)
+            assert steps is not None
+            ops.append(FusedOp(node.op, steps, sources))
+        used = {id(source) for node in members for source, _ in node.inputs}
+        # What nobody needs is computed, too, as the target of the step: it may fail.
+        self.outputs = [node for node in members if node in wanted or id(node) not in used]
+        dtype = members[0].output_types[0].np
+        self.function = FusedGroup(ops, [place[id(node)] for node in self.outputs], dtype)
+
+
+class _Growing:
+    """A group that nodes may join, as long as nobody else needs it and nothing has to come before them."""
+
+    __slots__ = ("age", "needed", "positions")
+
+    def __init__(self, age: int) -> None:
+        self.positions: list[int] = []
+        self.age = age
+        self.needed = False
+
+
+def find_groups(
+    nodes: Sequence[Node], waits: Callable[[int], bool], dereferences: Callable[[Node, int], bool]
+) -> list[Group]:
+    """The groups of a partition.
+
+    Args:
+        waits: whether the node at a position may suspend the step.
+        dereferences: whether an input of a node is read from a variable when the node's turn comes.
+    """
+    group_of: dict[int, _Growing] = {}
+    wanted: set[Node] = set()
+    age = 0
+    for position, node in enumerate(nodes):
+        own: _Growing | None = None
+        if steps_of(node) is not None and not any(dereferences(node, i) for i in range(len(node.inputs))):
+            for source, _ in node.inputs:
+                other = group_of.get(id(source))
+                if (
+                    other is None
+                    or other is own
+                    or other.needed
+                    or other.age != age
+                    or source.output_types[0] is not node.output_types[0]
+                ):
+                    continue
+                if own is None:
+                    own = other
+                    continue
+                small, own = sorted((own, other), key=lambda group: len(group.positions))
+                for member in small.positions:
+                    group_of[id(nodes[member])] = own
+                own.positions += small.positions
+            own = own or _Growing(age)
+            own.positions.append(position)
+            group_of[id(node)] = own
+        elif waits(position) or _changes(node):
+            age += 1
+        for source, _ in node.inputs:
+            other = group_of.get(id(source))
+            if other is not None and other is not own:
+                other.needed = True
+                wanted.add(source)
+        for control in node.controls:
+            other = group_of.get(id(control))
+            if other is not None:
+                other.needed = True
+    return [Group(nodes, sorted(group.positions), wanted) for group in dict.fromkeys(group_of.values())]
+
+
+def _changes(node: Node) -> bool:
+    return node.op not in _READS and any(
+        dtype.is_ref or dtype.base is dtypes.resource for dtype in node.input_types
+    )
+
+
+def last_uses(nodes: Sequence[Node], groups: dict[int, Group | None]) -> dict[tuple[int, int], int]:
+    """Where each output is used last: a group uses its inputs at its last node."""
+    turn = {
+        position: last for last, group in groups.items() if group is not None for position in group.positions
+    }
+    last_use: dict[tuple[int, int], int] = {}
+    for position, node in enumerate(nodes):
+        for source, index in node.inputs:
+            key = id(source), index
+            last_use[key] = max(turn.get(position, position), last_use.get(key, 0))
+    return last_use
+
+
+def write_group(
+    group: Group,
+    nodes: Sequence[Node],
+    slots: dict[tuple[int, int], str],
+    slot: Callable[[], str],
+    add: Callable[..., None],
+    call: Callable[[int, list[str]], tuple[str, Any]],
+) -> list[str]:
+    """Writes the call for large arrays, and under it the nodes one by one.
+
+    Args:
+        slots: the variables of what is computed already; gets those of the outputs.
+        slot: gives a free variable.
+        add: writes a line that is made of a node.
+        call: the text of a node's kernel on variables, and its expression.
+
+    Returns the variables that were used in between, and are free.
+    """
+    last = group.positions[-1]
+    root = nodes[last]
+    inputs = [slots[id(source), index] for source, index in group.inputs]
+    least = group.function.least
+    small = [
+        f"{slots[id(source), index]}.size < {least}"
+        for source, index in group.inputs
+        if source.op != "Const" or source.attrs["value"].size >= least
+    ]
+    indent = " "
+    if small:
+        indent = "  "
+        add(f" if {' and '.join(small)} or (q := f{last}({', '.join(inputs)})) is None:", root, inputs)
+    for node in group.outputs:
+        slots[id(node), 0] = slot()
+    inner = {id(nodes[position]) for position in group.positions} - {id(node) for node in group.outputs}
+    last_use = {id(source): position for position in group.positions for source, _ in nodes[position].inputs}
+    free: list[str] = []
+    for position in group.positions:
+        node = nodes[position]
+        own = [slots[id(source), index] for source, index in node.inputs]
+        text, expression = call(position, own)
+        released = [
+            slots[id(source), 0]
+            for source in dict.fromkeys(source for source, _ in node.inputs)
+            if id(source) in inner and last_use[id(source)] == position
+        ]
+        if id(node) in inner:
+            slots[id(node), 0] = released.pop() if released else free.pop() if free else slot()
+        ended = f"; del {', '.join(released)}" if released else ""
+        add(f"{indent}{slots[id(node), 0]} = {text}{ended}", node, own, expression)
+        free += released
+    if small:
+        add(" else:", root, inputs)
+        add(f"  {', '.join(slots[id(node), 0] for node in group.outputs)}, = q; del q", root, inputs)
+    return free

@@ -1,0 +1,114 @@
+"""From a loop to a function: a Python `while` with one statement per node, conditionals as `if`.
+
+The code of tf.while_loop(lambda i: i < n, lambda i: i + 1, [0]) is
+
+    def run(t, a):
+     v0, v1, = a; a.clear()
+     N[0] += 1
+     v2 = v0
+     v0 = None
+     while True:
+      if t.error is not None: raise t.error
+      N[1] += 1
+      v0 = v2 < v1
+      if not v0: break
+      N[2] += 1
+      v0 = None
+      v3 = v2 + c7; v2 = None
+      v2 = v3; v3 = None
+     v0 = None
+     v1 = None
+     return v2
+
+`t` is the step, `a` the values that enter; `t.error` is set when the step is cancelled or late. `N` counts
+how often each block ran. As in `plan`, a value lives until its last use, and line n is made of one node. A
+variable whose value ends is set to None, as it may have none on the way that was taken.
+
+The iterations run one after the other, which is one of the orders in which the dataflow executor may run
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import FrameType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet.core import errors
+from tensorfleet_service.executor.loop_shape import Loop, Unstructured, find_loops
+from tensorfleet_service.executor.loop_writer import Writer
+from tensorfleet_service.executor.statements import explain
+from tensorfleet_service.kernels.registry import AsyncKernel
+
+if TYPE_CHECKING:
+    from tensorfleet_service.graph.graph import Node
+
+
+class CompiledLoop:
+    """A loop as a function of (step, the list of what enters), which it empties; returns what leaves.
+
+    Attributes:
+        loop: its nodes.
+        source: the generated code.
+    """
+
+    __slots__ = ("_code", "_counted", "_counts", "_lines", "function", "loop", "source")
+
+    def __init__(self, loop: Loop, device: str, xp: ModuleType, kernels: dict[int, Any]) -> None:
+        """Raises Unstructured: it is not as tf.while_loop makes loops."""
+        writer = Writer(xp, kernels)
+        writer.write(loop)
+        self.loop = loop
+        self.source = "\n".join(writer.text) + "\n"
+        self._lines = writer.lines
+        self._counted = writer.counted
+        self._counts = writer.names["N"] = [0] * len(writer.counted)
+        exec(compile(self.source, f"<loop of {device}>", "exec"), writer.names)
+        self.function: Callable[[Any, list[Any]], Any] = writer.names["run"]
+        self._code = self.function.__code__
+
+    def explain(self, error: BaseException) -> errors.OpError:
+        """The error to report for an exception that left the function, with the node's name in it."""
+        return explain(error, self._code, self._lines)
+
+    def node_at(self, frame: FrameType) -> Node | None:
+        """The node whose line a frame is at; None if it does not run this loop."""
+        lines = self._lines
+        found = frame.f_code is self._code and 0 < frame.f_lineno < len(lines)
+        return lines[frame.f_lineno][0] if found else None
+
+    def runs(self) -> list[tuple[Node, int]]:
+        """How often each node has run, also in steps that failed."""
+        return [
+            (node, count)
+            for nodes, count in zip(self._counted, self._counts, strict=True)
+            if count
+            for node in nodes
+        ]
+
+
+def loops_of(nodes: Sequence[Node], kernels: dict[int, Any]) -> list[Loop]:
+    """The outermost loops of a partition; those with kernels that may have to wait are not whole."""
+    return find_loops(nodes, lambda node: not isinstance(kernels.get(id(node)), AsyncKernel))
+
+
+def compile_loops(
+    device: str, loops: Sequence[Loop], xp: ModuleType, kernels: dict[int, Any]
+) -> list[CompiledLoop]:
+    """Compiles loops: of those that can be, the outermost.
+
+    Args:
+        kernels: by the identities of the nodes.
+    """
+    found = []
+    left = list(loops)
+    while left:
+        loop = left.pop()
+        if loop.is_whole:
+            try:
+                found.append(CompiledLoop(loop, device, xp, kernels))
+                continue
+            except Unstructured:
+                pass
+        left += loop.loops
+    return found

@@ -1,0 +1,157 @@
+"""Statements: the text of generated code, of one node each, and the errors that come out of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from types import CodeType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes, errors
+from tensorfleet_service.devices import memory
+from tensorfleet_service.executor.refusal import refusal
+from tensorfleet_service.kernels.registry import Expression
+
+if TYPE_CHECKING:
+    from tensorfleet_service.graph.graph import Node
+
+log = logging.getLogger(__name__)
+
+Line = tuple["Node | None", list[str], "Expression | None"]
+"""What a line of generated code is made of: a node, the variables that it takes, and its expression."""
+
+
+def call_text(
+    kernel: Any, position: int, inputs: list[str], names: dict[str, Any]
+) -> tuple[str, Expression | None]:
+    """The call of a kernel on variables, and the expression that it is, if any.
+
+    Args:
+        position: makes names of the node's own.
+        names: the globals of the code; gets what the call needs.
+    """
+    if isinstance(kernel, Expression):
+        for key, value in kernel.names.items():
+            if names.setdefault(key, value) is not value:
+                # The same name for another thing elsewhere: it becomes a function with its own names.
+                arguments = ", ".join(f"x{i}" for i in range(len(inputs)))
+                template = kernel.template.format(*(f"x{i}" for i in range(len(inputs))))
+                names[f"k{position}"] = eval(f"lambda {arguments}: {template}", dict(kernel.names))
+                return f"k{position}({', '.join(inputs)})", kernel
+        return kernel.template.format(*inputs), kernel
+    name = getattr(kernel, "__name__", "")
+    if isinstance(kernel, np.ufunc) and names.setdefault(f"u_{name}", kernel) is kernel:
+        return f"u_{name}({', '.join(inputs)})", None
+    names[f"k{position}"] = kernel
+    return f"k{position}({', '.join(inputs)})", None
+
+
+def assign(node: Node, outputs: list[str], text: str) -> str:
+    """The statement that gives a node's outputs to variables."""
+    if not outputs:
+        return f" {text}"
+    if len(outputs) == 1:
+        if node.output_types[0] is dtypes.string:
+            text = f"S({text})"
+        return f" {outputs[0]} = {text}"
+    strings = [o for o, t in zip(outputs, node.output_types, strict=True) if t is dtypes.string]
+    wrap = "".join(f"; {o} = S({o})" for o in strings)
+    return f" {', '.join(outputs)}, = {text}{wrap}"
+
+
+def constant_value(node: Node) -> Any:
+    """The value of a Const node in the runtime's form: a NumPy scalar at rank 0, but an array for strings."""
+    value = node.attrs["value"]
+    if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype != object:
+        return value[()]
+    return value
+
+
+def dereferences(node: Node, index: int) -> bool:
+    """Whether an input is the value of a variable to which the node's source refers."""
+    source, output = node.inputs[index]
+    return source.output_types[output].is_ref and not (
+        index < len(node.input_types) and node.input_types[index].is_ref
+    )
+
+
+def delete(names: list[str]) -> str:
+    return f"; del {', '.join(names)}" if names else ""
+
+
+def as_string(value: Any) -> Any:
+    """A string value as an object array, also at rank 0, where NumPy hands out the bytes object itself."""
+    if type(value) is np.ndarray:
+        return value
+    array = np.empty((), object)
+    array[()] = value
+    return array
+
+
+def explain(error: BaseException, code: CodeType, lines: list[Line]) -> errors.OpError:
+    """The OpError for an exception out of generated code, ending with the node as TensorFlow's clients
+    expect.
+    """
+    traceback: TracebackType | None = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code is not code:
+        traceback = traceback.tb_next
+    if traceback is None or not 0 < traceback.tb_lineno < len(lines) or lines[traceback.tb_lineno][0] is None:
+        if isinstance(error, errors.OpError):
+            return error
+        log.error("a step failed outside of its ops", exc_info=error)
+        return errors.InternalError(None, None, f"{type(error).__name__}: {error}")
+    node, inputs, expression = lines[traceback.tb_lineno]
+    assert node is not None
+    return node_error(node, error, expression, lambda: [_input_value(text, traceback) for text in inputs])
+
+
+def node_error(
+    node: Node, error: BaseException, expression: Expression | None, values: Callable[[], list[Any]]
+) -> errors.OpError:
+    """The OpError for an exception out of a node's kernel; `values` gives the inputs, if they are needed."""
+    if node.op == "_Retval":
+        node = node.inputs[0][0]  # the user knows what was fetched, not the node that hands it out
+    found: errors.OpError | None = error if isinstance(error, errors.OpError) else None
+    if found is None and expression is not None and expression.explain is not None:
+        found = expression.explain(error, *values())
+    if isinstance(error, MemoryError):
+        found = memory.exhausted(f"Out of memory in {node.op}: {error or 'no memory is left'}")
+    if found is None:
+        found = _from_exception(error, node, values)
+    message = found.message
+    if "[[{{node " not in message or _calls(node):
+        message = f"{message}\n\t [[{{{{node {node.name}}}}}]]"
+    return errors.from_code(found.error_code, message)
+
+
+def _calls(node: Node) -> bool:
+    """Whether a node's error may be that of a function's op: the caller's name leads to the user's line."""
+    return node.op.startswith("IteratorGetNext") or any(
+        "func" in attr.kind for attr in node.opdef.attrs.values()
+    )
+
+
+def _input_value(text: str, traceback: TracebackType) -> Any:
+    name = text.removesuffix(".read()")
+    frame = traceback.tb_frame
+    value: Any = frame.f_locals.get(name, frame.f_globals.get(name))
+    return value.read() if name != text else value
+
+
+def _from_exception(error: BaseException, node: Node, values: Callable[[], list[Any]]) -> errors.OpError:
+    """The error for an exception that a kernel let through.
+
+    What users cause is an OpError already, or the op's shape rule refuses it; the rest are defects of ours.
+    """
+    refused = refusal(node, values())
+    if refused is not None:
+        return refused
+    log.error("%s %s failed: a defect of the kernel", node.op, node.name, exc_info=error)
+    return errors.InternalError(
+        None,
+        None,
+        f"{type(error).__name__}: {error}. A defect of the kernel of {node.op}: the log of its task has "
+        "the traceback.",
+    )

@@ -1,0 +1,152 @@
+"""The body of a function as a list of nodes in the order in which they run, like a partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from tensorfleet.core import attr_value, dtypes
+from tensorfleet.core.dtypes import DType
+from tensorfleet.core.errors import InvalidArgumentError
+from tensorfleet.graph import op_def
+from tensorfleet.proto import attr_value_pb2, function_pb2, graph_pb2, node_def_pb2, op_def_pb2
+from tensorfleet_service.graph.graph import Node, from_graph_def, is_back_edge
+
+Attrs = Mapping[str, attr_value_pb2.AttrValue]
+
+
+def body(function: function_pb2.FunctionDef, attrs: Attrs) -> list[Node]:
+    """The nodes that a call runs: an `_Arg` for each argument first, an `_Retval` for each result last.
+
+    Of the rest, what the results need, what has a state or a side effect, and what that needs, in the order
+    of the definition as far as inputs allow.
+
+    Args:
+        attrs: the attributes of the call, which stand for the placeholders in the definition.
+
+    Raises:
+        InvalidArgumentError: the definition contradicts itself.
+        NotFoundError: an op type that is not registered.
+    """
+    graph_def = graph_pb2.GraphDef()
+    texts = _Texts(function, attrs, graph_def)
+    for node_def in function.node_def:
+        copied = graph_def.node.add()
+        copied.CopyFrom(node_def)
+        for value in copied.attr.values():
+            if value.WhichOneof("value") == "placeholder":
+                value.CopyFrom(_given(function, attrs, value.placeholder))
+        texts.know(copied)
+    for copied in graph_def.node:
+        inputs = [texts.plain(text) for text in copied.input]
+        del copied.input[:]
+        copied.input.extend(inputs)
+    index = 0
+    for arg in function.signature.output_arg:
+        for offset, dtype in enumerate(_types(function, attrs, arg)):
+            retval = graph_def.node.add(name=f"_retval_{index}", op="_Retval")
+            attr_value.to_proto(dtype, retval.attr["T"])
+            attr_value.to_proto(index, retval.attr["index"])
+            retval.input.append(texts.plain(function.ret[arg.name], offset))
+            index += 1
+    needed = set(function.control_ret.values())
+    return _in_order(from_graph_def(graph_def), needed, function.signature.name)
+
+
+def _given(function: function_pb2.FunctionDef, attrs: Attrs, name: str) -> attr_value_pb2.AttrValue:
+    if name not in attrs:
+        text = f"Function {function.signature.name} is called without its attribute {name}"
+        raise InvalidArgumentError(None, None, text)
+    return attrs[name]
+
+
+def _types(function: function_pb2.FunctionDef, attrs: Attrs, arg: op_def_pb2.OpDef.ArgDef) -> list[DType]:
+    """The dtypes of the tensors that one argument or result stands for."""
+    if arg.type_list_attr:
+        return [dtypes.from_enum(t) for t in _given(function, attrs, arg.type_list_attr).list.type]
+    dtype = dtypes.from_enum(_given(function, attrs, arg.type_attr).type if arg.type_attr else arg.type)
+    return [dtype] * (_given(function, attrs, arg.number_attr).i if arg.number_attr else 1)
+
+
+class _Texts:
+    """The inputs of a body, "node:output:index", as those of a graph, "node:index"."""
+
+    def __init__(
+        self, function: function_pb2.FunctionDef, attrs: Attrs, graph_def: graph_pb2.GraphDef
+    ) -> None:
+        self._function = function.signature.name
+        self._args: dict[str, list[str]] = {}
+        self._outputs: dict[tuple[str, str], int] = {}
+        index = 0
+        for arg in function.signature.input_arg:
+            names = self._args[arg.name] = []
+            for offset, dtype in enumerate(_types(function, attrs, arg)):
+                node = graph_def.node.add(name=f"{arg.name}_{offset}" if offset else arg.name, op="_Arg")
+                attr_value.to_proto(dtype, node.attr["T"])
+                attr_value.to_proto(index, node.attr["index"])
+                names.append(node.name)
+                index += 1
+
+    def know(self, node_def: node_def_pb2.NodeDef) -> None:
+        """Notes where the outputs of a node begin."""
+        definition = op_def.lookup(node_def.op)
+        if definition is None:
+            return  # an error when the nodes are made
+        if definition.simple:
+            for index, output in enumerate(definition.outputs):
+                self._outputs[node_def.name, output.name] = index
+            return
+        given = {attr.name: attr.default for attr in definition.attrs.values() if attr.has_default}
+        given.update((key, attr_value.from_proto(value)) for key, value in node_def.attr.items())
+        for output, start, _ in definition.output_slices(given):
+            self._outputs[node_def.name, output.name] = start
+
+    def plain(self, text: str, offset: int = 0) -> str:
+        if text.startswith("^"):
+            return text
+        parts = text.split(":")
+        if parts[0] in self._args and len(parts) <= 2:
+            index = offset + (int(parts[1]) if len(parts) == 2 else 0)
+            names = self._args[parts[0]]
+            if index < len(names):
+                return names[index]
+        elif len(parts) in (2, 3) and (parts[0], parts[1]) in self._outputs:
+            index = self._outputs[parts[0], parts[1]] + offset + (int(parts[2]) if len(parts) == 3 else 0)
+            return f"{parts[0]}:{index}" if index else parts[0]
+        message = f"Function {self._function} uses '{text}', which is neither an argument nor an output in it"
+        raise InvalidArgumentError(None, None, message)
+
+
+def _in_order(nodes: Iterable[Node], needed: set[str], function: str) -> list[Node]:
+    nodes = list(nodes)
+    roots = [node for node in nodes if node.opdef.is_stateful or node.name in needed]
+    # Arguments stand first and results last in `nodes`; both are stateful by their definitions.
+    order: dict[Node, None] = {}
+    entered: set[Node] = set()
+    for root in roots:
+        pending = [root]
+        while pending:
+            node = pending[-1]
+            if node in order:
+                pending.pop()
+                continue
+            waits_for = [source for source in _sources(node) if source not in order]
+            if not waits_for:
+                order[pending.pop()] = None
+            elif node in entered:
+                text = f"Function {function}: {node.name} and {waits_for[0].name} wait for each other"
+                raise InvalidArgumentError(None, None, text)
+            else:
+                entered.add(node)
+                pending += reversed(waits_for)
+                for source, _ in node.inputs:
+                    if is_back_edge(source, node):
+                        roots.append(source)  # the loop goes round by what nothing else asks for
+    results = [node for node in order if node.op == "_Retval"]
+    return [node for node in order if node.op != "_Retval"] + results
+
+
+def _sources(node: Node) -> Iterator[Node]:
+    for source, _ in node.inputs:
+        if not is_back_edge(source, node):
+            yield source
+    yield from node.controls

@@ -1,0 +1,1 @@
+"""Making, casting, reshaping, joining and selecting from tensors."""

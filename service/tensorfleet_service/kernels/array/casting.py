@@ -1,0 +1,55 @@
+"""Cast and Bitcast."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.core import dtypes, errors
+from tensorfleet_service.kernels.array.identity import cpp_type_name
+from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
+
+
+@kernel("Cast", "_HostCast")
+def cast(node: KernelNode) -> Kernel | Expression:
+    source, target = node.attrs["SrcT"], node.attrs["DstT"]
+    if source is target:
+        return Expression("{0}")
+    if source.np is None or target.np is None or dtypes.string in (source, target):
+        raise errors.UnimplementedError(
+            None, None, f"Cast {cpp_type_name(source)} to {cpp_type_name(target)} is not supported"
+        )
+    if node.attrs["Truncate"]:
+        raise errors.UnimplementedError(None, None, "Cast with Truncate=true is not supported")
+    read, made = "{0}", "dtype"
+    if source.is_quantized:
+        read = "asarray({0}).view(stored)"
+    if source.is_complex and not target.is_complex:
+        read += ".real"
+    text = f"{read}.astype(dtype)"
+    names: dict[str, Any] = {"dtype": target.np, "asarray": node.xp.asarray}
+    if source.is_quantized:
+        names["stored"] = source.np[0]
+    if target.is_quantized:
+        names["dtype"], names[made := "quantized"] = target.np[0], target.np
+        text = f"asarray({text}).view({made})"
+    return Expression(text, names)
+
+
+@kernel("Bitcast")
+def bitcast(node: KernelNode) -> Kernel:
+    xp, source, target = node.xp, node.attrs["T"], node.attrs["type"]
+    size, wanted = source.size, target.size
+
+    def same(x: Any) -> Any:
+        return x.view(target.np)
+
+    def smaller(x: Any) -> Any:
+        return xp.asarray(x, order="C")[..., None].view(target.np)
+
+    def larger(x: Any) -> Any:
+        if x.ndim == 0 or x.shape[-1] != wanted // size:
+            raise invalid(f"Cannot bitcast from {source.enum} to {target.enum}: shape {shape_text(x.shape)}")
+        return xp.asarray(x, order="C").view(target.np)[..., 0]
+
+    return same if size == wanted else smaller if size > wanted else larger

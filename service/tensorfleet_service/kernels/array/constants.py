@@ -1,0 +1,96 @@
+"""Const, and tensors made of nothing but a shape or a range."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes
+from tensorfleet.ops.array.constants import range_size
+from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import array_kernel, check_vector, invalid, shape_text
+
+
+@kernel("Const")
+def const(node: KernelNode) -> Expression:
+    value = np.asarray(node.attrs["value"])
+    if not value.dtype.hasobject:
+        # A rank of 0 travels as a NumPy scalar, which is quicker to compute with.
+        value = value[()] if node.xp is np else node.xp.asarray(value)
+    return Expression("value", {"value": value})
+
+
+@array_kernel("Fill")
+def fill(node: KernelNode) -> Kernel:
+    xp, dtype = node.xp, node.output_types[0].np
+
+    def run(dims: Any, value: Any) -> Any:
+        check_vector(dims, "dims")
+        if value.ndim:
+            raise invalid(f"value must represent a scalar, got shape {shape_text(value.shape)}")
+        shape = dims.tolist()
+        if shape and min(shape) < 0:
+            raise invalid(f"Dimension {min(shape)} must be >= 0")
+        return xp.full(shape, value, dtype)
+
+    def strings(dims: Any, value: Any) -> Any:
+        return np.full(dims.tolist(), value, object)
+
+    return strings if node.output_types[0] is dtypes.string else run
+
+
+@array_kernel("ZerosLike")
+def zeros_like(node: KernelNode) -> Kernel:
+    xp, dtype = node.xp, node.output_types[0].np
+    if node.output_types[0] is dtypes.string:
+        return lambda x: np.full(x.shape, b"", object)
+    return lambda x: xp.zeros(x.shape, dtype)
+
+
+@kernel("OnesLike")
+def ones_like(node: KernelNode) -> Kernel:
+    xp, dtype = node.xp, node.output_types[0].np
+    return lambda x: xp.ones(x.shape, dtype)
+
+
+@kernel("Range")
+def range_(node: KernelNode) -> Kernel:
+    xp, dtype = node.xp, node.output_types[0]
+    np_dtype = dtype.np
+
+    def integers(start: Any, limit: Any, delta: Any) -> Any:
+        first, end, step = int(start), int(limit), int(delta)
+        _size(first, end, step)
+        return xp.arange(first, end, step, dtype=np_dtype)
+
+    def floats(start: Any, limit: Any, delta: Any) -> Any:
+        size = _size(float(start), float(limit), float(delta))
+        return (start + xp.arange(size).astype(np_dtype) * delta).astype(np_dtype, copy=False)
+
+    return integers if dtype.is_integer else floats
+
+
+def _size(start: Any, limit: Any, delta: Any) -> int:
+    try:
+        return range_size(start, limit, delta)
+    except ValueError as e:
+        raise invalid(str(e)) from None
+
+
+@kernel("LinSpace")
+def lin_space(node: KernelNode) -> Kernel:
+    xp, dtype = node.xp, node.output_types[0].np
+
+    def run(start: Any, stop: Any, num: Any) -> Any:
+        count = int(num)
+        if count <= 0:
+            raise invalid(f"Requires num > 0: {count}")
+        if count == 1:
+            return xp.asarray(start).reshape(1)
+        step = (stop - start) / xp.asarray(count - 1, dtype)
+        result = (start + step * xp.arange(count).astype(dtype)).astype(dtype, copy=False)
+        result[-1] = stop
+        return result
+
+    return run

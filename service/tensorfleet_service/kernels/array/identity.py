@@ -1,0 +1,80 @@
+"""Values as they are: placeholders, identity and checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core.dims import compatible, format_dims
+from tensorfleet.core.dtypes import DType
+from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, expression, kernel
+from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
+
+for _op_type in (
+    "Identity",
+    "StopGradient",
+    "PreventGradient",
+    "Snapshot",
+    "GuaranteeConst",
+    "PlaceholderWithDefault",
+):
+    expression(_op_type, "{0}")
+
+expression("NoOp", "None")
+
+
+@kernel("IdentityN")
+def identity_n(node: KernelNode) -> Kernel | Expression:
+    return Expression("{0}") if len(node.input_types) == 1 else lambda *values: values
+
+
+@kernel("Placeholder", "PlaceholderV2")
+def placeholder(node: KernelNode) -> Kernel:
+    dims = node.attrs["shape"]
+    shape = f" and shape {format_dims(dims)}" if dims else ""
+    text = (
+        f"You must feed a value for placeholder tensor '{node.name}' with dtype "
+        f"{cpp_type_name(node.output_types[0])}{shape}"
+    )
+
+    def run() -> Any:
+        raise invalid(text)
+
+    return run
+
+
+_CPP_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
+
+
+def cpp_type_name(dtype: DType) -> str:
+    """The dtype's name in messages that TensorFlow's kernels write."""
+    return _CPP_NAMES.get(dtype.name, dtype.name)
+
+
+@array_kernel("EnsureShape")
+def ensure_shape(node: KernelNode) -> Kernel:
+    dims = node.attrs["shape"]
+
+    def run(x: Any) -> Any:
+        if not compatible(x.shape, dims):
+            raise invalid(
+                f"Shape of tensor {node.name} {shape_text(x.shape)} is not compatible with expected shape "
+                f"{format_dims(dims)}."
+            )
+        return x
+
+    return run
+
+
+@kernel("CheckNumerics")
+def check_numerics(node: KernelNode) -> Kernel:
+    xp, message = node.xp, node.attrs["message"].decode("utf-8", "backslashreplace")
+
+    def run(x: Any) -> Any:
+        if xp.isfinite(x).all():
+            return x
+        found = [name for name, test in (("Inf", np.isinf), ("NaN", np.isnan)) if test(x).any()]
+        raise invalid(f"{message} : Tensor had {' and '.join(found)} values")
+
+    return run

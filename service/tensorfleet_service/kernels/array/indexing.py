@@ -1,0 +1,244 @@
+"""Picking and placing by indices: Gather, GatherNd, ScatterNd, TensorScatter…, OneHot."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes
+from tensorfleet_service.kernels.registry import Kernel, KernelNode
+from tensorfleet_service.kernels.values import array_kernel, array_module, invalid, shape_text
+
+
+@array_kernel("Gather")
+def gather(node: KernelNode) -> Kernel:
+    def run(params: Any, indices: Any) -> Any:
+        if params.ndim == 0:
+            raise invalid("params must be at least 1 dimensional")
+        check_range(indices, params.shape[0])
+        return params.take(indices, 0)
+
+    return run
+
+
+@array_kernel("GatherV2")
+def gather_v2(node: KernelNode) -> Kernel:
+    xp, batch_dims = node.xp, node.attrs["batch_dims"]
+
+    def run(params: Any, indices: Any, axis: Any) -> Any:
+        at = _checked_axis(params, axis)
+        check_range(indices, params.shape[at])
+        return params.take(indices, at)
+
+    def batched(params: Any, indices: Any, axis: Any) -> Any:
+        at = _checked_axis(params, axis)
+        count = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
+        if not 0 <= count <= indices.ndim:
+            raise invalid(
+                f"Expected batch_dims in the range [{-indices.ndim}, {indices.ndim}], but got {batch_dims}"
+            )
+        if count > at:
+            raise invalid(f"batch_dims ({count}) must be less than or equal to axis ({at}).")
+        for i in range(count):
+            if params.shape[i] != indices.shape[i]:
+                raise invalid(
+                    f"params.shape[{i}]: {params.shape[i]} should be equal to indices.shape[{i}]: "
+                    f"{indices.shape[i]}"
+                )
+        check_range(indices, params.shape[at])
+        # As [batch, before, size, after] and [batch, places], with all places of a batch at once.
+        batch, before = math.prod(params.shape[:count]), math.prod(params.shape[count:at])
+        after, places = math.prod(params.shape[at + 1 :]), math.prod(indices.shape[count:])
+        table = params.reshape(batch, before, params.shape[at], after)
+        found = table[xp.arange(batch)[:, None], :, indices.reshape(batch, places)]
+        dims = (*params.shape[:at], *indices.shape[count:], *params.shape[at + 1 :])
+        return found.transpose(0, 2, 1, 3).reshape(dims)
+
+    return batched if batch_dims else run
+
+
+def _checked_axis(params: Any, axis: Any) -> int:
+    if axis.ndim:
+        raise invalid("axis must be scalar")
+    at, rank = int(axis), params.ndim
+    if not -rank <= at < rank:
+        raise invalid(f"Expected axis in the range [{-rank}, {rank}), but got {at}")
+    return at % rank  # type: ignore[no-any-return]
+
+
+def check_range(indices: Any, limit: int) -> None:
+    """Raises InvalidArgumentError where an index is not in [0, limit)."""
+    if indices.size and not (indices.min() >= 0 and indices.max() < limit):
+        bad = np.argwhere((indices < 0) | (indices >= limit))[0].tolist()
+        place = ",".join(map(str, bad))
+        where = f"indices[{place}]" if bad else "indices"
+        raise invalid(f"{where} = {int(indices[tuple(bad)])} is not in [0, {limit})")
+
+
+@array_kernel("GatherNd")
+def gather_nd(node: KernelNode) -> Kernel:
+    xp, ignore = node.xp, node.attrs["bad_indices_policy"] == b"IGNORE"
+
+    def run(params: Any, indices: Any) -> Any:
+        if params.ndim == 0:
+            raise invalid("params must be at least a vector")
+        if indices.ndim == 0:
+            raise invalid("indices must be at least a vector")
+        depth = indices.shape[-1]
+        if depth > params.ndim:
+            raise invalid(
+                f"index innermost dimension length must be <= params rank; saw: {depth} vs. {params.ndim}"
+            )
+        columns, bad = _columns(indices, params.shape)
+        if bad.any() and not ignore:
+            raise invalid(
+                f"{_bad_place(indices, bad)} does not index into param shape "
+                f"{shape_text(params.shape)}, node "
+                f"name: {node.name}"
+            )
+        if not depth:
+            return xp.broadcast_to(params, (*indices.shape[:-1], *params.shape))
+        found = params[columns]
+        if bad.any():
+            found = found.copy()
+            found[bad] = b"" if params.dtype.hasobject else 0
+        return found
+
+    return run
+
+
+def _columns(indices: Any, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], Any]:
+    """The coordinates as NumPy takes them, bad ones replaced by 0; and which indices are bad."""
+    columns = [indices[..., i] for i in range(indices.shape[-1])]
+    bad = np.zeros(indices.shape[:-1], np.bool_)
+    for column, size in zip(columns, shape, strict=False):
+        bad = bad | (column < 0) | (column >= size)
+    if bad.any():
+        columns = [c * ~bad for c in columns]
+    return tuple(columns), bad
+
+
+def _bad_place(indices: Any, bad: Any) -> str:
+    place = np.argwhere(bad)[0].tolist()
+    coordinates = ", ".join(map(str, np.atleast_1d(indices[tuple(place)]).tolist()))
+    return (
+        f"indices[{','.join(map(str, place))}] = [{coordinates}]" if place else f"indices = [{coordinates}]"
+    )
+
+
+@array_kernel("ScatterNd")
+def scatter_nd(node: KernelNode) -> Kernel:
+    dtype = node.output_types[0]
+    xp, ignore = node.xp, node.attrs["bad_indices_policy"] == b"IGNORE"
+
+    def run(indices: Any, updates: Any, shape: Any) -> Any:
+        if shape.ndim != 1:
+            raise invalid("Shape must be a vector")
+        dims = shape.tolist()
+        if min(dims, default=0) < 0:
+            raise invalid(f"Dimension {min(dims)} must be >= 0")
+        result = np.full(dims, b"", object) if dtype is dtypes.string else xp.zeros(dims, dtype.np)
+        return _scatter(xp, _add, result, indices, updates, ignore)  # strings are joined
+
+    return run
+
+
+def _update(xp: Any, table: Any, places: Any, updates: Any) -> None:
+    table[places] = updates
+
+
+def _add(xp: Any, table: Any, places: Any, updates: Any) -> None:
+    xp.add.at(table, places, updates)
+
+
+def _subtract(xp: Any, table: Any, places: Any, updates: Any) -> None:
+    xp.subtract.at(table, places, updates)
+
+
+def _minimum(xp: Any, table: Any, places: Any, updates: Any) -> None:
+    xp.minimum.at(table, places, updates)
+
+
+def _maximum(xp: Any, table: Any, places: Any, updates: Any) -> None:
+    xp.maximum.at(table, places, updates)
+
+
+_TENSOR_SCATTER = {
+    "TensorScatterUpdate": _update,
+    "TensorScatterAdd": _add,
+    "TensorScatterSub": _subtract,
+    "TensorScatterMin": _minimum,
+    "TensorScatterMax": _maximum,
+}
+
+
+@array_kernel(*_TENSOR_SCATTER)
+def tensor_scatter(node: KernelNode) -> Kernel:
+    xp, scatter = node.xp, _TENSOR_SCATTER[node.op]
+    ignore = node.attrs["bad_indices_policy"] == b"IGNORE"
+
+    def run(tensor: Any, indices: Any, updates: Any) -> Any:
+        if tensor.ndim == 0:
+            raise invalid("Output must be at least 1-D, got shape: []")
+        return _scatter(xp, scatter, tensor.copy(), indices, updates, ignore)
+
+    return run
+
+
+def _scatter(xp: Any, scatter: Any, result: Any, indices: Any, updates: Any, ignore: bool) -> Any:
+    """`result`, after the updates."""
+    shape = result.shape
+    if indices.ndim == 0:
+        indices = indices.reshape(1)
+    depth, outer = indices.shape[-1], indices.shape[:-1]
+    if depth > len(shape):
+        raise invalid(
+            f"Index innermost dimension length must be <= tensor rank; saw: {depth} vs. {len(shape)}"
+        )
+    if updates.shape[: len(outer)] != outer:
+        raise invalid(
+            f"The outer {len(outer)} dimensions of indices.shape={shape_text(indices.shape)} "
+            f"must match the outer "
+            f"{len(outer)} dimensions of updates.shape={shape_text(updates.shape)}"
+        )
+    if updates.shape[len(outer) :] != shape[depth:]:
+        inner = len(shape) - depth
+        raise invalid(
+            f"The inner {inner} dimensions of output.shape={shape_text(shape)} must match the inner "
+            f"{updates.ndim - len(outer)} dimensions of updates.shape={shape_text(updates.shape)}"
+        )
+    columns, bad = _columns(indices, shape)
+    if bad.any():
+        if not ignore:
+            raise invalid(f"{_bad_place(indices, bad)} does not index into shape {shape_text(shape)}")
+        columns, updates = tuple(c[~bad] for c in columns), updates[~bad]
+    if depth:
+        scatter(xp, result, columns, updates)
+    else:
+        for update in updates.reshape(-1, *shape):
+            scatter(xp, result, (), update)
+    return result
+
+
+@array_kernel("OneHot")
+def one_hot(node: KernelNode) -> Kernel:
+    xp, axis, dtype = node.xp, node.attrs["axis"], node.output_types[0].np
+
+    def run(indices: Any, depth: Any, on_value: Any, off_value: Any) -> Any:
+        if not -1 <= axis <= indices.ndim:
+            raise invalid(f"Expected axis to be -1 or between [0, {indices.ndim + 1}).  But received: {axis}")
+        for name, value in (("depth", depth), ("on_value", on_value), ("off_value", off_value)):
+            if value.ndim:
+                raise invalid(f"{name} must be a scalar, but got: {shape_text(value.shape)}")
+        size = int(depth)
+        if size < 0:
+            raise invalid(f"depth must be non-negative, got: {size}")
+        place = indices.ndim if axis == -1 else axis
+        steps = array_module(xp, indices).arange(size)
+        steps = steps.reshape([size] + [1] * (indices.ndim - place))
+        dims = (*indices.shape[:place], 1, *indices.shape[place:])
+        return xp.where(indices.reshape(dims) == steps, on_value, off_value).astype(dtype, copy=False)
+
+    return run

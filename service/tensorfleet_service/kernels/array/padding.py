@@ -1,0 +1,118 @@
+"""Repeating and padding: Tile, Pad, MirrorPad."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
+
+
+@array_kernel("Tile")
+def tile(node: KernelNode) -> Kernel:
+    xp = node.xp
+
+    def run(x: Any, multiples: Any) -> Any:
+        counts = multiples.tolist()
+        if multiples.ndim != 1 or len(counts) != x.ndim:
+            raise invalid(
+                f"Expected multiples argument to be a vector of length {x.ndim} but got length "
+                f"{multiples.size}"
+            )
+        for i, count in enumerate(counts):
+            if count < 0:
+                raise invalid(f"Expected multiples[{i}] >= 0, but got {count}")
+        return xp.tile(x, counts) if counts else x
+
+    return run
+
+
+@array_kernel("Pad")
+def pad(node: KernelNode) -> Kernel:
+    dtype = node.output_types[0]
+    zero = b"" if dtype is dtypes.string else np.zeros((), dtype.np)[()]
+    padded = _pad(node)
+    return lambda x, paddings: padded(x, paddings, zero)
+
+
+@array_kernel("PadV2")
+def pad_v2(node: KernelNode) -> Kernel:
+    padded = _pad(node)
+
+    def run(x: Any, paddings: Any, constant_values: Any) -> Any:
+        if constant_values.ndim:
+            raise invalid(f"constant_values must be a scalar. Found: {shape_text(constant_values.shape)}")
+        return padded(x, paddings, constant_values)
+
+    return run
+
+
+def _pad(node: KernelNode) -> Kernel:
+    xp, dtype = node.xp, node.output_types[0].np
+
+    def run(x: Any, paddings: Any, value: Any) -> Any:
+        pairs = checked_paddings(x, paddings)
+        sizes = [before + d + after for (before, after), d in zip(pairs, x.shape, strict=True)]
+        result = xp.full(sizes, value, dtype)
+        inside = tuple(slice(before, before + d) for (before, _), d in zip(pairs, x.shape, strict=True))
+        result[*inside, ...] = x  # the ellipsis: else a string of rank 0 becomes an array in an array
+        return result
+
+    return run
+
+
+def checked_paddings(x: Any, paddings: Any) -> list[list[int]]:
+    """[before, after] of each dimension. Raises InvalidArgumentError."""
+    if paddings.ndim != 2 or paddings.shape[1] != 2:
+        raise invalid(f"paddings must be a matrix with 2 columns: {shape_text(paddings.shape)}")
+    if paddings.shape[0] != x.ndim:
+        raise invalid(
+            f"The first dimension of paddings must be the rank of inputs{shape_text(paddings.shape)}, "
+            f"{shape_text(x.shape)}"
+        )
+    pairs: list[list[int]] = paddings.tolist()
+    for before, after in pairs:
+        if before < 0 or after < 0:
+            raise invalid(f"Paddings must be non-negative: {before} {after}")
+    return pairs
+
+
+@array_kernel("MirrorPad")
+def mirror_pad(node: KernelNode) -> Kernel:
+    xp, reflect = node.xp, node.attrs["mode"] == b"REFLECT"
+    mode = "reflect" if reflect else "symmetric"
+
+    def run(x: Any, paddings: Any) -> Any:
+        pairs = checked_paddings(x, paddings)
+        for (before, after), size in zip(pairs, x.shape, strict=True):
+            if before > size - reflect or after > size - reflect:
+                bound = "less than" if reflect else "no greater than"
+                raise invalid(
+                    f"paddings must be {bound} the dimension size: {before}, {after} not {bound} {size}"
+                )
+        return xp.pad(x, pairs, mode) if pairs else x
+
+    return run
+
+
+@kernel("MirrorPadGrad")
+def mirror_pad_grad(node: KernelNode) -> Kernel:
+    """The gradient of MirrorPad: what lies in the padding is added to the elements it mirrors."""
+    skip = int(node.attrs["mode"] == b"REFLECT")
+
+    def run(x: Any, paddings: Any) -> Any:
+        for axis, (before, after) in enumerate(checked_paddings(x, paddings)):
+            x = x.swapaxes(0, axis)
+            size = x.shape[0] - before - after
+            if size < skip + max(before, after):
+                raise invalid("Padded sizes must be greater than the paddings")
+            inner = x[before : before + size].copy()
+            inner[skip : skip + before] += x[:before][::-1]
+            inner[size - skip - after : size - skip] += x[before + size :][::-1]
+            x = inner.swapaxes(0, axis)
+        return x
+
+    return run

@@ -1,0 +1,58 @@
+"""What the mathematical kernels share: errors of broadcasting, calls as expressions, small floats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes, errors
+from tensorfleet.core.dtypes import DType
+from tensorfleet_service.kernels.registry import Explain, Expression
+
+SMALL_FLOATS = (dtypes.float16, dtypes.bfloat16)
+"""Where a rounding at each step of a longer computation would show: they are computed in float32."""
+
+
+def invalid(message: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, message)
+
+
+def format_shape(shape: Sequence[int]) -> str:
+    """A shape as TensorFlow's kernels write it: "[2,3]"."""
+    return "[" + ",".join(map(str, shape)) + "]"
+
+
+def broadcast_error(error: Exception, x: Any, y: Any) -> errors.OpError | None:
+    """The error of a binary op whose inputs cannot be broadcast; None if that was not the trouble."""
+    try:
+        np.broadcast_shapes(np.shape(x), np.shape(y))
+    except ValueError:
+        return invalid(f"Incompatible shapes: {format_shape(np.shape(x))} vs. {format_shape(np.shape(y))}")
+    return None
+
+
+def unary(function: Callable[[Any], Any]) -> Expression:
+    """A call of a function (told apart by its `__name__`) of one input."""
+    name = function.__name__
+    return Expression(f"{name}({{0}})", {name: function})
+
+
+def binary(function: Callable[[Any, Any], Any], explain: Explain | None = broadcast_error) -> Expression:
+    """A call of a function (told apart by its `__name__`) of two inputs."""
+    name = function.__name__
+    return Expression(f"{name}({{0}}, {{1}})", {name: function}, explain)
+
+
+def through_float32(function: Callable[..., Any], dtype: DType) -> Callable[..., Any]:
+    """`function` of arrays, for small floats computed in float32 and rounded once at the end."""
+    if dtype not in SMALL_FLOATS:
+        return function
+    target = dtype.np
+
+    def rounded(*inputs: Any) -> Any:
+        return function(*[x.astype(np.float32) for x in inputs]).astype(target)
+
+    rounded.__name__ = f"{function.__name__}_{dtype.name}"
+    return rounded

@@ -1,0 +1,215 @@
+"""Sets, groups and histograms: Unique, ListDiff, DynamicPartition, SparseToDense, Bucketize."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import array_kernel, ints, invalid, results, shape_text
+
+
+@array_kernel("Unique", "UniqueWithCounts")
+def unique(node: KernelNode) -> Kernel:
+    found = _unique(node)
+
+    def run(x: Any) -> Any:
+        if x.ndim != 1:
+            raise invalid("unique expects a 1D vector.")
+        return found(x, None)
+
+    return run
+
+
+@array_kernel("UniqueV2", "UniqueWithCountsV2")
+def unique_v2(node: KernelNode) -> Kernel:
+    found = _unique(node)
+
+    def run(x: Any, axis: Any) -> Any:
+        axes = ints(axis)
+        if len(axes) > 1:
+            raise invalid("axis tensor should contain only zero or one value")
+        if not axes:
+            if x.ndim != 1:
+                raise invalid("x expects a 1D vector.")
+            return found(x, None)
+        if not -x.ndim <= axes[0] < x.ndim:
+            raise invalid(f"axis has to be between [0, {x.ndim})")
+        return found(x, axes[0] % x.ndim)
+
+    return run
+
+
+def _unique(node: KernelNode) -> Kernel:
+    """(values, idx, count) in the order of first appearance; the last only where the op has it."""
+    xp, dtype, count = node.xp, node.output_types[1].np, len(node.output_types)
+
+    def run(x: Any, axis: int | None) -> Any:
+        # NumPy compares the slices of numbers alone: strings go by their numbers among the strings.
+        by_number = axis is not None and x.dtype.hasobject
+        keys = np.unique(x, return_inverse=True)[1].reshape(x.shape) if by_number else x
+        _, first, inverse, counts = xp.unique(
+            keys, return_index=True, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
+        )
+        order = xp.argsort(first)
+        places = xp.empty_like(order)
+        places[order] = xp.arange(order.size)
+        values = x.take(first[order], 0 if axis is None else axis)
+        return (values, places[inverse.reshape(-1)].astype(dtype), counts[order].astype(dtype))[:count]
+
+    return run
+
+
+@array_kernel("ListDiff")
+def list_diff(node: KernelNode) -> Kernel:
+    xp, dtype = node.xp, node.output_types[1].np
+    strings = node.input_types[0] is dtypes.string
+
+    def run(x: Any, y: Any) -> Any:
+        for name, value in (("x", x), ("y", y)):
+            if value.ndim != 1:
+                raise invalid(f"{name} should be a 1D vector.")
+        if strings:
+            known = set(y.tolist())
+            kept = np.array([item not in known for item in x.tolist()], np.bool_)
+        else:
+            kept = ~xp.isin(x, y)
+        return x[kept], xp.nonzero(kept)[0].astype(dtype)
+
+    return run
+
+
+@array_kernel("DynamicPartition")
+def dynamic_partition(node: KernelNode) -> Kernel:
+    xp, count = node.xp, node.attrs["num_partitions"]
+
+    def run(data: Any, partitions: Any) -> Any:
+        rank = partitions.ndim
+        if data.shape[:rank] != partitions.shape:
+            raise invalid(
+                f"data.shape must start with partitions.shape, got data.shape = {shape_text(data.shape)}, "
+                f"partitions.shape = {shape_text(partitions.shape)}"
+            )
+        groups = partitions.reshape(-1)
+        if groups.size and (groups.min() < 0 or groups.max() >= count):
+            bad = next(i for i, p in enumerate(groups.tolist()) if not 0 <= p < count)
+            place = ",".join(map(str, np.unravel_index(bad, partitions.shape)))
+            where = f"partitions[{place}]" if rank else "partitions"
+            raise invalid(f"{where} = {int(groups[bad])} is not in [0, {count})")
+        rows = data.reshape(groups.size, *data.shape[rank:])
+        sorted_rows = rows[xp.argsort(groups, kind="stable")]
+        ends = xp.bincount(groups, minlength=count).cumsum().tolist()
+        return results([sorted_rows[i:j] for i, j in zip([0, *ends], ends, strict=False)])
+
+    return run
+
+
+@array_kernel("DynamicStitch", "ParallelDynamicStitch")
+def dynamic_stitch(node: KernelNode) -> Kernel:
+    xp, dtype, count = node.xp, node.output_types[0], node.attrs["N"]
+
+    def run(*inputs: Any) -> Any:
+        indices, data = inputs[:count], inputs[count:]
+        rest = data[0].shape[indices[0].ndim :]
+        for i, (places, rows) in enumerate(zip(indices, data, strict=True)):
+            if rows.shape != (*places.shape, *rest):
+                raise invalid(
+                    f"Need data[0].shape[{indices[0].ndim}:] = "
+                    f"data[{i}].shape[{places.ndim}:], got data[0].shape = "
+                    f"{shape_text(data[0].shape)}, data[{i}].shape = {shape_text(rows.shape)}, "
+                    f"indices[0].shape = "
+                    f"{shape_text(indices[0].shape)}, indices[{i}].shape = {shape_text(places.shape)}"
+                )
+        size = max((int(places.max()) + 1 for places in indices if places.size), default=0)
+        if dtype is dtypes.string:
+            merged = np.full((size, *rest), b"", object)
+        else:
+            merged = xp.zeros((size, *rest), dtype.np)
+        for i, (places, rows) in enumerate(zip(indices, data, strict=True)):
+            if places.size and places.min() < 0:
+                raise invalid(f"indices[{i}] is out of range")
+            merged[places.reshape(-1)] = rows.reshape(places.size, *rest)
+        return merged
+
+    return run
+
+
+@array_kernel("SparseToDense")
+def sparse_to_dense(node: KernelNode) -> Kernel:
+    xp, dtype, validate = node.xp, node.output_types[0].np, node.attrs["validate_indices"]
+
+    def run(indices: Any, shape: Any, values: Any, default: Any) -> Any:
+        dims = shape.tolist()
+        if indices.ndim > 2:
+            raise invalid(
+                f"sparse_indices should be a scalar, vector, or matrix, got shape {shape_text(indices.shape)}"
+            )
+        if shape.ndim != 1:
+            raise invalid(f"output_shape must be rank 1, got shape {shape_text(shape.shape)}")
+        places = indices.reshape(-1, 1) if indices.ndim < 2 else indices
+        if places.shape[1] != len(dims):
+            raise invalid(
+                f"output_shape has incorrect number of elements: {len(dims)} should be: {places.shape[1]}"
+            )
+        if values.ndim and values.shape != places.shape[:1]:
+            raise invalid(
+                f"sparse_values has incorrect shape {shape_text(values.shape)}, should be [] "
+                f"or [{places.shape[0]}]"
+            )
+        if default.ndim:
+            raise invalid("default_value should be a scalar.")
+        if validate:
+            _check_order(places.tolist(), dims)
+        result = xp.full(dims, default, dtype)
+        result[tuple(places.T)] = values
+        return result
+
+    return run
+
+
+def _check_order(places: list[list[int]], dims: list[int]) -> None:
+    previous = None
+    for i, place in enumerate(places):
+        spelled = f"indices[{i}] = [{','.join(map(str, place))}]"
+        if any(not 0 <= at < d for at, d in zip(place, dims, strict=True)):
+            raise invalid(f"{spelled} is out of bounds: need 0 <= index < [{','.join(map(str, dims))}]")
+        if previous is not None and place <= previous:
+            raise invalid(f"{spelled} is {'repeated' if place == previous else 'out of order'}")
+        previous = place
+
+
+@kernel("Bucketize")
+def bucketize(node: KernelNode) -> Kernel:
+    xp = node.xp
+    boundaries = xp.asarray(node.attrs["boundaries"], np.float32)
+    if list(node.attrs["boundaries"]) != sorted(node.attrs["boundaries"]):
+        raise invalid("Expected sorted boundaries")
+    return lambda x: xp.asarray(xp.searchsorted(boundaries, x, side="right")).astype(np.int32)
+
+
+@kernel("HistogramFixedWidth")
+def histogram_fixed_width(node: KernelNode) -> Kernel:
+    xp, dtype = node.xp, node.output_types[0].np
+
+    def run(values: Any, value_range: Any, nbins: Any) -> Any:
+        if value_range.shape != (2,):
+            raise invalid(
+                f"value_range should be a vector of 2 elements, but got shape {shape_text(value_range.shape)}"
+            )
+        low, high = value_range.tolist()
+        count = int(nbins)
+        if not low < high:
+            raise invalid(
+                f"value_range should satisfy value_range[0] < value_range[1], but got '[{low:g}, {high:g}]'"
+            )
+        if count <= 0:
+            raise invalid(f"nbins should be a positive number, but got '{count}'")
+        if values.dtype.kind == "f" and bool(xp.isnan(values).any()):
+            raise invalid("values must not contain NaN")
+        step = (high - low) / count
+        bins = xp.floor((values.reshape(-1).astype(np.float64) - low) / step).clip(0, count - 1)
+        return xp.bincount(bins.astype(np.int64), minlength=count).astype(dtype)
+
+    return run

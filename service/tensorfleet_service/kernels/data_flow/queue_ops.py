@@ -1,0 +1,220 @@
+"""Queues: FIFOQueueV2 and its kin, QueueEnqueueV2, QueueDequeueManyV2, …, and their older forms."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes, errors
+from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
+from tensorfleet_service.state import philox
+from tensorfleet_service.state.queues import (
+    Element,
+    PaddingFIFOQueue,
+    PriorityQueue,
+    Queue,
+    RandomShuffleQueue,
+    shapes_text,
+)
+from tensorfleet_service.threads.waiter import Waiter
+
+QUEUE = "queue"
+"""The kind of queues among a task's resources."""
+
+_private = itertools.count()
+_COUNTERS = 64  # counter values of a random stream that are computed at a time
+
+
+@kernel(
+    "FIFOQueueV2",
+    "FIFOQueue",
+    "PaddingFIFOQueueV2",
+    "PaddingFIFOQueue",
+    "RandomShuffleQueueV2",
+    "RandomShuffleQueue",
+    "PriorityQueueV2",
+    "PriorityQueue",
+)
+def queue(node: KernelNode) -> Kernel:
+    attrs = node.attrs
+    shared = attrs["shared_name"].decode()
+    if not shared:
+        # A queue without a name for others is the session's own.
+        own = _make(node, f"_{next(_private)}_{node.name}")
+        return lambda: own
+    container, resources = attrs["container"].decode(), node.resources
+
+    def handle() -> Queue:
+        found = resources.get_or_create(container, QUEUE, shared, lambda: _make(node, shared))
+        _check_same(node, found, shared)
+        return found
+
+    return handle
+
+
+def _make(node: KernelNode, name: str) -> Queue:
+    attrs = node.attrs
+    types, shapes, capacity = list(attrs["component_types"]), list(attrs["shapes"]), attrs["capacity"]
+    match node.op.removesuffix("V2"):
+        case "RandomShuffleQueue":
+            draw = _numbers(attrs["seed"], attrs["seed2"]).__next__
+            return RandomShuffleQueue(name, types, shapes, capacity, attrs["min_after_dequeue"], draw)
+        case "PaddingFIFOQueue":
+            return PaddingFIFOQueue(name, types, shapes, capacity)
+        case "PriorityQueue":
+            return PriorityQueue(
+                name, [dtypes.int64, *types], [(), *shapes] if shapes or not types else [], capacity
+            )
+    return Queue(name, types, shapes, capacity)
+
+
+def _numbers(seed: int, seed2: int) -> Iterator[int]:
+    """The numbers by which TensorFlow's queue with these seeds picks its elements."""
+    stream = philox.seeded_stream(seed or secrets.randbits(63) if not seed2 else seed, seed2)
+    while True:
+        yield from stream.reserve(_COUNTERS).numbers(_COUNTERS).ravel().tolist()
+
+
+def _check_same(node: KernelNode, found: Queue, name: str) -> None:
+    """Raises InvalidArgumentError if the node asks for another queue than the one of this name."""
+    attrs = node.attrs
+    op = node.op.removesuffix("V2") + "V2"
+    text = ""
+    types, shapes = list(attrs["component_types"]), list(attrs["shapes"])
+    if op == PriorityQueue.op:
+        types, shapes = [dtypes.int64, *types], [(), *shapes]
+    if found.op != op:
+        text = f"Expected {op.removesuffix('V2')}, found {found.op}"
+    elif found.capacity != attrs["capacity"]:
+        text = (
+            f"Shared queue '{name}' has capacity {found.capacity} but requested capacity was "
+            f"{attrs['capacity']}"
+        )
+    elif found.dtypes != types:
+        text = (
+            f"Shared queue '{name}' has component types {_types_text(found.dtypes)} but requested component "
+            f"types were {_types_text(types)}"
+        )
+    elif found.shapes != shapes:
+        text = (
+            f"Shared queue '{name}' has component shapes {shapes_text(found.shapes)} but requested component "
+            f"shapes were {shapes_text(shapes)}"
+        )
+    if text:
+        raise errors.InvalidArgumentError(None, None, text)
+
+
+def _types_text(types: list[dtypes.DType]) -> str:
+    return ", ".join({"float32": "float", "float64": "double"}.get(t.name, t.name) for t in types)
+
+
+def _own(value: Any) -> Any:
+    """A value that stays as it is: fed arrays are the caller's."""
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+@kernel("QueueEnqueueV2", "QueueEnqueue", blocking=True)
+def enqueue(node: KernelNode) -> AsyncKernel:
+    check_types = _type_check(node.input_types[1:])
+
+    def run(queue: Queue, *components: Any) -> Waiter | None:
+        check_types(queue)
+        queue.check(components, batch=False)
+        return queue.enqueue([tuple(map(_own, components))])
+
+    return AsyncKernel(run)
+
+
+@kernel("QueueEnqueueManyV2", "QueueEnqueueMany", blocking=True)
+def enqueue_many(node: KernelNode) -> AsyncKernel:
+    check_types = _type_check(node.input_types[1:])
+
+    def run(queue: Queue, *components: Any) -> Waiter | None:
+        check_types(queue)
+        queue.check(components, batch=True)
+        return queue.enqueue(list(zip(*map(_rows, components), strict=True)))
+
+    return AsyncKernel(run)
+
+
+def _rows(value: Any) -> list[Any]:
+    value = _own(value)
+    if value.ndim == 1 and value.dtype == object:
+        return [value[i : i + 1].reshape(()) for i in range(len(value))]
+    return list(value)
+
+
+def _type_check(types: list[dtypes.DType]) -> Callable[[Queue], None]:
+    types = [t.base for t in types]
+
+    def check(queue: Queue) -> None:
+        if queue.dtypes != types:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Expected component types {_types_text(queue.dtypes)}, got {_types_text(types)}",
+            )
+
+    return check
+
+
+def _outputs(components: Element) -> Any:
+    """As kernels return outputs: one alone, or a tuple of several."""
+    return components if len(components) != 1 else components[0]
+
+
+@kernel("QueueDequeueV2", "QueueDequeue", blocking=True)
+def dequeue(node: KernelNode) -> AsyncKernel:
+    check_types = _type_check(node.output_types)
+
+    def first(elements: list[Element]) -> Any:
+        return _outputs(elements[0])
+
+    def run(queue: Queue) -> Any:
+        check_types(queue)
+        found = queue.dequeue(1)
+        return found.then(first) if type(found) is Waiter else first(found)  # type: ignore[arg-type]
+
+    return AsyncKernel(run)
+
+
+@kernel("QueueDequeueManyV2", "QueueDequeueMany", "QueueDequeueUpToV2", "QueueDequeueUpTo", blocking=True)
+def dequeue_many(node: KernelNode) -> AsyncKernel:
+    check_types = _type_check(node.output_types)
+    name, xp = node.op.removeprefix("Queue").removesuffix("V2"), node.xp
+    small = name == "DequeueUpTo"
+
+    def run(queue: Queue, n: Any) -> Any:
+        count = int(n)
+        check_types(queue)
+        queue.check_batch(count, name)
+        if not count:
+            return _outputs(queue.batch([], xp))
+
+        def batch(elements: list[Element]) -> Any:
+            return _outputs(queue.batch(elements, xp))
+
+        found = queue.dequeue(count, small)
+        return found.then(batch) if type(found) is Waiter else batch(found)  # type: ignore[arg-type]
+
+    return AsyncKernel(run)
+
+
+@kernel("QueueCloseV2", "QueueClose", blocking=True)
+def close(node: KernelNode) -> AsyncKernel:
+    cancel_pending = node.attrs["cancel_pending_enqueues"]
+    return AsyncKernel(lambda queue: queue.close(cancel_pending))
+
+
+@kernel("QueueSizeV2", "QueueSize")
+def size(node: KernelNode) -> Kernel:
+    return lambda queue: np.int32(queue.size)
+
+
+@kernel("QueueIsClosedV2", "QueueIsClosed")
+def is_closed(node: KernelNode) -> Kernel:
+    return lambda queue: np.bool_(queue.closed)

@@ -1,0 +1,85 @@
+"""StackV2 and its ops: the stack itself travels on the resource edges, and ends with its step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.core import errors
+from tensorfleet.core.dtypes import DType
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+
+
+class Stack:
+    """Values of one dtype in one step, the last one first."""
+
+    __slots__ = ("dtype", "is_closed", "limit", "name", "values")
+
+    def __init__(self, name: str, dtype: DType, limit: int) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.limit = limit
+        self.values: list[Any] = []
+        self.is_closed = False
+
+    def push(self, value: Any) -> Any:
+        """Raises InvalidArgumentError: the stack is full, or closed."""
+        if self.is_closed:
+            raise self._error("has already been closed.")
+        if 0 <= self.limit <= len(self.values):
+            raise self._error(f"overflowed its max_size ({self.limit})")
+        self.values.append(value)
+        return value
+
+    def pop(self) -> Any:
+        """Raises InvalidArgumentError: the stack is empty, or closed."""
+        if self.is_closed:
+            raise self._error("has already been closed.")
+        if not self.values:
+            raise self._error("is empty when calling Pop().")
+        return self.values.pop()
+
+    def close(self) -> None:
+        self.values.clear()
+        self.is_closed = True
+
+    def check(self, dtype: DType) -> None:
+        """Raises InvalidArgumentError: the stack has values of another dtype."""
+        if dtype is not self.dtype:
+            raise self._error(f"has elements of type {self.dtype.name}, not {dtype.name}")
+
+    def _error(self, text: str) -> errors.OpError:
+        return errors.InvalidArgumentError(None, None, f"Stack[{self.name}] {text}")
+
+
+@kernel("StackV2")
+def stack(node: KernelNode) -> Kernel:
+    name = (node.attrs["stack_name"] or node.name.encode()).decode()
+    dtype = node.attrs["elem_type"]
+    return lambda max_size: Stack(name, dtype, int(max_size))
+
+
+@kernel("StackPushV2")
+def push(node: KernelNode) -> Kernel:
+    dtype = node.attrs["T"]
+
+    def run(stack: Stack, value: Any) -> Any:
+        stack.check(dtype)
+        return stack.push(value)
+
+    return run
+
+
+@kernel("StackPopV2")
+def pop(node: KernelNode) -> Kernel:
+    dtype = node.attrs["elem_type"]
+
+    def run(stack: Stack) -> Any:
+        stack.check(dtype)
+        return stack.pop()
+
+    return run
+
+
+@kernel("StackCloseV2")
+def close(node: KernelNode) -> Kernel:
+    return lambda stack: stack.close()

@@ -1,0 +1,279 @@
+"""TensorArrayV3 and its ops: the array itself travels on the resource edges, and ends with its step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import errors
+from tensorfleet.core.dims import Dims, compatible, format_dims
+from tensorfleet.core.dtypes import DType
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+
+_FLOW = np.float32(0)
+_MISSING = object()
+
+
+class Array:
+    """The elements of one TensorArray in one step."""
+
+    __slots__ = (
+        "adds",
+        "alike",
+        "clears",
+        "dims",
+        "dtype",
+        "elements",
+        "gradients",
+        "grows",
+        "name",
+        "prepended",
+        "read_ones",
+        "shapes",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        size: int,
+        dtype: DType,
+        dims: Dims,
+        grows: bool,
+        clears: bool,
+        adds: bool = False,
+        alike: bool = False,
+    ) -> None:
+        self.name = name
+        self.elements: list[Any] = [_MISSING] * size
+        self.dtype = dtype
+        self.dims = dims
+        self.grows = grows
+        self.clears = clears
+        self.adds = adds
+        self.alike = alike
+        # The shapes of elements, also of those that were read and dropped: their gradients have them, too.
+        self.shapes: dict[int, tuple[int, ...]] = {}
+        self.read_ones: set[int] = set()
+        self.gradients: dict[bytes, Array] = {}
+        self.prepended: tuple[int, ...] = ()
+
+    def gradient(self, source: bytes, prepended: tuple[int, ...]) -> Array:
+        """The array of the gradients of one source.
+
+        It grows with this one, as it may be made while a loop has still to write its last element.
+
+        Args:
+            prepended: further dimensions that a gradient has, before those of its element.
+        """
+        found = self.gradients.get(source)
+        if found is None:
+            dims = None if self.dims is None else prepended + self.dims
+            name = f"{self.name}@{source.decode(errors='replace')}"
+            found = Array(name, len(self.elements), self.dtype, dims, False, True, True)
+            found.shapes = {index: prepended + shape for index, shape in self.shapes.items()}
+            found.prepended = prepended
+            self.gradients[source] = found
+        return found
+
+    def _grow(self, size: int) -> None:
+        self.elements += [_MISSING] * (size - len(self.elements))
+        for gradient in self.gradients.values():
+            gradient._grow(size)
+
+    def _note_shape(self, index: int, shape: tuple[int, ...]) -> None:
+        self.shapes[index] = shape
+        for gradient in self.gradients.values():
+            gradient._note_shape(index, gradient.prepended + shape)
+
+    def write(self, index: int, value: Any) -> None:
+        """Sets an element, which must not have been set before; in an array of gradients, adds to it.
+
+        Raises:
+            InvalidArgumentError: there is no such element, it is set or was read, or the value has another
+                shape.
+        """
+        size = len(self.elements)
+        if index < 0 or (index >= size and not self.grows):
+            raise self._error(
+                f"Tried to write to index {index} but array is not resizeable and size is: {size}"
+            )
+        if not compatible(self.dims, value.shape):
+            raise self._error(
+                f"Could not write to TensorArray index {index} because the value shape is "
+                f"{format_dims(value.shape)} which is incompatible with the TensorArray's inferred element "
+                f"shape: {format_dims(self.dims)} (consider setting infer_shape=False)."
+            )
+        if index >= size:
+            self._grow(index + 1)
+        if index in self.read_ones:
+            raise self._error(
+                f"Could not write to TensorArray index {index} because it has already been read."
+            )
+        present = self.elements[index]
+        if present is not _MISSING:
+            if not self.adds:
+                raise self._error(
+                    f"Could not write to TensorArray index {index} because it has already been written to."
+                )
+            if present.shape != value.shape:
+                raise self._error(
+                    f"Could not aggregate to TensorArray index {index} because the existing shape is "
+                    f"{format_dims(present.shape)} but the new input shape is {format_dims(value.shape)}."
+                )
+            value = present + value
+        if self.alike:
+            self.dims = value.shape  # from now on also that of elements that nobody writes
+        self._note_shape(index, value.shape)
+        self.elements[index] = value
+
+    def read(self, index: int, xp: Any) -> Any:
+        """An element; one that was not written is zero if its shape is known.
+
+        Raises:
+            InvalidArgumentError: there is no such element, or it was not written, or is read for the second
+                time.
+        """
+        size = len(self.elements)
+        if not 0 <= index < size:
+            raise self._error(f"Tried to read from index {index} but array size is: {size}")
+        value = self.elements[index]
+        if value is None:
+            raise self._error(
+                f"Could not read index {index} twice because it was cleared after a previous read (perhaps "
+                "try setting clear_after_read = false?)."
+            )
+        if value is _MISSING:
+            dims = self.shapes.get(index, self.dims)
+            if dims is None or None in dims:
+                raise self._error(
+                    f"Could not read from TensorArray index {index}.  Furthermore, the element shape is not "
+                    f"fully defined: {format_dims(self.dims)}.  It is possible you are working with a "
+                    "resizeable TensorArray and stop_gradients is not allowing the gradients to be written.  "
+                    "If you set the full element_shape property on the forward TensorArray, the proper "
+                    "all-zeros tensor will be returned instead of incurring this error."
+                )
+            value = xp.zeros(dims, self.dtype.np)
+        self.read_ones.add(index)
+        if self.clears:
+            self.elements[index] = None
+        return value
+
+    def _error(self, text: str) -> errors.OpError:
+        return errors.InvalidArgumentError(None, None, f"TensorArray {self.name}: {text}")
+
+
+@kernel("TensorArrayV3")
+def tensor_array(node: KernelNode) -> Kernel:
+    attrs = node.attrs
+    name = (attrs["tensor_array_name"] or node.name.encode()).decode()
+    dtype, dims = attrs["dtype"], attrs["element_shape"]
+    grows, clears = attrs["dynamic_size"], attrs["clear_after_read"]
+    alike = attrs["identical_element_shapes"]
+    return lambda size: (Array(name, int(size), dtype, dims, grows, clears, alike=alike), _FLOW)
+
+
+@kernel("TensorArrayGradV3", "TensorArrayGradWithShape")
+def gradient(node: KernelNode) -> Kernel:
+    source = node.attrs["source"]
+
+    def run(array: Array, flow: Any, prepended: Any = ()) -> Any:
+        return array.gradient(source, tuple(int(size) for size in prepended)), flow
+
+    return run
+
+
+@kernel("TensorArrayWriteV3")
+def write(node: KernelNode) -> Kernel:
+    def run(array: Array, index: Any, value: Any, flow: Any) -> Any:
+        array.write(int(index), value)
+        return flow
+
+    return run
+
+
+@kernel("TensorArrayReadV3")
+def read(node: KernelNode) -> Kernel:
+    xp = node.xp
+    return lambda array, index, flow: array.read(int(index), xp)
+
+
+@kernel("TensorArraySizeV3")
+def size(node: KernelNode) -> Kernel:
+    return lambda array, flow: np.int32(len(array.elements))
+
+
+@kernel("TensorArrayCloseV3")
+def close(node: KernelNode) -> Kernel:
+    return lambda array: array.elements.clear()
+
+
+@kernel("TensorArrayGatherV3")
+def gather(node: KernelNode) -> Kernel:
+    xp, dims = node.xp, node.attrs["element_shape"]
+
+    def run(array: Array, indices: Any, flow: Any) -> Any:
+        values = [array.read(index, xp) for index in np.asarray(indices).tolist()]
+        if not values:
+            shape = dims if dims is not None else array.dims
+            return xp.zeros((0, *(d or 0 for d in shape or ())), array.dtype.np)
+        for value in values:
+            if value.shape != values[0].shape:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    "TensorArray has inconsistent shapes.  Index 0 has shape: "
+                    f"{format_dims(values[0].shape)} but another has shape: {format_dims(value.shape)}",
+                )
+        return xp.stack(values)
+
+    return run
+
+
+@kernel("TensorArrayScatterV3")
+def scatter(node: KernelNode) -> Kernel:
+    def run(array: Array, indices: Any, value: Any, flow: Any) -> Any:
+        for index, row in zip(np.asarray(indices).tolist(), _rows(value), strict=True):
+            array.write(index, row)
+        return flow
+
+    return run
+
+
+def _rows(value: Any) -> list[Any]:
+    if value.ndim == 1 and value.dtype == object:
+        return [value[i : i + 1].reshape(()) for i in range(len(value))]
+    return list(value)
+
+
+@kernel("TensorArrayConcatV3")
+def concat(node: KernelNode) -> Kernel:
+    xp, dims = node.xp, node.attrs["element_shape_except0"]
+
+    def run(array: Array, flow: Any) -> Any:
+        values = [array.read(index, xp) for index in range(len(array.elements))]
+        if not values:
+            return xp.zeros((0, *(d or 0 for d in dims or ())), array.dtype.np), np.zeros(0, np.int64)
+        return xp.concatenate(values), np.array([len(value) for value in values], np.int64)
+
+    return run
+
+
+@kernel("TensorArraySplitV3")
+def split(node: KernelNode) -> Kernel:
+    def run(array: Array, value: Any, lengths: Any, flow: Any) -> Any:
+        sizes = np.asarray(lengths).tolist()
+        if sum(sizes) != len(value):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                "Expected sum of lengths to be equal to values.shape[0], but sum of lengths is "
+                f"{sum(sizes)} and value's shape is: {format_dims(value.shape)}",
+            )
+        start = 0
+        for index, length in enumerate(sizes):
+            array.write(index, value[start : start + length])
+            start += length
+        return flow
+
+    return run

@@ -1,0 +1,103 @@
+"""Ops that call functions: PartitionedCall, If, Case, While, and their stateful forms."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorfleet.core import errors
+from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
+from tensorfleet_service.threads.drive import drive
+from tensorfleet_service.threads.waiter import Waiter
+
+if TYPE_CHECKING:
+    from tensorfleet_service.state.library import Function, Library
+
+
+def library_of(node: KernelNode) -> Library:
+    """The functions that a node may call."""
+    if node.library is None:
+        raise errors.InternalError(None, None, f"{node.op} {node.name} has no functions to call")
+    return node.library
+
+
+def _function(node: KernelNode, attr: str) -> Function:
+    return library_of(node).instantiate(node.attrs[attr], node.device, node.xp)
+
+
+def _outputs(results: tuple[Any, ...]) -> Any:
+    return results if len(results) != 1 else results[0]
+
+
+def _call(function: Function, arguments: tuple[Any, ...]) -> Any:
+    results = function(*arguments)
+    return results.then(_outputs) if type(results) is Waiter else _outputs(results)  # type: ignore[arg-type]
+
+
+@kernel("PartitionedCall", "StatefulPartitionedCall")
+def partitioned_call(node: KernelNode) -> Kernel | AsyncKernel:
+    function = _function(node, "f")
+
+    def run(*arguments: Any) -> Any:
+        return _call(function, arguments)
+
+    return AsyncKernel(run) if function.waits else run
+
+
+@kernel("If", "StatelessIf")
+def if_(node: KernelNode) -> Kernel | AsyncKernel:
+    then_branch, else_branch = _function(node, "then_branch"), _function(node, "else_branch")
+
+    def run(condition: Any, *arguments: Any) -> Any:
+        return _call(then_branch if _truth(condition) else else_branch, arguments)
+
+    return AsyncKernel(run) if then_branch.waits or else_branch.waits else run
+
+
+@kernel("Case", "StatelessCase")
+def case(node: KernelNode) -> Kernel | AsyncKernel:
+    library = library_of(node)
+    branches = [library.instantiate(func, node.device, node.xp) for func in node.attrs["branches"]]
+
+    def run(index: Any, *arguments: Any) -> Any:
+        number = int(index)
+        return _call(branches[number if 0 <= number < len(branches) else -1], arguments)
+
+    return AsyncKernel(run) if any(branch.waits for branch in branches) else run
+
+
+def _truth(value: Any) -> bool:
+    """A condition as TensorFlow reads it: a scalar's own truth, else whether there are elements."""
+    shape = getattr(value, "shape", ())
+    if shape:
+        return bool(np.prod(shape))
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return bool(value[()])
+    return bool(value)
+
+
+@kernel("While", "StatelessWhile")
+def while_(node: KernelNode) -> Kernel | AsyncKernel:
+    condition, body = _function(node, "cond"), _function(node, "body")
+    pool = library_of(node).pool
+
+    def run(*state: Any) -> Any:
+        while _truth(condition(*state)[0]):  # type: ignore[index]
+            state = body(*state)  # type: ignore[assignment]
+        return _outputs(state)
+
+    def steps(state: tuple[Any, ...]) -> Generator[Waiter, Any, Any]:
+        while True:
+            found = condition(*state)
+            if type(found) is Waiter:
+                found = yield found
+            if not _truth(found[0]):  # type: ignore[index]
+                return _outputs(state)
+            made = body(*state)
+            state = (yield made) if type(made) is Waiter else made  # type: ignore[assignment]
+
+    if condition.waits or body.waits:
+        return AsyncKernel(lambda *state: drive(steps(state), pool))
+    return run

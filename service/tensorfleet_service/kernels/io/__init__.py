@@ -1,0 +1,1 @@
+"""The log, Python functions, checkpoints, summaries."""

@@ -1,0 +1,104 @@
+"""Assert, Print, PrintV2, StringFormat, Timestamp."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import errors
+from tensorfleet_service.kernels.io.summarize import both_ends, first_elements
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+
+
+@kernel("Assert")
+def assert_(node: KernelNode) -> Kernel:
+    summarize = node.attrs["summarize"]
+
+    def run(condition: Any, *data: Any) -> None:
+        if np.ndim(condition):
+            raise errors.InvalidArgumentError(None, None, "In[0] should be a scalar")
+        if not condition:
+            shown = " ".join(f"[{first_elements(value, summarize)}]" for value in data)
+            raise errors.InvalidArgumentError(None, None, f"assertion failed: {shown}")
+
+    return run
+
+
+@kernel("Print")
+def print_(node: KernelNode) -> Kernel:
+    message = node.attrs["message"].decode("utf-8", "backslashreplace")
+    first_n, summarize = node.attrs["first_n"], node.attrs["summarize"]
+    calls = 0
+    lock = threading.Lock()
+
+    def run(value: Any, *data: Any) -> Any:
+        nonlocal calls
+        if first_n >= 0:
+            with lock:
+                if calls >= first_n:
+                    return value
+                calls += 1
+        text = message + "".join(f"[{first_elements(item, summarize)}]" for item in data)
+        sys.stderr.write(f"{text}\n")
+        return value
+
+    return run
+
+
+@kernel("PrintV2")
+def print_v2(node: KernelNode) -> Kernel:
+    stream, end = (node.attrs[key].decode() for key in ("output_stream", "end"))
+    # Names of log levels are streams too: all of them are the standard error.
+    known = ("stderr", "stdout", "log(info)", "log(warning)", "log(error)")
+    path = stream.removeprefix("file://")
+    if stream not in known and path == stream:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Unknown output stream: {stream}, Valid streams are: stderr, stdout, and file:// paths",
+        )
+
+    def run(text: Any) -> None:
+        line = (text if isinstance(text, bytes) else text[()]).decode("utf-8", "backslashreplace") + end
+        if stream == "stdout":
+            sys.stdout.write(line)
+            sys.stdout.flush()
+        elif path != stream:
+            with Path(path).open("a", encoding="utf-8") as file:
+                file.write(line)
+        else:
+            sys.stderr.write(line)
+
+    return run
+
+
+@kernel("StringFormat")
+def string_format(node: KernelNode) -> Kernel:
+    template, placeholder = (node.attrs[key].decode() for key in ("template", "placeholder"))
+    summarize = node.attrs["summarize"]
+    parts = template.split(placeholder) if placeholder else [template]
+    if len(parts) - 1 != len(node.input_types):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"num placeholders in template and num inputs must match: {len(parts) - 1} vs. "
+            f"{len(node.input_types)}",
+        )
+
+    def run(*inputs: Any) -> bytes:
+        text: str = parts[0]
+        for value, part in zip(inputs, parts[1:], strict=True):
+            text += both_ends(value, summarize) + part
+        return text.encode()
+
+    return run
+
+
+@kernel("Timestamp")
+def timestamp(node: KernelNode) -> Kernel:
+    return lambda: np.float64(time.time())

@@ -1,0 +1,214 @@
+"""Kernels of `tensorfleet.ops.linalg.linalg`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+
+
+def _check_matrices(*inputs: Any) -> None:
+    for i, x in enumerate(inputs):
+        if x.ndim < 2:
+            raise invalid(f"Input tensor {i} must have rank >= 2, got {x.ndim}")
+
+
+def _check_square(x: Any, message: str = "Input matrix must be square.") -> None:
+    _check_matrices(x)
+    if x.shape[-1] != x.shape[-2]:
+        raise invalid(message)
+
+
+def _adjoint(x: Any) -> Any:
+    return x.swapaxes(-1, -2).conj()
+
+
+def _wide(node: KernelNode, function: Callable[..., Any]) -> Kernel:
+    """`function` with small floats widened to float32, which LAPACK knows; one or several outputs."""
+    if node.input_types[0] not in SMALL_FLOATS:
+        return function
+    target = node.input_types[0].np
+
+    def widened(*inputs: Any) -> Any:
+        result = function(*[x.astype(np.float32) for x in inputs])
+        return tuple(r.astype(target) for r in result) if isinstance(result, tuple) else result.astype(target)
+
+    return widened
+
+
+def _or_fail(xp: Any, compute: Callable[..., Any], message: str, *inputs: Any) -> Any:
+    """The result of a decomposition; InvalidArgumentError where there is none, or NaNs have come into it."""
+    try:
+        result = compute(*inputs)
+    except np.linalg.LinAlgError:
+        raise invalid(message) from None
+    if xp.isnan(result).any():
+        raise invalid(message)
+    return result
+
+
+@kernel("MatrixInverse")
+def _inverse(node: KernelNode) -> Kernel:
+    xp = node.xp
+    adjoint = node.attrs["adjoint"]
+
+    def inverse(x: Any) -> Any:
+        _check_square(x)
+        return _or_fail(xp, xp.linalg.inv, "Input is not invertible.", _adjoint(x) if adjoint else x)
+
+    return _wide(node, inverse)
+
+
+@kernel("MatrixSolve")
+def _solve(node: KernelNode) -> Kernel:
+    xp = node.xp
+    adjoint = node.attrs["adjoint"]
+
+    def solve(matrix: Any, rhs: Any) -> Any:
+        if matrix.ndim != rhs.ndim:
+            raise invalid("All input tensors must have the same rank.")
+        _check_matrices(matrix, rhs)
+        if matrix.shape[:-2] != rhs.shape[:-2]:
+            raise invalid("All input tensors must have the same outer dimensions.")
+        _check_square(matrix, "First input (lhs) must be a square matrix.")
+        if matrix.shape[-2] != rhs.shape[-2]:
+            raise invalid("Input matrix and rhs are incompatible.")
+        a = _adjoint(matrix) if adjoint else matrix
+        return _or_fail(xp, xp.linalg.solve, "Input matrix is not invertible.", a, rhs)
+
+    return _wide(node, solve)
+
+
+@kernel("Cholesky")
+def _cholesky(node: KernelNode) -> Kernel:
+    xp = node.xp
+    message = "Cholesky decomposition was not successful. The input might not be valid."
+
+    def cholesky(x: Any) -> Any:
+        _check_square(x)
+        return _or_fail(xp, xp.linalg.cholesky, message, x)
+
+    return _wide(node, cholesky)
+
+
+@kernel("MatrixDeterminant")
+def _determinant(node: KernelNode) -> Kernel:
+    xp = node.xp
+
+    def determinant(x: Any) -> Any:
+        _check_square(x)
+        return xp.asarray(xp.linalg.det(x))
+
+    return _wide(node, determinant)
+
+
+@kernel("LogMatrixDeterminant")
+def _log_determinant(node: KernelNode) -> Kernel:
+    xp = node.xp
+
+    def log_determinant(x: Any) -> Any:
+        _check_square(x)
+        sign, logarithm = xp.linalg.slogdet(x)
+        return xp.asarray(sign), xp.asarray(logarithm).astype(x.dtype)
+
+    return _wide(node, log_determinant)
+
+
+@kernel("MatrixTriangularSolve")
+def _triangular_solve(node: KernelNode) -> Kernel:
+    xp = node.xp
+    adjoint = node.attrs["adjoint"]
+    forward = node.attrs["lower"] != adjoint
+
+    def triangular_solve(matrix: Any, rhs: Any) -> Any:
+        _check_matrices(matrix, rhs)
+        size = matrix.shape[-1]
+        if matrix.shape[-2] != size:
+            raise invalid(
+                f"In[0] matrices in the last two dimensions must be square ({format_shape(matrix.shape)})"
+            )
+        try:
+            batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
+        except ValueError:
+            raise invalid(
+                f"In[0] and In[1] must have compatible batch dimensions: {format_shape(matrix.shape)} vs. "
+                f"{format_shape(rhs.shape)}"
+            ) from None
+        if rhs.shape[-2] != size:
+            raise invalid(
+                f"In[0] mismatch In[1] shape: {size} vs. {rhs.shape[-2]}: {format_shape(matrix.shape)} "
+                f"{format_shape(rhs.shape)} {int(node.attrs['lower'])} {int(adjoint)}"
+            )
+        a = _adjoint(matrix) if adjoint else matrix
+        x = xp.broadcast_to(rhs, (*batch, *rhs.shape[-2:])).copy()
+        for step in range(size):
+            i = step if forward else size - 1 - step
+            known = slice(0, i) if forward else slice(i + 1, size)
+            x[..., i : i + 1, :] -= a[..., i : i + 1, known] @ x[..., known, :]
+            x[..., i : i + 1, :] /= a[..., i : i + 1, i : i + 1]
+        return x
+
+    return _wide(node, triangular_solve)
+
+
+@kernel("Qr")
+def _qr(node: KernelNode) -> Kernel:
+    xp = node.xp
+    mode = "complete" if node.attrs["full_matrices"] else "reduced"
+
+    def qr(x: Any) -> Any:
+        _check_matrices(x)
+        q, r = xp.linalg.qr(x, mode)
+        return q, r
+
+    return _wide(node, qr)
+
+
+@kernel("Svd")
+def _svd(node: KernelNode) -> Kernel:
+    xp = node.xp
+    compute_uv, full = node.attrs["compute_uv"], node.attrs["full_matrices"]
+
+    def svd(x: Any) -> Any:
+        _check_matrices(x)
+        if not compute_uv:
+            nothing = xp.zeros(0, x.dtype)
+            return _svd_or_nan(x, False).astype(x.dtype), nothing, nothing
+        u, s, v = _svd_or_nan(x, True)
+        return s.astype(x.dtype), u, _adjoint(v)
+
+    def _svd_or_nan(x: Any, vectors: bool) -> Any:
+        try:
+            return xp.linalg.svd(x, full, vectors)
+        except np.linalg.LinAlgError:
+            # LAPACK gives up on a NaN anywhere; the zeros have the right shapes.
+            empty = xp.linalg.svd(xp.zeros_like(x), full, vectors)
+            return tuple(e + xp.nan for e in empty) if vectors else empty + xp.nan
+
+    return _wide(node, svd)
+
+
+@kernel("SelfAdjointEigV2")
+def _eigen(node: KernelNode) -> Kernel:
+    xp = node.xp
+    compute_v = node.attrs["compute_v"]
+    message = "Self-adjoint eigen decomposition was not successful. The input might not be valid."
+
+    def eigen(x: Any) -> Any:
+        _check_square(x)
+        try:
+            if compute_v:
+                e, v = xp.linalg.eigh(x)
+            else:
+                e, v = xp.linalg.eigvalsh(x), xp.zeros(0, x.dtype)
+        except np.linalg.LinAlgError:
+            raise invalid(message) from None
+        if xp.isnan(e).any():
+            raise invalid(message)
+        return e.astype(x.dtype, copy=False), v
+
+    return _wide(node, eigen)

@@ -1,0 +1,148 @@
+"""Kernels of `tensorfleet.ops.math.arithmetic`: two inputs, element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes, errors
+from tensorfleet_service.kernels.common import binary, broadcast_error, invalid, through_float32
+from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, expression, kernel
+
+expression("Add", "{0} + {1}", explain=broadcast_error)
+expression("AddV2", "{0} + {1}", explain=broadcast_error)
+expression("Sub", "{0} - {1}", explain=broadcast_error)
+expression("Mul", "{0} * {1}", explain=broadcast_error)
+
+
+@kernel("Maximum", "Minimum", "NextAfter", "Atan2")
+def _ufunc(node: KernelNode) -> Expression:
+    name = {"Maximum": "maximum", "Minimum": "minimum", "NextAfter": "nextafter", "Atan2": "arctan2"}[node.op]
+    return binary(getattr(node.xp, name))
+
+
+_QUOTIENT = Expression("{0} / {1}", explain=broadcast_error)
+
+
+def _check_divisor(x: Any, y: Any) -> None:
+    """Raises InvalidArgumentError if an integer would be divided by zero."""
+    if not y.all() and 0 not in np.broadcast_shapes(x.shape, y.shape):
+        raise invalid("Integer division by zero")
+
+
+def integer_floor_divide(x: Any, y: Any) -> Any:
+    _check_divisor(x, y)
+    return x // y
+
+
+def integer_floor_mod(x: Any, y: Any) -> Any:
+    _check_divisor(x, y)
+    return x % y
+
+
+@kernel("RealDiv", "Div", "TruncateDiv", "FloorDiv")
+def _divide(node: KernelNode) -> Expression:
+    dtype = node.input_types[0]
+    xp = node.xp
+    if dtype.is_integer:
+        if node.op == "FloorDiv" or dtype.is_unsigned:
+            return binary(integer_floor_divide)
+
+        def integer_truncate_divide(x: Any, y: Any) -> Any:
+            _check_divisor(x, y)
+            return (x - xp.fmod(x, y)) // y
+
+        return binary(integer_truncate_divide)
+    if node.op in ("RealDiv", "Div"):
+        return _QUOTIENT
+    rounding = xp.floor if node.op == "FloorDiv" else xp.trunc
+    return Expression("rounding({0} / {1})", {"rounding": rounding}, broadcast_error)
+
+
+@kernel("FloorMod")
+def _floor_mod(node: KernelNode) -> Expression:
+    if node.input_types[0].is_integer:
+        return binary(integer_floor_mod)
+    return Expression("{0} % {1}", explain=broadcast_error)
+
+
+@kernel("Mod", "TruncateMod")
+def _truncate_mod(node: KernelNode) -> Expression:
+    fmod = node.xp.fmod
+    if not node.input_types[0].is_integer:
+        return binary(fmod)
+
+    def integer_truncate_mod(x: Any, y: Any) -> Any:
+        _check_divisor(x, y)
+        return fmod(x, y)
+
+    return binary(integer_truncate_mod)
+
+
+def _power_error(error: Exception, x: Any, y: Any) -> errors.OpError | None:
+    return broadcast_error(error, x, y) or invalid("Integers to negative integer powers are not allowed")
+
+
+@kernel("Pow")
+def _power(node: KernelNode) -> Expression:
+    power = node.xp.power
+    if not node.input_types[0].is_integer:
+        return binary(power)
+    if node.xp is np:
+        return binary(power, _power_error)
+
+    def integer_power(x: Any, y: Any) -> Any:
+        if (y < 0).any():  # CuPy gives 0 here
+            raise ValueError
+        return power(x, y)
+
+    return binary(integer_power, _power_error)
+
+
+@kernel("SquaredDifference")
+def _squared_difference(node: KernelNode) -> Expression:
+    xp = node.xp
+
+    def squared_difference(x: Any, y: Any) -> Any:
+        return xp.square(x - y)
+
+    def complex_squared_difference(x: Any, y: Any) -> Any:
+        difference = x - y
+        return difference * difference.conj()
+
+    return binary(complex_squared_difference if node.input_types[0].is_complex else squared_difference)
+
+
+@kernel("MulNoNan", "DivNoNan", "Xlogy", "Xlog1py", "Xdivy")
+def _with_exact_zero(node: KernelNode) -> Kernel | Expression:
+    """x·y, x/y, x·log(y), … that are 0 where one operand is, even if the other is infinite or NaN."""
+    xp = node.xp
+
+    def mul_no_nan(x: Any, y: Any) -> Any:
+        return xp.where(y == 0, zero, x * y)
+
+    def div_no_nan(x: Any, y: Any) -> Any:
+        return xp.where(y == 0, zero, x / y)
+
+    def xlogy(x: Any, y: Any) -> Any:
+        return xp.where(x == 0, zero, x * xp.log(y))
+
+    def xlog1py(x: Any, y: Any) -> Any:
+        return xp.where(x == 0, zero, x * xp.log1p(y))
+
+    def xdivy(x: Any, y: Any) -> Any:
+        return xp.where(x == 0, zero, x / y)
+
+    functions = {
+        "MulNoNan": mul_no_nan,
+        "DivNoNan": div_no_nan,
+        "Xlogy": xlogy,
+        "Xlog1py": xlog1py,
+        "Xdivy": xdivy,
+    }
+    dtype = node.input_types[0]
+    wide = dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
+    assert wide.np is not None
+    zero = wide.np.type(0)
+    return binary(through_float32(functions[node.op], dtype))

@@ -1,0 +1,302 @@
+"""Elementwise ops on large arrays, several at once: a block goes through all of them while it is cached.
+
+An op that can take part is a row of steps, each a ufunc that writes to the op's output. A group of such ops
+becomes a function of its inputs. It computes what the kernels compute, bit by bit: the same ufuncs on the
+same elements; only the order of elements differs, and where results are kept. (Which NaN comes of two is
+open.)
+
+Inputs may have the full shape, be a number, or be a row ([n] or [1, n]) or column ([m, 1]) of the full shape,
+such as a bias. What does not depend on an input of the full shape is computed once, before the blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes
+from tensorfleet.wire.buffers import empty
+from tensorfleet_service.devices.blocks import BLOCK_BYTES, in_parallel, scratch, shares
+from tensorfleet_service.kernels.math.elementwise import BLOCKWISE_UFUNCS
+
+if TYPE_CHECKING:
+    from tensorfleet_service.graph.graph import Node
+
+OUT = "out"
+"""In a step: what the step before it has written."""
+
+Operand = int | float | str
+"""An input of the op, a number (a float), or OUT."""
+
+Steps = tuple[tuple[str, tuple[Operand, ...]], ...]
+"""The names of NumPy's ufuncs, and what they are applied to."""
+
+_FLOATS = (dtypes.float32, dtypes.float64)
+
+_BINARY = {
+    "Add": "add",
+    "AddV2": "add",
+    "Sub": "subtract",
+    "Mul": "multiply",
+    "RealDiv": "divide",
+    "Div": "divide",
+    "Maximum": "maximum",
+    "Minimum": "minimum",
+    "Pow": "power",
+}
+
+_UNARY = {
+    **BLOCKWISE_UFUNCS,
+    # As kernels, these are more than a ufunc: operators, and nothing at all for integers.
+    "Neg": "negative",
+    "Abs": "absolute",
+    "Round": "rint",
+}
+
+_STEPS: dict[str, Steps] = {
+    **{op: ((ufunc, (0, 1)),) for op, ufunc in _BINARY.items()},
+    **{op: ((ufunc, (0,)),) for op, ufunc in _UNARY.items()},
+    "BiasAdd": (("add", (0, 1)),),
+    "Rsqrt": (("sqrt", (0,)), ("reciprocal", (OUT,))),
+    "Sigmoid": (("negative", (0,)), ("exp", (OUT,)), ("add", (OUT, 1.0)), ("reciprocal", (OUT,))),
+    "Relu": (("maximum", (0, 0.0)),),
+    "Relu6": (("maximum", (0, 0.0)), ("minimum", (OUT, 6.0))),
+    "Softsign": (("absolute", (0,)), ("add", (OUT, 1.0)), ("divide", (0, OUT))),
+    "SquaredDifference": (("subtract", (0, 1)), ("square", (OUT,))),
+    "TanhGrad": (
+        ("multiply", (0, 0)),
+        ("multiply", (OUT, -1.0)),
+        ("add", (OUT, 1.0)),
+        ("multiply", (OUT, 1)),
+    ),
+    "SigmoidGrad": (("subtract", (1.0, 0)), ("multiply", (OUT, 0)), ("multiply", (OUT, 1))),
+    "ReciprocalGrad": (("negative", (0,)), ("multiply", (OUT, 1)), ("multiply", (OUT, 0))),
+    "SoftplusGrad": (("negative", (1,)), ("exp", (OUT,)), ("add", (OUT, 1.0)), ("divide", (0, OUT))),
+}
+_ALIKE = frozenset(("TanhGrad", "SigmoidGrad", "ReciprocalGrad", "SoftplusGrad"))
+"""Ops that refuse inputs of different shapes."""
+
+_COST = {
+    **dict.fromkeys(("divide", "sqrt", "reciprocal"), 2),
+    **dict.fromkeys(("exp", "log", "tanh", "sin", "cos"), 5),
+    **dict.fromkeys(("expm1", "log1p", "power"), 20),
+}
+"""About how many additions a ufunc takes the time of."""
+
+WORTH = 400_000
+"""Additions from which blocks and threads pay: some 0.1 ms. A block has as many at least: at its end a thread
+may have to wait for the interpreter's lock, for half as long."""
+
+Source = tuple[bool, int]
+"""Where an input of an op comes from: (True, which input of the group) or (False, which op of it)."""
+
+
+@dataclass(slots=True)
+class FusedOp:
+    """An op of a group: its type, its steps, and where its inputs come from."""
+
+    type: str
+    steps: Steps
+    sources: list[Source]
+
+
+def steps_of(node: Node) -> Steps | None:
+    """The steps of an op that can be part of a group; None for any other."""
+    steps = _STEPS.get(node.op)
+    if steps is None or node.output_types[0] not in _FLOATS:
+        return None
+    if any(dtype is not node.output_types[0] for dtype in node.input_types):
+        return None
+    if node.op == "BiasAdd" and node.attrs["data_format"] == b"NCHW":
+        return None
+    return steps
+
+
+_NUMBER, _ROW, _COLUMN, _FULL = range(4)
+"""The forms of inputs, ordered so that a form, but for row with column, takes in those before it."""
+
+
+class FusedGroup:
+    """The function of a group.
+
+    Attributes:
+        least: from so many elements on it pays; with fewer, it need not be called.
+    """
+
+    __slots__ = ("_dtype", "_ops", "_outputs", "_programs", "least")
+
+    def __init__(self, ops: Sequence[FusedOp], outputs: Sequence[int], dtype: Any) -> None:
+        """`outputs` are the ops whose results are wanted."""
+        self._ops = list(ops)
+        self._outputs = list(outputs)
+        self._dtype = np.dtype(dtype)
+        self._programs: dict[tuple[int, ...], _Program | None] = {}
+        cost = sum(_COST.get(ufunc, 1) for op in ops for ufunc, _ in op.steps)
+        self.least = max(1, WORTH // cost)
+
+    def __call__(self, *values: Any) -> tuple[Any, ...] | None:
+        """The outputs; None if the inputs are too small, or of shapes that are left to the kernels."""
+        full = max(values, key=_size)
+        shape = full.shape
+        if full.size < self.least or not shape:
+            return None
+        forms = []
+        for value in values:
+            form = _form(value, shape)
+            if form is None:
+                return None
+            forms.append(form)
+        key = tuple(forms)
+        try:
+            program = self._programs[key]
+        except KeyError:
+            program = self._programs[key] = self._program(key)
+        return None if program is None else program.run(values, shape, self._dtype)
+
+    def _program(self, forms: tuple[int, ...]) -> _Program | None:
+        found: list[int] = []
+        for op in self._ops:
+            own = [forms[i] if is_input else found[i] for is_input, i in op.sources]
+            if op.type in _ALIKE and own[0] != own[1]:
+                return None
+            if op.type == "BiasAdd" and own != [_FULL, _ROW]:
+                return None
+            found.append(_FULL if {_ROW, _COLUMN} <= {*own} else max(own))
+        size = max(self.least, BLOCK_BYTES // self._dtype.itemsize)
+        return _Program(self._ops, forms, found, self._outputs, size)
+
+
+def _size(value: Any) -> int:
+    size: int = value.size
+    return size
+
+
+def _form(value: Any, shape: tuple[int, ...]) -> int | None:
+    """What a value is beside an array of the shape; None for anything else."""
+    own = value.shape
+    if not own:
+        return _NUMBER
+    if not value.flags.c_contiguous:
+        return None
+    if own == shape:
+        return _FULL
+    if len(shape) < 2 or len(own) > len(shape):
+        return None
+    if own[-1] == shape[-1] and value.size == shape[-1]:
+        return _ROW
+    return _COLUMN if own == (*shape[:-1], 1) else None
+
+
+class _Program:
+    """A group for inputs of certain forms, as two generated functions: before the blocks, and for a block."""
+
+    __slots__ = ("_block", "_early", "_forms", "_outputs", "_rows", "_size", "_temporaries")
+
+    def __init__(
+        self,
+        ops: Sequence[FusedOp],
+        forms: Sequence[int],
+        results: Sequence[int],
+        outputs: Sequence[int],
+        size: int,
+    ) -> None:
+        """`size` is how many elements a block has."""
+        early = [i for i, form in enumerate(results) if form != _FULL]
+        last: dict[int, int] = {}
+        for i, op in enumerate(ops):
+            for is_input, j in op.sources:
+                if not is_input:
+                    last[j] = i
+        registers: dict[int, str] = {i: f"e{i}" for i in early}
+        free: list[str] = []
+        count = 0
+        lines: dict[bool, list[str]] = {True: [], False: []}
+        for i, op in enumerate(ops):
+            inputs = [f"x{j}" if is_input else registers[j] for is_input, j in op.sources]
+            if results[i] == _FULL:
+                ending = {
+                    registers[j]: None
+                    for is_input, j in op.sources
+                    if not is_input and last[j] == i and registers[j][0] == "t"
+                }
+                # A step writes over what ends here only if no later step of the op needs it.
+                late = {inputs[x] for _, operands in op.steps[1:] for x in operands if isinstance(x, int)}
+                free += [name for name in ending if name not in late]
+                if i in outputs:
+                    registers[i] = f"o{outputs.index(i)}"
+                elif free:
+                    registers[i] = free.pop()
+                else:
+                    registers[i] = f"t{count}"
+                    count += 1
+                free += [name for name in ending if name in late]
+            for ufunc, operands in op.steps:
+                own = [
+                    registers[i] if x is OUT else inputs[x] if isinstance(x, int) else repr(x)
+                    for x in operands
+                ]
+                if results[i] == _FULL:
+                    lines[True].append(f" {ufunc}({', '.join(own)}, out={registers[i]})")
+                else:
+                    lines[False].append(f" {registers[i]} = {ufunc}({', '.join(own)})")
+        arguments = ", ".join(f"x{i}" for i in range(len(forms)))
+        values = "".join(f", e{i}" for i in early)
+        targets = "".join(f", o{k}" for k, i in enumerate(outputs) if results[i] == _FULL)
+        temporaries = "".join(f", t{i}" for i in range(count))
+        text = "\n".join(
+            (
+                f"def early({arguments}):",
+                *lines[False],
+                f" return ({', '.join(f'e{i}' for i in early)}{',' if early else ''})",
+                f"def block({arguments}{values}{targets}{temporaries}):",
+                *lines[True],
+            )
+        )
+        names: dict[str, Any] = {ufunc: getattr(np, ufunc) for op in ops for ufunc, _ in op.steps}
+        exec(text, names)
+        self._early = names["early"]
+        self._block = names["block"]
+        self._forms = [*forms, *(results[i] for i in early)]
+        self._temporaries = count
+        self._size = size
+        self._rows = any(form in (_ROW, _COLUMN) for form in self._forms)
+        # From an output to its place among the early values, or None where it is computed in blocks.
+        self._outputs = [early.index(i) if results[i] != _FULL else None for i in outputs]
+
+    def run(self, values: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> tuple[Any, ...]:
+        early = self._early(*values)
+        outputs = [empty(shape, dtype) if place is None else early[place] for place in self._outputs]
+        full = [output for output, place in zip(outputs, self._outputs, strict=True) if place is None]
+        width = shape[-1] if self._rows else 1
+        operands: list[tuple[Any, bool]] = []
+        for value, form in zip((*values, *early), self._forms, strict=True):
+            if form == _NUMBER:
+                operands.append((value, False))
+            elif form == _ROW:
+                operands.append((value.reshape(-1), False))
+            elif form == _COLUMN:
+                operands.append((value.reshape(-1, 1), True))
+            else:
+                operands.append((value.reshape(-1, width) if self._rows else value.reshape(-1), True))
+        for output in full:
+            operands.append((output.reshape(-1, width) if self._rows else output.reshape(-1), True))
+        block, count = self._block, self._temporaries
+        total = full[0].size // width
+        step = max(1, self._size // width)
+
+        def run(part: tuple[int, int]) -> None:
+            temporaries = scratch(count, step * width, dtype)
+            if self._rows:
+                temporaries = [t.reshape(step, width) for t in temporaries]
+            for begin in range(*part, step):
+                end = min(begin + step, part[1])
+                block(
+                    *[array[begin:end] if divided else array for array, divided in operands],
+                    *[t[: end - begin] for t in temporaries],
+                )
+
+        in_parallel(run, shares(total, step))
+        return tuple(outputs)

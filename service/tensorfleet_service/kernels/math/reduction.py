@@ -1,0 +1,178 @@
+"""Kernels of `tensorfleet.ops.math.reduction`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes
+from tensorfleet_service.devices.blocks import in_parallel, shares, thread_count
+from tensorfleet_service.kernels.common import SMALL_FLOATS, invalid
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+
+LARGE = 1 << 20
+"""So many elements are reduced on several threads, 0.1 ms of work,"""
+
+PART = 1 << 18
+"""and in parts of so many elements where all of them become one."""
+
+
+def reduced_axes(indices: Any, rank: int) -> tuple[int, ...] | None:
+    """The axes that an array of axes names, as a tuple for NumPy; None if these are all axes.
+
+    Raises:
+        InvalidArgumentError: an axis is out of range or named twice.
+    """
+    named = indices.tolist()
+    if not isinstance(named, list):
+        named = [named]
+    elif indices.ndim > 1:
+        named = indices.ravel().tolist()
+    axes = set()
+    for axis in named:
+        if not -rank <= axis < rank:
+            raise invalid(f"Invalid reduction dimension ({axis} for input with {rank} dimension(s)")
+        if axis % rank in axes:
+            raise invalid(f"Invalid reduction arguments: Axes contains duplicate dimension: {axis % rank}")
+        axes.add(axis % rank)
+    return None if len(axes) == rank else tuple(axes)
+
+
+def _reduction(node: KernelNode, reduce: Callable[..., Any]) -> Kernel:
+    """A kernel out of `reduce(array, axis, keepdims)`."""
+    keep = node.attrs["keep_dims"]
+    is_identity = node.op != "EuclideanNorm"  # of single elements
+    # The indices are a constant nearly always. Whoever holds them here sees to it that they do not change.
+    last: tuple[Any, int, tuple[int, ...] | None] = (None, 0, None)
+
+    def kernel(x: Any, indices: Any) -> Any:
+        nonlocal last
+        rank = x.ndim
+        known, known_rank, axes = last
+        if known is not indices or known_rank != rank:
+            axes = reduced_axes(indices, rank)
+            last = (indices, rank, axes)
+        if axes == ():
+            return x if is_identity else reduce(x.reshape(*x.shape, 1), rank, False)
+        return reduce(x, axes, keep)
+
+    return kernel
+
+
+def _reducer(xp: ModuleType, ufunc: str, method: str) -> Callable[..., Any]:
+    """`reduce(array, axis, dtype, keepdims)`: NumPy's ufuncs do it at once, CuPy's cannot all reduce."""
+    if xp is np:
+        at_once = getattr(np, ufunc).reduce
+
+        def reduce(x: Any, axis: Any, dtype: Any, keep: bool) -> Any:
+            if x.size < LARGE:
+                return at_once(x, axis, dtype, None, keep)
+            return _reduce_large(at_once, x, axis, dtype, keep)
+
+        return reduce
+    if method in ("sum", "prod"):
+        return lambda x, axis, dtype, keep: getattr(x, method)(axis=axis, dtype=dtype, keepdims=keep)
+    return lambda x, axis, dtype, keep: getattr(x, method)(axis=axis, keepdims=keep)
+
+
+def _reduce_large(at_once: Callable[..., Any], x: Any, axis: Any, dtype: Any, keep: bool) -> Any:
+    """`at_once` on several threads, with a result that does not depend on how many there are."""
+    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    kept = [a for a in range(x.ndim) if a not in axes]
+    if kept and kept[0] == 0 and x.shape[0] >= thread_count():
+        # Each element of the result comes of its own elements alone, by whichever thread.
+        result = np.empty([1 if a in axes else size for a, size in enumerate(x.shape)], dtype)
+
+        def run(part: tuple[int, int]) -> None:
+            at_once(x[slice(*part)], tuple(axes), dtype, result[slice(*part)], True)
+
+        in_parallel(run, shares(x.shape[0]))
+        return result if keep else result.reshape([x.shape[a] for a in kept])
+    if kept or not x.flags.c_contiguous:
+        return at_once(x, axis, dtype, None, keep)
+    flat = x.reshape(-1)
+    starts = range(0, flat.size, PART)
+    parts = np.empty(len(starts), dtype)
+
+    def run_parts(part: tuple[int, int]) -> None:
+        for i in range(*part):
+            parts[i] = at_once(flat[starts[i] : starts[i] + PART], None, dtype)
+
+    in_parallel(run_parts, shares(len(starts)))
+    return at_once(parts, None, dtype).reshape((1,) * x.ndim if keep else ())[()]
+
+
+_UFUNCS = {
+    "Sum": ("add", "sum"),
+    "Prod": ("multiply", "prod"),
+    "Max": ("maximum", "max"),
+    "Min": ("minimum", "min"),
+    "All": ("logical_and", "all"),
+    "Any": ("logical_or", "any"),
+}
+
+
+@kernel("Sum", "Prod", "Max", "Min", "All", "Any")
+def _reduce(node: KernelNode) -> Kernel:
+    dtype = node.output_types[0]
+    target = dtype.np
+    reducer = _reducer(node.xp, *_UFUNCS[node.op])
+    if node.op in ("Sum", "Prod") and dtype in SMALL_FLOATS:
+        return _reduction(node, lambda x, axis, keep: reducer(x, axis, np.float32, keep).astype(target))
+    if node.op not in ("Max", "Min"):
+        return _reduction(node, lambda x, axis, keep: reducer(x, axis, target, keep))
+    identity = _least(dtype) if node.op == "Max" else _greatest(dtype)
+
+    def extreme(x: Any, axis: Any, keep: bool) -> Any:
+        if not x.size:  # the reduced axes may be the empty ones
+            axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+            padding = [(0, int(not size and i in axes)) for i, size in enumerate(x.shape)]
+            x = node.xp.pad(x, padding, constant_values=identity)
+        return reducer(x, axis, target, keep)
+
+    return _reduction(node, extreme)
+
+
+def _least(dtype: dtypes.DType) -> Any:
+    return dtype.as_numpy_dtype(-np.inf) if dtype.is_floating else dtype.min
+
+
+def _greatest(dtype: dtypes.DType) -> Any:
+    return dtype.as_numpy_dtype(np.inf) if dtype.is_floating else dtype.max
+
+
+@kernel("Mean", "EuclideanNorm")
+def _mean(node: KernelNode) -> Kernel:
+    xp = node.xp
+    dtype = node.output_types[0]
+    target = dtype.np
+    assert target is not None
+    wide = np.dtype(np.float32) if dtype in SMALL_FLOATS else target
+    total_type = np.dtype(np.uint64 if dtype.is_unsigned else np.int64)
+    sum_of = _reducer(xp, "add", "sum")
+
+    def mean(x: Any, axis: Any, keep: bool) -> Any:
+        total = sum_of(x, axis, wide, keep)
+        if dtype.is_complex and not x.size:
+            return total  # TensorFlow divides complex numbers by at least 1
+        result = total / wide.type(x.size // max(total.size, 1))
+        return result if wide is target else result.astype(target)
+
+    def integer_mean(x: Any, axis: Any, keep: bool) -> Any:
+        total = sum_of(x, axis, total_type, keep)
+        count = total_type.type(x.size // max(total.size, 1))
+        if not count:
+            return total.astype(target)
+        return ((total - xp.fmod(total, count)) // count).astype(target)
+
+    def euclidean_norm(x: Any, axis: Any, keep: bool) -> Any:
+        x = x.astype(wide, copy=False)
+        squares = (x * x.conj()) if dtype.is_complex else x * x
+        return xp.sqrt(sum_of(squares, axis, wide, keep)).astype(target, copy=False)
+
+    if node.op == "EuclideanNorm":
+        return _reduction(node, euclidean_norm)
+    return _reduction(node, integer_mean if dtype.is_integer else mean)

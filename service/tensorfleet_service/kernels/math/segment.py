@@ -1,0 +1,180 @@
+"""Kernels of `tensorfleet.ops.math.segment`."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes
+from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+
+_UFUNCS = {"Sum": "add", "Prod": "multiply", "Min": "minimum", "Max": "maximum"}
+
+
+def _reduce_sorted(xp: ModuleType, ufunc: Any, rows: Any, ids: Any, result: Any, neutral: Any) -> Any:
+    """Combines the rows of each segment into `result`, whose rows of other segments stay as they are."""
+    if not ids.size:
+        return result
+    if xp is not np:  # CuPy has no reduceat
+        result[ids] = neutral
+        ufunc.at(result, ids, rows)
+        return result
+    starts = np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))
+    result[ids[starts]] = ufunc.reduceat(rows, starts, axis=0, dtype=rows.dtype)
+    return result
+
+
+def _reduce_rows(xp: ModuleType, ufunc: Any, rows: Any, ids: Any, result: Any, neutral: Any) -> Any:
+    """As `_reduce_sorted`, for ids in any order."""
+    if xp is np:
+        order = np.argsort(ids, kind="stable")
+        rows, ids = rows[order], ids[order]
+    return _reduce_sorted(xp, ufunc, rows, ids, result, neutral)
+
+
+def _check_sorted(ids: Any, count: int) -> None:
+    if not ids.size:
+        return
+    if (ids[1:] < ids[:-1]).any():
+        raise invalid("segment ids are not increasing")
+    if ids[0] < 0:
+        raise invalid(
+            f"Segment id {int(ids[0])} out of range [0, {count}), possibly because 'segment_ids' input "
+            "is not sorted."
+        )
+
+
+@kernel("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMin", "SegmentMax")
+def _segment(node: KernelNode) -> Kernel:
+    xp = node.xp
+    kind = node.op.removeprefix("Segment")
+    dtype = node.input_types[0]
+    ufunc = getattr(xp, _UFUNCS["Sum" if kind == "Mean" else kind])
+
+    def segment(data: Any, segment_ids: Any) -> Any:
+        if segment_ids.ndim != 1:
+            raise invalid("segment_ids should be a vector.")
+        if not data.ndim:
+            raise invalid("input must be at least rank 1")
+        if len(segment_ids) != len(data):
+            raise invalid("segment_ids should be the same size as dimension 0 of input.")
+        count = int(segment_ids[-1]) + 1 if len(data) else 0
+        _check_sorted(segment_ids, count)
+        result = xp.full((count, *data.shape[1:]), 1 if kind == "Prod" else 0, data.dtype)
+        _reduce_sorted(xp, ufunc, data, segment_ids, result, neutral_of(kind, data.dtype))
+        return _divided(xp, result, segment_ids, count, dtype.is_integer, 1.0) if kind == "Mean" else result
+
+    return _wide(segment, dtype)
+
+
+def _wide(function: Kernel, dtype: dtypes.DType) -> Kernel:
+    """`function(data, *indices)`, with the data of small floats in float32."""
+    if dtype not in SMALL_FLOATS:
+        return function
+    target = dtype.np
+
+    def rounded(data: Any, *indices: Any) -> Any:
+        return function(data.astype(np.float32), *indices).astype(target)
+
+    return rounded
+
+
+def neutral_of(kind: str, dtype: Any) -> Any:
+    """What combines with any number to that number; of floats, as in TensorFlow, the greatest finite one."""
+    if kind in ("Min", "Max"):
+        limits = dtypes.from_numpy(dtype)
+        return limits.max if kind == "Min" else limits.min
+    return 1 if kind == "Prod" else 0
+
+
+def _divided(xp: ModuleType, total: Any, ids: Any, count: int, integer: bool, power: float) -> Any:
+    """`total` divided by the number of rows of each segment, to a power."""
+    sizes = xp.bincount(ids, minlength=count).clip(1).reshape((count,) + (1,) * (total.ndim - 1))
+    if not integer:
+        return total / (sizes**power).astype(total.dtype)
+    sizes = sizes.astype(total.dtype)
+    return (total - xp.fmod(total, sizes)) // sizes
+
+
+@kernel("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMin", "UnsortedSegmentMax")
+def _unsorted_segment(node: KernelNode) -> Kernel:
+    xp = node.xp
+    kind = node.op.removeprefix("UnsortedSegment")
+    ufunc = getattr(xp, _UFUNCS[kind])
+    dtype = node.input_types[0]
+    assert dtype.np is not None
+    neutral = neutral_of(kind, dtype.np)
+
+    def unsorted_segment(data: Any, segment_ids: Any, num_segments: Any) -> Any:
+        if num_segments.ndim:
+            raise invalid(f"num_segments should be a scalar, not shape {format_shape(num_segments.shape)}")
+        count = int(num_segments)
+        if count < 0:
+            raise invalid(f"Input num_segments == {count} must not be negative.")
+        rank = segment_ids.ndim
+        if data.shape[:rank] != segment_ids.shape:
+            raise invalid(
+                f"data.shape = {format_shape(data.shape)} does not start with segment_ids.shape = "
+                f"{format_shape(segment_ids.shape)}"
+            )
+        result = xp.full((count, *data.shape[rank:]), neutral, data.dtype)
+        ids = segment_ids.ravel()
+        if not data.size:  # as in TensorFlow, which does not look at the ids of nothing
+            return result
+        if int(ids.max()) >= count:
+            position = int(xp.flatnonzero(ids >= count)[0])
+            index = ",".join(str(int(i)) for i in np.unravel_index(position, segment_ids.shape))
+            raise invalid(f"segment_ids[{index}] = {int(ids[position])} is out of range [0, {count})")
+        rows = data.reshape(ids.size, *data.shape[rank:])
+        if int(ids.min()) < 0:
+            kept = ids >= 0
+            rows, ids = rows[kept], ids[kept]
+        return _reduce_rows(xp, ufunc, rows, ids, result, neutral)
+
+    return _wide(unsorted_segment, dtype) if kind in ("Sum", "Prod") else unsorted_segment
+
+
+@kernel(
+    "SparseSegmentSum",
+    "SparseSegmentMean",
+    "SparseSegmentSqrtN",
+    "SparseSegmentSumWithNumSegments",
+    "SparseSegmentMeanWithNumSegments",
+    "SparseSegmentSqrtNWithNumSegments",
+)
+def _sparse_segment(node: KernelNode) -> Kernel:
+    xp = node.xp
+    kind = node.op.removeprefix("SparseSegment").removesuffix("WithNumSegments")
+    power = {"Sum": 0.0, "Mean": 1.0, "SqrtN": 0.5}[kind]
+
+    def sparse_segment(data: Any, indices: Any, segment_ids: Any, num_segments: Any = None) -> Any:
+        if indices.ndim != 1:
+            raise invalid("indices should be a vector.")
+        if segment_ids.ndim != 1:
+            raise invalid("segment_ids should be a vector.")
+        if len(indices) != len(segment_ids):
+            raise invalid("segment_ids and indices should have same size.")
+        count = int(segment_ids[-1]) + 1 if len(segment_ids) else 0
+        if num_segments is not None:
+            if num_segments.ndim:
+                raise invalid(
+                    f"num_segments should be a scalar, not shape {format_shape(num_segments.shape)}"
+                )
+            if int(num_segments) < 0:
+                raise invalid("segment ids must be >= 0")
+            if count > int(num_segments):
+                raise invalid("segment ids must be < num_segments")
+            count = int(num_segments)
+        _check_sorted(segment_ids, count)
+        outside = (indices < 0) | (indices >= len(data))
+        if outside.any():
+            i = int(xp.flatnonzero(outside)[0])
+            raise invalid(f"Bad: indices[{i}] == {int(indices[i])} out of range [0, {len(data)})")
+        result = xp.zeros((count, *data.shape[1:]), data.dtype)
+        _reduce_sorted(xp, xp.add, data[indices], segment_ids, result, 0)
+        return _divided(xp, result, segment_ids, count, False, power) if power else result
+
+    return _wide(sparse_segment, node.input_types[0])

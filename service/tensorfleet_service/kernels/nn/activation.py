@@ -1,0 +1,181 @@
+"""Kernels of `tensorfleet.ops.nn.activation`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet_service.kernels.common import format_shape, invalid, through_float32
+from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
+
+# The fixed point (mean 0, variance 1) of Klambauer et al., "Self-Normalizing Neural Networks", 2017.
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@kernel("Relu", "Relu6")
+def _relu(node: KernelNode) -> Expression:
+    xp = node.xp
+    dtype = node.input_types[0].np
+    assert dtype is not None
+    name = node.input_types[0].name
+    names = {
+        "maximum": xp.maximum,
+        "minimum": xp.minimum,
+        f"zero_{name}": dtype.type(0),
+        f"six_{name}": dtype.type(6),
+    }
+    template = f"maximum({{0}}, zero_{name})"
+    return Expression(template if node.op == "Relu" else f"minimum({template}, six_{name})", names)
+
+
+@kernel("Elu", "Selu", "LeakyRelu", "Softplus", "Softsign")
+def _float_activation(node: KernelNode) -> Kernel:
+    xp = node.xp
+    slope = node.attrs.get("alpha")
+
+    def elu(x: Any) -> Any:
+        return xp.where(x > 0, x, xp.expm1(x))
+
+    def selu(x: Any) -> Any:
+        scale, alpha = x.dtype.type(_SELU_SCALE), x.dtype.type(_SELU_SCALE * _SELU_ALPHA)
+        return xp.where(x > 0, scale * x, alpha * xp.expm1(x))
+
+    def leaky_relu(x: Any) -> Any:
+        return xp.where(x > 0, x, x * x.dtype.type(slope))
+
+    def softplus(x: Any) -> Any:
+        return xp.logaddexp(x, x.dtype.type(0))
+
+    def softsign(x: Any) -> Any:
+        return x / (abs(x) + x.dtype.type(1))
+
+    functions = {
+        "Elu": elu,
+        "Selu": selu,
+        "LeakyRelu": leaky_relu,
+        "Softplus": softplus,
+        "Softsign": softsign,
+    }
+    return through_float32(functions[node.op], node.input_types[0])
+
+
+@kernel("L2Loss")
+def _l2_loss(node: KernelNode) -> Kernel:
+    xp = node.xp
+
+    def l2_loss(x: Any) -> Any:
+        flat = x.ravel()
+        return xp.dot(flat, flat) * x.dtype.type(0.5)
+
+    return through_float32(l2_loss, node.input_types[0])
+
+
+@kernel("Softmax", "LogSoftmax")
+def _softmax(node: KernelNode) -> Kernel:
+    xp = node.xp
+    logarithm = node.op == "LogSoftmax"
+
+    def softmax(logits: Any) -> Any:
+        if not logits.ndim:
+            raise invalid(f"logits must have >= 1 dimension, got {format_shape(logits.shape)}")
+        if not logits.size:
+            return logits
+        shifted = logits - logits.max(axis=-1, keepdims=True)
+        exponentials = xp.exp(shifted)
+        total = exponentials.sum(axis=-1, keepdims=True)
+        if logarithm:
+            shifted -= xp.log(total)
+            return shifted
+        exponentials /= total
+        return exponentials
+
+    return through_float32(softmax, node.input_types[0])
+
+
+@kernel("BiasAdd", "BiasAddV1")
+def _bias_add(node: KernelNode) -> Kernel:
+    channels_first = node.attrs.get("data_format") == b"NCHW"
+    least_rank = 3 if channels_first else 2
+
+    def bias_add(value: Any, bias: Any) -> Any:
+        if value.ndim < 2:
+            raise invalid(f"Input tensor must be at least 2D: {format_shape(value.shape)}")
+        if bias.ndim != 1:
+            raise invalid(f"Biases must be 1D: {format_shape(bias.shape)}")
+        axis = 1 if channels_first else value.ndim - 1
+        if value.shape[axis] != bias.shape[0]:
+            raise invalid(
+                "Must provide as many biases as the last dimension of the input tensor: "
+                f"{format_shape(bias.shape)} vs. {format_shape(value.shape)}"
+            )
+        if channels_first and value.ndim >= least_rank:
+            bias = bias.reshape((-1,) + (1,) * (value.ndim - 2))
+        return value + bias
+
+    return bias_add
+
+
+@kernel("ReluGrad", "Relu6Grad")
+def _relu_grad(node: KernelNode) -> Expression:
+    name = node.input_types[0].name
+    dtype = node.input_types[0].np
+    assert dtype is not None
+    names = {f"zero_{name}": dtype.type(0), f"six_{name}": dtype.type(6)}
+    if node.op == "ReluGrad":
+        return Expression(f"{{0}} * ({{1}} > zero_{name})", names)
+    return Expression(f"{{0}} * (({{1}} > zero_{name}) & ({{1}} < six_{name}))", names)
+
+
+@kernel("EluGrad", "SeluGrad", "LeakyReluGrad", "SoftplusGrad", "SoftsignGrad")
+def _activation_grad(node: KernelNode) -> Kernel:
+    xp = node.xp
+    slope = node.attrs.get("alpha")
+
+    def elu_grad(gradient: Any, y: Any) -> Any:
+        return xp.where(y < 0, gradient * (y + y.dtype.type(1)), gradient)
+
+    def selu_grad(gradient: Any, y: Any) -> Any:
+        scale, alpha = y.dtype.type(_SELU_SCALE), y.dtype.type(_SELU_SCALE * _SELU_ALPHA)
+        return gradient * xp.where(y < 0, y + alpha, scale)
+
+    def leaky_relu_grad(gradient: Any, x: Any) -> Any:
+        return xp.where(x > 0, gradient, gradient * x.dtype.type(slope))
+
+    def softplus_grad(gradient: Any, x: Any) -> Any:
+        return gradient / (xp.exp(-x) + x.dtype.type(1))
+
+    def softsign_grad(gradient: Any, x: Any) -> Any:
+        return gradient / xp.square(abs(x) + x.dtype.type(1))
+
+    functions = {
+        "EluGrad": elu_grad,
+        "SeluGrad": selu_grad,
+        "LeakyReluGrad": leaky_relu_grad,
+        "SoftplusGrad": softplus_grad,
+        "SoftsignGrad": softsign_grad,
+    }
+    function = functions[node.op]
+
+    def run(gradient: Any, x: Any) -> Any:
+        if gradient.shape != x.shape:
+            raise invalid(
+                f"Inputs to operation {node.name} of type {node.op} must have the same size and shape.  "
+                f"Input 0: {format_shape(gradient.shape)} != input 1: {format_shape(x.shape)}"
+            )
+        return function(gradient, x)
+
+    return through_float32(run, node.input_types[0])
+
+
+@kernel("BiasAddGrad")
+def _bias_add_grad(node: KernelNode) -> Kernel:
+    channels_first = node.attrs["data_format"] == b"NCHW"
+
+    def bias_add_grad(gradient: Any) -> Any:
+        if gradient.ndim < 2:
+            raise invalid(f"Input tensor must be at least 2D: {format_shape(gradient.shape)}")
+        axis = 1 if channels_first else gradient.ndim - 1
+        others = tuple(i for i in range(gradient.ndim) if i != axis)
+        return gradient.sum(axis=others, dtype=gradient.dtype)
+
+    return through_float32(bias_add_grad, node.input_types[0])

@@ -1,0 +1,161 @@
+"""Kernels of softmax cross entropy: loss and gradient in one pass over the logits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import errors
+from tensorfleet.core.dims import format_dims
+from tensorfleet.wire.buffers import empty
+from tensorfleet_service.devices.blocks import BLOCK_BYTES, in_parallel, scratch, shares
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+
+ROW_BLOCK_BYTES = 1 << 21
+"""The size of a block of rows. It takes ten calls, some of them short: over smaller blocks, the threads would
+wait for each other at the interpreter's lock for longer than they compute."""
+
+
+def _in_row_blocks(xp: Any, run: Callable[[int, int], None], rows: int, row_bytes: int) -> None:
+    """Calls `run(begin, end)` for blocks of rows that fit the cache, on several threads if there are many."""
+    step = max(1, ROW_BLOCK_BYTES // max(row_bytes, 1))
+    if xp is not np or rows * row_bytes <= 2 * BLOCK_BYTES:
+        run(0, rows)
+        return
+
+    def part(bounds: tuple[int, int]) -> None:
+        for begin in range(*bounds, step):
+            run(begin, min(begin + step, bounds[1]))
+
+    in_parallel(part, shares(rows, step))
+
+
+@kernel("SoftmaxCrossEntropyWithLogits")
+def softmax_cross_entropy(node: KernelNode) -> Kernel:
+    xp = node.xp
+    dtype = node.input_types[0].np
+    inner = np.dtype(np.float32) if node.input_types[0].name in ("float16", "bfloat16") else dtype
+    has_gradient = 1 in node.used_outputs
+
+    def run(logits: Any, labels: Any) -> tuple[Any, Any]:
+        shape = _broadcast(logits, labels)
+        if not shape[1]:
+            return xp.zeros(shape[:1], dtype), xp.zeros(shape, dtype)
+        logits, labels = (
+            (a if a.shape == shape else xp.broadcast_to(a, shape)).astype(inner, copy=False)
+            for a in (logits, labels)
+        )
+        loss = xp.empty(shape[0], inner)
+        backprop = None
+        if has_gradient:
+            backprop = empty(shape, inner) if xp is np else xp.empty(shape, inner)
+        ones = xp.ones(shape[1], inner)
+
+        def block(begin: int, end: int) -> None:
+            values, target = logits[begin:end], labels[begin:end]
+            if backprop is not None:
+                powers = backprop[begin:end]
+            elif xp is np:
+                powers = scratch(1, target.size, inner)[0].reshape(target.shape)
+            else:
+                powers = xp.empty_like(target)
+            # One array, which stays in the cache, is first what the powers are of, and at last the gradient.
+            highest = values.max(axis=1, keepdims=True)
+            xp.subtract(values, highest, out=powers)
+            products = xp.matmul(target[:, None, :], powers[:, :, None])[:, 0, 0]
+            xp.exp(powers, out=powers)
+            total = powers @ ones
+            # -labels · log softmax, all of whose parts are positive
+            losses = xp.log(total) * (target @ ones) - products
+            if not xp.isfinite(losses).all():
+                # Where a label is 0, a logit of minus infinity does not count.
+                shifted = xp.log(total)[:, None] - (values - highest)
+                shifted *= target
+                shifted[target == 0] = 0
+                losses = shifted.sum(axis=1)
+            loss[begin:end] = losses
+            if backprop is not None:
+                powers *= xp.reciprocal(total)[:, None]
+                powers -= target
+
+        _in_row_blocks(xp, block, shape[0], shape[1] * loss.itemsize)
+        return loss.astype(dtype, copy=False), None if backprop is None else backprop.astype(
+            dtype, copy=False
+        )
+
+    return run
+
+
+def _broadcast(logits: Any, labels: Any) -> tuple[int, int]:
+    if logits.shape == labels.shape and logits.ndim == 2:
+        rows, classes = logits.shape
+        return rows, classes
+    shapes = format_dims(logits.shape), format_dims(labels.shape)
+    try:
+        shape = np.broadcast_shapes(logits.shape, labels.shape)
+    except ValueError:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"logits and labels must be broadcastable: logits_size={shapes[0]} labels_size={shapes[1]}",
+        ) from None
+    if len(shape) != 2:
+        raise errors.InvalidArgumentError(
+            None, None, "logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional"
+        )
+    return shape
+
+
+@kernel("SparseSoftmaxCrossEntropyWithLogits")
+def sparse_softmax_cross_entropy(node: KernelNode) -> Kernel:
+    xp = node.xp
+    dtype = node.input_types[0].np
+    inner = np.dtype(np.float32) if node.input_types[0].name in ("float16", "bfloat16") else dtype
+
+    def run(logits: Any, labels: Any) -> tuple[Any, Any]:
+        _check_labels(logits, labels)
+        loss, backprop = xp.empty(logits.shape[0], inner), xp.empty(logits.shape, inner)
+
+        def block(begin: int, end: int) -> None:
+            gradient, target = backprop[begin:end], labels[begin:end]
+            rows = xp.arange(end - begin)
+            values = logits[begin:end].astype(inner, copy=False)
+            xp.subtract(values, values.max(axis=1, keepdims=True), out=gradient)
+            chosen = gradient[rows, target]
+            xp.exp(gradient, out=gradient)
+            total = gradient.sum(axis=1)
+            xp.subtract(xp.log(total), chosen, out=loss[begin:end])
+            gradient /= total[:, None]
+            gradient[rows, target] -= 1
+
+        if logits.size:
+            _in_row_blocks(xp, block, logits.shape[0], logits.shape[1] * loss.itemsize)
+        return loss.astype(dtype, copy=False), backprop.astype(dtype, copy=False)
+
+    return run
+
+
+def _check_labels(logits: Any, labels: Any) -> None:
+    """Raises InvalidArgumentError for shapes that do not fit, or labels that are no class."""
+    text = None
+    if logits.ndim != 2:
+        text = f"logits must be 2-D, but got shape {format_dims(logits.shape)}"
+    elif labels.ndim != 1:
+        text = f"labels must be 1-D, but got shape {format_dims(labels.shape)}"
+    elif len(labels) != len(logits):
+        text = (
+            "logits and labels must have the same first dimension, got logits shape "
+            f"{format_dims(logits.shape)} and labels shape {format_dims(labels.shape)}"
+        )
+    elif not logits.shape[1]:
+        text = f"Must have at least one class, but got logits shape {format_dims(logits.shape)}"
+    elif labels.size and (labels.min() < 0 or labels.max() >= logits.shape[1]):
+        bad = labels[(labels < 0) | (labels >= logits.shape[1])]
+        text = (
+            f"Received a label value of {int(bad[0])} which is outside the valid range of "
+            f"[0, {logits.shape[1]}).  Label values: {' '.join(str(int(v)) for v in labels)}"
+        )
+    if text is not None:
+        raise errors.InvalidArgumentError(None, None, text)

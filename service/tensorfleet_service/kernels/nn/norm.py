@@ -1,0 +1,108 @@
+"""Kernels of fused batch normalization, forward and backward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import errors
+from tensorfleet.core.dims import format_dims
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+
+
+def _by_channel(node: KernelNode) -> tuple[tuple[int, ...], Any]:
+    """The axes to sum over, and a function that lines a vector of channels up with the images."""
+    data_format = node.attrs["data_format"]
+    axis = 1 if data_format in (b"NCHW", b"NCDHW") else len(data_format) - 1
+    axes = tuple(a for a in range(len(data_format)) if a != axis)
+    shape = [1] * len(data_format)
+    shape[axis] = -1
+
+    def spread(vector: Any) -> Any:
+        return vector.reshape(shape)
+
+    return axes, spread
+
+
+@kernel("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+def fused_batch_norm(node: KernelNode) -> Kernel:
+    xp, attrs = node.xp, node.attrs
+    axes, spread = _by_channel(node)
+    rank = len(attrs["data_format"])
+    channel_axis = 1 if attrs["data_format"] in (b"NCHW", b"NCDHW") else rank - 1
+    dtype = node.output_types[0].np
+    epsilon, factor = np.float32(attrs["epsilon"]), np.float32(attrs["exponential_avg_factor"])
+    reserved = node.op == "FusedBatchNormV3"
+
+    def mean_of(x: Any) -> Any:
+        if not x.size:  # of which NumPy would warn
+            return xp.full(x.shape[channel_axis], np.nan, np.float32)
+        return x.mean(axis=axes, dtype=np.float32)
+
+    def run(x: Any, scale: Any, offset: Any, mean: Any, variance: Any) -> tuple[Any, ...]:
+        channels = x.shape[channel_axis] if x.ndim == rank else 0
+        vectors = [("scale", scale), ("offset", offset)]
+        if not attrs["is_training"] or factor != 1:
+            vectors += [("mean", mean), ("variance", variance)]
+        for name, vector in vectors:
+            if x.ndim == rank and vector.shape != (channels,):
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"{name} must be a vector with as many elements as there are channels, {channels}, "
+                    f"but has shape {format_dims(vector.shape)}",
+                )
+        if x.ndim != rank:
+            raise errors.InvalidArgumentError(
+                None, None, f"input must be {rank}-dimensional{format_dims(x.shape)}"
+            )
+        x = x.astype(np.float32, copy=False)
+        if attrs["is_training"]:
+            count = x.size // max(scale.size, 1)
+            used_mean = mean_of(x)
+            centered = x - spread(used_mean)
+            used_variance = mean_of(xp.square(centered))
+            new_mean = used_mean
+            new_variance = used_variance * np.float32(count / max(count - 1, 1))
+            if factor != 1:
+                new_mean = mean * (1 - factor) + new_mean * factor
+                new_variance = variance * (1 - factor) + new_variance * factor
+        else:
+            used_mean, used_variance = new_mean, new_variance = mean, variance
+            centered = x - spread(used_mean)
+        centered *= spread(scale / xp.sqrt(used_variance + epsilon))
+        centered += spread(offset)
+        y = centered.astype(dtype, copy=False)
+        outputs = (y, new_mean, new_variance, used_mean, used_variance)
+        return (*outputs, xp.zeros(0, np.float32)) if reserved else outputs
+
+    return run
+
+
+@kernel("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
+def fused_batch_norm_grad(node: KernelNode) -> Kernel:
+    xp, attrs = node.xp, node.attrs
+    axes, spread = _by_channel(node)
+    dtype = node.output_types[0].np
+    epsilon = np.float32(attrs["epsilon"])
+
+    def run(gradient: Any, x: Any, scale: Any, mean: Any, variance: Any, *_: Any) -> tuple[Any, ...]:
+        gradient = gradient.astype(np.float32, copy=False)
+        count = np.float32(x.size // max(scale.size, 1))
+        inverse = 1 / xp.sqrt(variance + epsilon)
+        normal = x.astype(np.float32, copy=False) - spread(mean)
+        normal *= spread(inverse)
+        offset_gradient = gradient.sum(axis=axes)
+        scale_gradient = (gradient * normal).sum(axis=axes)
+        if attrs["is_training"]:
+            normal *= spread(scale_gradient / -count)
+            normal += gradient
+            normal -= spread(offset_gradient / count)
+            normal *= spread(scale * inverse)
+        else:
+            normal = gradient * spread(scale * inverse)
+        empty = xp.zeros(0, np.float32)
+        return normal.astype(dtype, copy=False), scale_gradient, offset_gradient, empty, empty
+
+    return run

@@ -1,0 +1,173 @@
+"""What convolution and pooling kernels share: padded images or volumes, and the windows over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import errors
+from tensorfleet.core.dims import format_dims
+from tensorfleet.ops.nn.volumes import volumes_of
+from tensorfleet.ops.nn.windows import Windows, windows_of
+from tensorfleet_service.devices.blocks import BLOCK_BYTES
+
+Position = tuple[int, ...]
+"""(row, column), or (plane, row, column)."""
+
+
+def node_windows(attrs: dict[str, Any]) -> Windows:
+    """The windows of a node, over volumes where its data format has a depth.
+
+    Raises:
+        InvalidArgumentError: attributes that make no sense.
+    """
+    found = volumes_of if attrs.get("data_format") in (b"NDHWC", b"NCDHW") else windows_of
+    try:
+        return found(attrs)
+    except ValueError as e:
+        raise errors.InvalidArgumentError(None, None, str(e)) from None
+
+
+class Geometry:
+    """The windows over images or volumes of one size.
+
+    Attributes:
+        out: how many windows there are along (depth,) height and width.
+        pad: (before, after) of each.
+        size: (depth,) height and width of the padded images.
+    """
+
+    __slots__ = ("dilations", "out", "pad", "size", "strides", "window")
+
+    def __init__(self, windows: Windows, size: tuple[int, ...], window: tuple[int, ...]) -> None:
+        try:
+            spans = [windows.span(axis, *sizes) for axis, sizes in enumerate(zip(size, window, strict=True))]
+        except ValueError as e:
+            raise errors.InvalidArgumentError(None, None, str(e)) from None
+        self.out = tuple(span.count for span in spans)
+        self.pad = tuple((span.before, span.after) for span in spans)
+        self.size = tuple(n + span.before + span.after for n, span in zip(size, spans, strict=True))
+        self.strides, self.dilations, self.window = windows.strides, windows.dilations, tuple(window)
+
+    @property
+    def is_padded(self) -> bool:
+        return any(n for pair in self.pad for n in pair)
+
+    def padded(self, xp: Any, images: Any, fill: Any = 0) -> Any:
+        """Images [batch, height, width, …] with their padding around."""
+        if not self.is_padded:
+            return images
+        full = xp.full((len(images), *self.size, *images.shape[len(self.size) + 1 :]), fill, images.dtype)
+        self.inner(full)[...] = images
+        return full
+
+    def inner(self, padded: Any) -> Any:
+        """The images without their padding."""
+        ends = zip(self.pad, self.size, strict=True)
+        return padded[(slice(None), *(slice(before, n - after) for (before, after), n in ends))]
+
+    def at(self, position: Position) -> tuple[slice, ...]:
+        """The index of what all windows see at a position of theirs, in padded images."""
+        parts = [slice(None)]
+        for offset, step, stride, count in zip(position, self.dilations, self.strides, self.out, strict=True):
+            parts.append(slice(offset * step, offset * step + count * stride, stride))
+        return tuple(parts)
+
+    def positions(self) -> Iterator[Position]:
+        """All positions of a window, by rows."""
+        return product(*map(range, self.window))
+
+    def patches(self, xp: Any, padded: Any) -> Any:
+        """A view [batch, *out, *window, channels] of padded images."""
+        batch, *space, deep = padded.strides
+        between = (n * stride for n, stride in zip(space, self.strides, strict=True))
+        within = (n * step for n, step in zip(space, self.dilations, strict=True))
+        shape = (len(padded), *self.out, *self.window, padded.shape[-1])
+        return xp.lib.stride_tricks.as_strided(padded, shape, (batch, *between, *within, deep))
+
+    def backwards(self) -> Geometry | None:
+        """The windows of outputs that see each element of an image, where neighbours see neighbours.
+
+        None where the padding is larger than a window, so that not all outputs would be seen.
+        """
+        pad = tuple(
+            (n - 1 - before, n - 1 - after) for n, (before, after) in zip(self.window, self.pad, strict=True)
+        )
+        if min(map(min, pad)) < 0:
+            return None
+        made = object.__new__(Geometry)
+        made.out = tuple(n - before - after for n, (before, after) in zip(self.size, self.pad, strict=True))
+        made.pad = pad
+        made.size = tuple(n + window - 1 for n, window in zip(made.out, self.window, strict=True))
+        made.strides = made.dilations = (1,) * len(pad)
+        made.window = self.window
+        return made
+
+
+def rows_of_patches(geometry: Geometry, images: Any) -> int:
+    """Of how many rows of windows the patches fit the cache."""
+    row: int = geometry.out[1] * prod(geometry.window) * images.shape[3] * images.itemsize
+    return max(1, min(geometry.out[0], BLOCK_BYTES // row))
+
+
+def each_image(images: Any, geometry: Geometry, part: tuple[int, int]) -> Iterator[tuple[int, Any]]:
+    """The numbers of images, and the patches [out height, out width, *window, channels] of each in turn."""
+    if not geometry.is_padded:
+        patches = geometry.patches(np, images)
+        for i in range(*part):
+            yield i, patches[i]
+        return
+    padded = np.zeros((1, *geometry.size, images.shape[3]), images.dtype)
+    inner, patches = geometry.inner(padded)[0], geometry.patches(np, padded)[0]
+    for i in range(*part):
+        inner[...] = images[i]
+        yield i, patches
+
+
+def channels_last(xp: Any, images: Any, windows: Windows) -> Any:
+    """Images as [batch, height, width, channels]."""
+    return xp.ascontiguousarray(xp.moveaxis(images, 1, -1)) if windows.channels_first else images
+
+
+def as_formatted(xp: Any, images: Any, windows: Windows) -> Any:
+    """Images with channels last, in the node's data format."""
+    return xp.ascontiguousarray(xp.moveaxis(images, -1, 1)) if windows.channels_first else images
+
+
+def rank_of(windows: Windows) -> int:
+    """The rank of images (4) or volumes (5)."""
+    return len(windows.space_axes) + 2
+
+
+def check_rank(value: Any, name: str, windows: Windows) -> None:
+    """Raises InvalidArgumentError for an array of another rank than images, volumes or weights have."""
+    rank = rank_of(windows)
+    if value.ndim != rank:
+        # Of images TensorFlow's sentence has nothing in between.
+        between = "" if rank == 4 else ", got "
+        raise errors.InvalidArgumentError(
+            None, None, f"{name} must be {rank}-dimensional{between}{format_dims(value.shape)}"
+        )
+
+
+def sizes_of(value: Any, name: str, windows: Windows) -> tuple[int, ...]:
+    """A shape of images, volumes or weights that came as a tensor.
+
+    Raises:
+        InvalidArgumentError: another number of dimensions.
+    """
+    rank = rank_of(windows)
+    if value.shape == (rank,):
+        return tuple(value.tolist())
+    shape = format_dims(value.shape)
+    if rank == 5:
+        message = f"{name} must be a vector of 5 elements, got shape {shape}"
+    elif value.ndim != 1:
+        message = f"{name} must be 1-dimensional, got {shape}"
+    else:
+        message = f"{name} must have 4 elements, got {value.size}"
+    raise errors.InvalidArgumentError(None, None, message)

@@ -1,0 +1,207 @@
+"""Kernels of max and average pooling of images and volumes, forward and backward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import errors
+from tensorfleet.core.dims import format_dims
+from tensorfleet.ops.nn.windows import Windows
+from tensorfleet_service.kernels.nn.conv import compute_dtype
+from tensorfleet_service.kernels.nn.patches import (
+    Geometry,
+    as_formatted,
+    channels_last,
+    check_rank,
+    node_windows,
+    rank_of,
+    sizes_of,
+)
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+
+
+def _check_images(node: KernelNode, windows: Windows) -> None:
+    """Of images TensorFlow says more precisely what is wrong with the windows."""
+    ksize, strides = node.attrs["ksize"], node.attrs["strides"]
+    if len(ksize) != 4:
+        raise errors.InvalidArgumentError(None, None, "Sliding window ksize field must specify 4 dimensions")
+    if ksize[0] != 1 or strides[0] != 1:
+        raise errors.UnimplementedError(None, None, "Pooling is not yet supported on the batch dimension.")
+    if ksize[windows.channel_axis] != 1 or strides[windows.channel_axis] != 1:
+        raise errors.UnimplementedError(
+            None, None, "Pooling is not supported on the channel dimension: ksize and strides there must be 1"
+        )
+    if min(ksize) <= 0:
+        raise errors.InvalidArgumentError(None, None, "Sliding window ksize must be greater than 0")
+
+
+def window_size(node: KernelNode, windows: Windows) -> tuple[int, ...]:
+    """(Depth,) height and width of the windows of a node.
+
+    Raises:
+        InvalidArgumentError: not a positive number for each dimension.
+        UnimplementedError: windows over the batch or over channels.
+    """
+    ksize, strides, rank = node.attrs["ksize"], node.attrs["strides"], rank_of(windows)
+    if len(ksize) != rank or min(ksize) <= 0:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Sliding window ksize field must specify {rank} dimensions greater than 0, but got: {ksize}",
+        )
+    if any(numbers[a] != 1 for numbers in (ksize, strides) for a in (0, windows.channel_axis)):
+        raise errors.UnimplementedError(
+            None, None, "Pooling is not yet supported on the batch and channel dimensions."
+        )
+    return tuple(ksize[a] for a in windows.space_axes)
+
+
+def _sliding(node: KernelNode) -> tuple[Windows, tuple[int, ...]]:
+    """How the windows of a node slide, and how large they are."""
+    windows = node_windows(node.attrs)
+    if rank_of(windows) == 4:
+        _check_images(node, windows)
+    return windows, window_size(node, windows)
+
+
+def lowest(dtype: Any) -> Any:
+    """What is never the maximum of a window, as no window lies in the padding alone."""
+    return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
+
+
+@kernel("MaxPool", "MaxPool3D")
+def max_pool(node: KernelNode) -> Kernel:
+    xp, (windows, window) = node.xp, _sliding(node)
+
+    def run(images: Any) -> Any:
+        check_rank(images, "tensor_in", windows)
+        images = channels_last(xp, images, windows)
+        geometry = Geometry(windows, images.shape[1:-1], window)
+        padded = geometry.padded(xp, images, lowest(images.dtype))
+        first, *others = geometry.positions()
+        out = padded[geometry.at(first)].copy()
+        for position in others:
+            xp.maximum(out, padded[geometry.at(position)], out=out)
+        return as_formatted(xp, out, windows)
+
+    return run
+
+
+def _check_gradient(gradient: Any, like: Any) -> None:
+    if gradient.shape != like.shape:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Expected grad shape to be {format_dims(like.shape)}, but got {format_dims(gradient.shape)}",
+        )
+
+
+def _maxima(xp: Any, geometry: Geometry, images: Any, pooled: Any) -> Iterator[tuple[tuple[slice, ...], Any]]:
+    """Each position of the windows, as an index, and which windows have their first maximum there."""
+    padded = geometry.padded(xp, images, lowest(images.dtype))
+    left = xp.ones(pooled.shape, bool)
+    for position in geometry.positions():
+        at = geometry.at(position)
+        chosen = padded[at] == pooled
+        chosen &= left
+        left ^= chosen
+        yield at, chosen
+
+
+@kernel("MaxPoolGrad", "MaxPool3DGrad")
+def max_pool_grad(node: KernelNode) -> Kernel:
+    xp, (windows, window) = node.xp, _sliding(node)
+
+    def run(images: Any, pooled: Any, gradient: Any) -> Any:
+        check_rank(images, "orig_input", windows)
+        _check_gradient(gradient, pooled)
+        images, pooled, gradient = (channels_last(xp, a, windows) for a in (images, pooled, gradient))
+        geometry = Geometry(windows, images.shape[1:-1], window)
+        result = xp.zeros((len(images), *geometry.size, images.shape[-1]), gradient.dtype)
+        for at, chosen in _maxima(xp, geometry, images, pooled):
+            result[at] += gradient * chosen
+        return xp.ascontiguousarray(as_formatted(xp, geometry.inner(result), windows))
+
+    return run
+
+
+@kernel("MaxPoolGradGrad")
+def max_pool_grad_grad(node: KernelNode) -> Kernel:
+    xp, (windows, window) = node.xp, _sliding(node)
+
+    def run(images: Any, pooled: Any, gradient: Any) -> Any:
+        check_rank(images, "orig_input", windows)
+        _check_gradient(gradient, images)
+        images, pooled, gradient = (channels_last(xp, a, windows) for a in (images, pooled, gradient))
+        geometry = Geometry(windows, images.shape[1:-1], window)
+        given = geometry.padded(xp, gradient)
+        result = xp.zeros(pooled.shape, gradient.dtype)
+        for at, chosen in _maxima(xp, geometry, images, pooled):
+            result += given[at] * chosen
+        return xp.ascontiguousarray(as_formatted(xp, result, windows))
+
+    return run
+
+
+def _counts(xp: Any, geometry: Geometry, dtype: Any) -> Any:
+    """How many elements of the images, padding aside, each window sees: a number, or [1, *out, 1]."""
+    if not geometry.is_padded:
+        return prod(geometry.window)
+    inside = xp.zeros((1, *geometry.size, 1), dtype)
+    geometry.inner(inside)[...] = 1
+    return sum(inside[geometry.at(position)] for position in geometry.positions())
+
+
+@kernel("AvgPool", "AvgPool3D")
+def avg_pool(node: KernelNode) -> Kernel:
+    xp, (windows, window) = node.xp, _sliding(node)
+    dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
+
+    def run(images: Any) -> Any:
+        check_rank(images, "tensor_in", windows)
+        images = channels_last(xp, images, windows).astype(inner, copy=False)
+        geometry = Geometry(windows, images.shape[1:-1], window)
+        padded = geometry.padded(xp, images)
+        out = xp.zeros((len(images), *geometry.out, images.shape[-1]), inner)
+        for position in geometry.positions():
+            out += padded[geometry.at(position)]
+        out /= _counts(xp, geometry, inner)
+        return as_formatted(xp, out, windows).astype(dtype, copy=False)
+
+    return run
+
+
+@kernel("AvgPoolGrad", "AvgPool3DGrad")
+def avg_pool_grad(node: KernelNode) -> Kernel:
+    xp, (windows, window) = node.xp, _sliding(node)
+    dtype, inner = node.output_types[0].np, compute_dtype(node.output_types[0])
+
+    def run(sizes: Any, gradient: Any) -> Any:
+        if rank_of(windows) == 4 and sizes.shape != (4,):
+            raise errors.InvalidArgumentError(
+                None, None, "out_backprop and orig_input_shape must describe 4-dimensional images"
+            )
+        shape = sizes_of(sizes, "orig_input_shape", windows)
+        check_rank(gradient, "out_backprop", windows)
+        gradient = channels_last(xp, gradient, windows).astype(inner, copy=False)
+        geometry = Geometry(windows, tuple(shape[a] for a in windows.space_axes), window)
+        expected = (shape[0], *geometry.out, shape[windows.channel_axis])
+        if gradient.shape != expected:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"out_backprop has shape {format_dims(gradient.shape)}, but orig_input_shape asks for "
+                f"{format_dims(expected)}",
+            )
+        share = gradient / _counts(xp, geometry, inner)
+        result = xp.zeros((len(gradient), *geometry.size, gradient.shape[-1]), inner)
+        for position in geometry.positions():
+            result[geometry.at(position)] += share
+        out = as_formatted(xp, geometry.inner(result), windows)
+        return xp.ascontiguousarray(out).astype(dtype, copy=False)
+
+    return run

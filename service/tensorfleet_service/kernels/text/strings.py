@@ -1,0 +1,291 @@
+"""Strings: join, length, substr, numbers from and to strings, base64, raw bytes. All of it in host memory."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes, errors
+from tensorfleet.core.dtypes import DType
+from tensorfleet_service.kernels.registry import Kernel, KernelNode
+from tensorfleet_service.kernels.values import array_kernel, ints, invalid, shape_text, string_array
+
+
+def _each(function: Callable[[bytes], Any], dtype: Any = object) -> Kernel:
+    """A kernel that applies a function to every string."""
+
+    def run(x: Any) -> Any:
+        result = np.empty(x.size, dtype)
+        for i, item in enumerate(x.reshape(-1).tolist()):
+            result[i] = function(item)
+        return result.reshape(x.shape)
+
+    return run
+
+
+def _text(attr: bytes) -> str:
+    return attr.decode("utf-8", "backslashreplace")
+
+
+@array_kernel("StringJoin")
+def string_join(node: KernelNode) -> Kernel:
+    separator = node.attrs["separator"]
+
+    def run(*inputs: Any) -> Any:
+        shape = next((x.shape for x in inputs if x.ndim), ())
+        for x in inputs:
+            if x.ndim and x.shape != shape:
+                raise invalid(f"Input shapes do not match: {shape_text(shape)} vs. {shape_text(x.shape)}")
+        columns = [np.broadcast_to(x, shape).reshape(-1).tolist() for x in inputs]
+        result = np.empty(int(np.prod(shape)), object)
+        result[:] = [separator.join(row) for row in zip(*columns, strict=True)]
+        return result.reshape(shape)
+
+    return run
+
+
+@array_kernel("ReduceJoin")
+def reduce_join(node: KernelNode) -> Kernel:
+    separator, keep = node.attrs["separator"], node.attrs["keep_dims"]
+
+    def run(x: Any, reduction_indices: Any) -> Any:
+        axes = ints(reduction_indices.reshape(-1))
+        for axis in axes:
+            if not -x.ndim <= axis < x.ndim:
+                text = f"Invalid reduction dimension {axis} for input with {x.ndim} dimension(s)"
+                raise errors.OutOfRangeError(None, None, text)
+        axes = [axis % x.ndim for axis in axes]
+        if len(set(axes)) < len(axes):
+            twice = next(axis for i, axis in enumerate(axes) if axis in axes[:i])
+            raise invalid(f"Duplicate reduction dimension {twice}")
+        if not axes:
+            return x
+        kept = [axis for axis in range(x.ndim) if axis not in axes]
+        groups = int(np.prod([x.shape[axis] for axis in kept]))
+        count = int(np.prod([x.shape[axis] for axis in axes]))
+        # The first axis is joined first: along it, neighbours stay neighbours.
+        rows = x.transpose(kept + axes[::-1]).reshape(groups, count).tolist()
+        result = np.empty(groups, object)
+        result[:] = [separator.join(row) for row in rows]
+        dims = [1 if axis in axes else d for axis, d in enumerate(x.shape)]
+        return result.reshape(dims if keep else [x.shape[axis] for axis in kept])
+
+    return run
+
+
+@array_kernel("AsString")
+def as_string(node: KernelNode) -> Kernel:
+    dtype: DType = node.attrs["T"]
+    spell = _formatter(dtype, node.attrs)
+
+    def run(x: Any) -> Any:
+        result = np.empty(x.size, object)
+        result[:] = [spell(item).encode() for item in x.reshape(-1).tolist()]
+        return result.reshape(x.shape)
+
+    return (lambda x: x) if dtype is dtypes.string else run
+
+
+def _formatter(dtype: DType, attrs: dict[str, Any]) -> Callable[[Any], str]:
+    fill, width, precision = _text(attrs["fill"]), attrs["width"], attrs["precision"]
+    is_float = dtype.is_floating or dtype.is_complex
+    if attrs["scientific"] and attrs["shortest"]:
+        raise invalid("Cannot select both scientific and shortest notation")
+    if len(fill) > 1:
+        raise invalid(f"Fill string must be one or fewer characters: {fill}")
+    if not is_float and (precision >= 0 or attrs["scientific"] or attrs["shortest"]):
+        kind = "precision" if precision >= 0 else "scientific and shortest format"
+        raise invalid(f"{kind} not supported for datatype {dtype.name}")
+    size = f"{fill}{width}" if width > -1 else fill
+    if is_float:
+        letter = "e" if attrs["scientific"] else "g" if attrs["shortest"] else "f"
+        number = f"%{size}{f'.{precision}' if precision > -1 else ''}{letter}"
+        # C fills with zeros only what has digits.
+        other = number.replace("%0", "%", 1)
+
+        def spell(v: float) -> str:
+            return (number if math.isfinite(v) else other) % v
+
+        return (lambda z: f"({spell(z.real)},{spell(z.imag)})") if dtype.is_complex else spell
+    if dtype.is_bool:
+        return lambda v: "true" if v else "false"
+    return lambda v: f"%{size}d" % v
+
+
+@array_kernel("StringToNumber")
+def string_to_number(node: KernelNode) -> Kernel:
+    dtype = node.output_types[0]
+    assert dtype.np is not None
+    limits = None if dtype.is_floating else (int(dtype.min), int(dtype.max))
+
+    def number(item: bytes) -> Any:
+        text = item.strip()
+        if b"_" in text:
+            raise ValueError
+        if limits is None:
+            return float(text)
+        value = int(text)
+        if not limits[0] <= value <= limits[1]:
+            raise ValueError
+        return value
+
+    def run(x: Any) -> Any:
+        result = np.empty(x.size, dtype.np)
+        for i, item in enumerate(x.reshape(-1).tolist()):
+            try:
+                result[i] = number(item)
+            except ValueError:
+                where = (
+                    f"element {[int(n) for n in np.unravel_index(i, x.shape)]} of the" if x.ndim else "the"
+                )
+                raise invalid(
+                    f"StringToNumberOp could not correctly convert string: {_text(item)}"
+                    f"\nIt is no {dtype.name}: {where} input string_tensor of {node.name}"
+                ) from None
+        return result.reshape(x.shape)
+
+    return run
+
+
+@array_kernel("StringLength")
+def string_length(node: KernelNode) -> Kernel:
+    return _each(len if node.attrs["unit"] == b"BYTE" else _characters, np.int32)
+
+
+def _characters(item: bytes) -> int:
+    """How many characters of UTF-8: bytes that do not continue one."""
+    return sum(byte & 0xC0 != 0x80 for byte in item)
+
+
+@array_kernel("Substr")
+def substr(node: KernelNode) -> Kernel:
+    cut = _cut_bytes if node.attrs["unit"] == b"BYTE" else _cut_characters
+
+    def run(x: Any, pos: Any, length: Any) -> Any:
+        if pos.shape != length.shape:
+            raise invalid(
+                f"pos and len should have the same shape, got: {shape_text(pos.shape)} vs. "
+                f"{shape_text(length.shape)}"
+            )
+        try:
+            shape = np.broadcast_shapes(x.shape, pos.shape)
+        except ValueError:
+            raise invalid(f"Incompatible shapes: {shape_text(x.shape)} vs. {shape_text(pos.shape)}") from None
+        columns = [np.broadcast_to(v, shape).reshape(-1).tolist() for v in (x, pos, length)]
+        result = np.empty(len(columns[0]), object)
+        for i, (item, begin, count) in enumerate(zip(*columns, strict=True)):
+            part = cut(item, begin, count)
+            if part is None:
+                raise invalid(f"pos {begin} out of range for string b'{_text(item)}' at index {i}")
+            result[i] = part
+        return result.reshape(shape)
+
+    return run
+
+
+def _cut_bytes(item: bytes, begin: int, count: int) -> bytes | None:
+    if not -len(item) <= begin <= len(item):
+        return None
+    begin += len(item) if begin < 0 else 0
+    return item[begin : begin + max(count, 0)]
+
+
+def _cut_characters(item: bytes, begin: int, count: int) -> bytes | None:
+    text = item.decode("utf-8", "surrogateescape")
+    if not -len(text) <= begin <= len(text):
+        return None
+    begin += len(text) if begin < 0 else 0
+    return text[begin : begin + max(count, 0)].encode("utf-8", "surrogateescape")
+
+
+@array_kernel("DecodeRaw")
+def decode_raw(node: KernelNode) -> Kernel:
+    dtype = node.output_types[0]
+    assert dtype.np is not None
+    stored = dtype.np if node.attrs["little_endian"] else dtype.np.newbyteorder(">")
+
+    def run(x: Any) -> Any:
+        items = x.reshape(-1).tolist()
+        size = len(items[0]) if items else 0
+        for i, item in enumerate(items):
+            if len(item) != size:
+                raise invalid(
+                    "DecodeRaw requires input strings to all be the same size, but element "
+                    f"{i} has size {size} != {len(item)}"
+                )
+        if size % dtype.size:
+            raise invalid(
+                f"Input to DecodeRaw has length {size} that is not a multiple of {dtype.size}, "
+                f"the size of {dtype.name}"
+            )
+        numbers = np.frombuffer(b"".join(items), stored).astype(dtype.np, copy=False)
+        return numbers.reshape(*x.shape, size // dtype.size)
+
+    return run
+
+
+@array_kernel("EncodeBase64")
+def encode_base64(node: KernelNode) -> Kernel:
+    encode = base64.urlsafe_b64encode
+    return _each(encode if node.attrs["pad"] else lambda item: encode(item).rstrip(b"="))
+
+
+@array_kernel("DecodeBase64")
+def decode_base64(node: KernelNode) -> Kernel:
+    def decode(item: bytes) -> bytes:
+        padded = item if item.endswith(b"=") else item + b"=" * (-len(item) % 4)
+        try:
+            return base64.b64decode(padded, b"-_", validate=True)
+        except binascii.Error:
+            raise invalid("Invalid character found in base64.") from None
+
+    return _each(decode)
+
+
+def _case(node: KernelNode, ascii_only: Callable[[bytes], bytes], full: Callable[[str], str]) -> Kernel:
+    match node.attrs["encoding"]:
+        case b"":
+            return _each(ascii_only)
+        case b"utf-8":
+            return _each(
+                lambda item: full(item.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+            )
+    raise invalid(f"only utf8 or '' (no encoding) is supported, received {_text(node.attrs['encoding'])}")
+
+
+@array_kernel("StringLower")
+def string_lower(node: KernelNode) -> Kernel:
+    return _case(node, bytes.lower, str.lower)
+
+
+@array_kernel("StringUpper")
+def string_upper(node: KernelNode) -> Kernel:
+    return _case(node, bytes.upper, str.upper)
+
+
+@array_kernel("StringStrip")
+def string_strip(node: KernelNode) -> Kernel:
+    return _each(bytes.strip)
+
+
+@array_kernel("RegexReplace")
+def regex_replace(node: KernelNode) -> Kernel:
+    count = 0 if node.attrs["replace_global"] else 1
+
+    def run(x: Any, pattern: Any, rewrite: Any) -> Any:
+        source = string_array(pattern).item()
+        # RE2's \0 is the whole match, which Python spells \g<0>.
+        replacement = string_array(rewrite).item().replace(rb"\0", rb"\g<0>")
+        try:
+            compiled = re.compile(source)
+        except re.error as e:
+            raise invalid(f"Invalid pattern: {_text(source)}, error: {e}") from None
+        return _each(lambda item: compiled.sub(replacement, item, count))(x)
+
+    return run

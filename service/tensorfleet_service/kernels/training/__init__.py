@@ -1,0 +1,1 @@
+"""The updates of the optimizers."""

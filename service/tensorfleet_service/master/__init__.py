@@ -1,0 +1,1 @@
+"""Sessions: pruning, placing, optimizing and cutting graphs, and running steps on tasks."""

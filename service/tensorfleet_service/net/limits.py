@@ -1,0 +1,61 @@
+"""Limits on what a task takes in: whoever sends more is told the limit and the variable that sets it."""
+
+from __future__ import annotations
+
+import os
+
+from tensorfleet.core import errors
+from tensorfleet.wire.stream import FrameTooLarge, Reader
+from tensorfleet_service.devices import memory
+
+MESSAGE_VARIABLE = "TENSORFLEET_MAX_MESSAGE_MB"
+TENSORS_VARIABLE = "TENSORFLEET_MAX_TENSORS_MB"
+EARLY_VARIABLE = "TENSORFLEET_MAX_EARLY_MB"
+
+# A request without its tensors, or with them by gRPC: protobuf itself ends at 2 GiB.
+MAX_MESSAGE_BYTES = int(os.environ.get(MESSAGE_VARIABLE, "2047")) << 20
+# The tensors of one frame of the stream transport.
+MAX_TENSORS_BYTES = int(os.environ.get(TENSORS_VARIABLE, "65536")) << 20
+
+# Tensors for steps, and rounds of collectives, that this task has not been asked to begin.
+MAX_EARLY_BYTES = int(os.environ.get(EARLY_VARIABLE, "1024")) << 20
+
+
+def early_error(what: str, bytes: int) -> errors.OpError:
+    """What a step fails with whose tensors were dropped before it began."""
+    return errors.ResourceExhaustedError(
+        None,
+        None,
+        f"{what} cannot begin: its tensors, {bytes} bytes, had come before the request to begin it, and were "
+        f"dropped, as this task keeps {MAX_EARLY_BYTES} bytes of such tensors. Raise {EARLY_VARIABLE} on it.",
+    )
+
+
+def apply(reader: Reader) -> None:
+    """Holds a connection to the limits."""
+    reader.max_head = MAX_MESSAGE_BYTES
+    reader.max_payload = MAX_TENSORS_BYTES
+
+
+def check_message(size: int) -> None:
+    """Raises ResourceExhaustedError for a message over the limit."""
+    if size > MAX_MESSAGE_BYTES:
+        raise too_large(size, MAX_MESSAGE_BYTES, MESSAGE_VARIABLE)
+
+
+def too_large(size: int, limit: int, variable: str) -> errors.OpError:
+    return errors.ResourceExhaustedError(
+        None,
+        None,
+        f"A message of {size} bytes is over this task's limit of {limit} bytes. "
+        f"Send less at once, or raise {variable} on the task.",
+    )
+
+
+def frame_error(frame: FrameTooLarge) -> errors.OpError:
+    """What a refused frame is answered with."""
+    if frame.reason:
+        return memory.exhausted(frame.reason)
+    if frame.head > MAX_MESSAGE_BYTES:
+        return too_large(frame.head, MAX_MESSAGE_BYTES, MESSAGE_VARIABLE)
+    return too_large(frame.payload, MAX_TENSORS_BYTES, TENSORS_VARIABLE)

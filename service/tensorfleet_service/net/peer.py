@@ -1,0 +1,403 @@
+"""Peer: the stream connection between this task and another, with calls, steps and tensors in both
+directions.
+
+Both sides may ask: each is a worker to the other's master, and pushes tensors to it. One thread reads the
+connection. It hands tensors to the rendezvous and runs what they make runnable, as long as that is short; it
+never blocks: calls that take time go to the pool, and `Connection.send` does not wait.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+from google.protobuf.message import DecodeError, Message
+
+from tensorfleet.core import errors
+from tensorfleet.proto.step_stats_pb2 import StepStats
+from tensorfleet.wire import stream
+from tensorfleet.wire.connection import Connection, held
+from tensorfleet.wire.stream import (
+    TRACE,
+    Frame,
+    FrameTooLarge,
+    Kind,
+    Method,
+    encode,
+    encode_with_meta,
+    pack_error,
+    pushed_edges,
+    unpack_error,
+)
+from tensorfleet_service.executor.dead import DEAD
+from tensorfleet_service.net import limits
+from tensorfleet_service.net.failures import as_op_error
+from tensorfleet_service.threads.run_queue import resuming
+from tensorfleet_service.threads.spin import WATCHER
+
+if TYPE_CHECKING:
+    from tensorfleet_service.net.peers import AnyPeer
+    from tensorfleet_service.tracing.trace import StepTrace
+
+log = logging.getLogger(__name__)
+
+_Response = TypeVar("_Response", bound=Message)
+MemberDone = Callable[["errors.OpError | None", Sequence[Any]], None]
+
+
+class TaskService(Protocol):
+    """What a task does for its peers; none of these may block, but for `call`, which runs on the pool."""
+
+    @property
+    def task(self) -> str: ...
+    def call(self, peer: Peer, method: int, request: bytes) -> bytes: ...
+    def run_graph(
+        self, peer: Peer, step_id: int, handle: int, values: Sequence[Any], traced: bool
+    ) -> None: ...
+    def deliver(self, step_id: int, edges: Sequence[int], values: Sequence[Any]) -> None: ...
+    def collective(self, peer: Peer, frame: Frame) -> None: ...
+    def chunk(self, round_id: int, number: int, value: Any) -> None: ...
+    def keep(self, step_id: int, edge: int, value: Any) -> None: ...
+    def abort(self, step_id: int, error: errors.OpError) -> None: ...
+    def submit(self, function: Callable[..., None], *arguments: Any) -> None: ...
+    def peer_lost(self, peer: AnyPeer) -> None: ...
+
+
+class Peer:
+    """Another task, as long as the connection to it lasts.
+
+    Attributes:
+        task: its canonical name.
+        incarnation: of its process.
+    """
+
+    def __init__(
+        self, connection: Connection, task: str, incarnation: int, address: str, service: TaskService
+    ) -> None:
+        self.task = task
+        self.incarnation = incarnation
+        self.address = address
+        self.lost: errors.OpError | None = None
+        self._connection = connection
+        self._heard = time.monotonic()
+        self._encode = partial(encode, arena=connection.arena)
+        self._service = service
+        self._ids = itertools.count(1)
+        self._lock = threading.Lock()
+        self._calls: dict[int, _Call] = {}
+        self._steps: dict[int, tuple[MemberDone, StepTrace | None]] = {}
+        self._thread = threading.Thread(target=self._read, name=f"read {task}", daemon=True)
+
+    def start(self) -> None:
+        """Begins to read; call it once the peer is known to those who may be asked for it."""
+        self._thread.start()
+
+    # Asking
+
+    def call(self, method: Method, request: Message, response: type[_Response], timeout: float) -> _Response:
+        """A call with an answer, within `timeout` seconds."""
+        waiting = _Call()
+        request_id = next(self._ids)
+        with self._lock:
+            self._check()
+            self._calls[request_id] = waiting
+        try:
+            self._send(encode(Kind.CALL, request_id, method, request.SerializeToString()))
+            if not waiting.ended.wait(timeout):
+                raise errors.DeadlineExceededError(
+                    None,
+                    None,
+                    f"{self.task} ({self.address}) did not answer {method.name} within {timeout:g} s",
+                )
+        finally:
+            with self._lock:
+                self._calls.pop(request_id, None)
+        if waiting.error is not None:
+            raise waiting.error
+        return response.FromString(waiting.meta)
+
+    def notify(self, method: Method, request: Message) -> None:
+        """A call whose answer does not matter; a lost connection does not, either."""
+        try:
+            self._send(encode(Kind.CALL, 0, method, request.SerializeToString()))
+        except errors.UnavailableError as e:
+            log.debug("%s not told to %s: %s", method.name, self.task, e.message)
+
+    def run_graph(
+        self, step_id: int, handle: int, values: Sequence[Any], done: MemberDone, trace: StepTrace | None
+    ) -> None:
+        """Runs a registered graph on the peer; `done` is called once."""
+        with self._lock:
+            lost = self.lost
+            if lost is None:
+                self._steps[step_id] = (done, trace)
+        if lost is not None:
+            done(lost, ())
+            return
+        try:
+            self._send(self._encode(Kind.RUN_GRAPH, step_id, handle, b"", values, TRACE if trace else 0))
+        except errors.OpError as e:
+            self._end_step(step_id, e, ())  # unless the thread that reads has done so
+
+    def _end_step(self, step_id: int, error: errors.OpError | None, values: Sequence[Any]) -> bool:
+        """Tells whoever waits for the peer's part of a step; whether anybody does.
+
+        A method of its own, so that the thread that reads keeps nothing of the step until the next one ends.
+        """
+        found = self._steps.pop(step_id, None)
+        if found is None:
+            return False
+        found[0](error, values)
+        return True
+
+    def push(self, step_id: int, edge: int, value: Any) -> None:
+        """Sends a tensor."""
+        if edge >= 1 << 64:  # loops in loops: their iterations need more room
+            meta = edge.to_bytes((edge.bit_length() + 7) // 8, "little")
+            tensors, flags = ((), stream.DEAD) if value is DEAD else ((value,), 0)
+            self._send(encode_with_meta(Kind.PUSH, step_id, 0, meta, tensors, flags))
+        elif value is DEAD:
+            self._send(encode(Kind.PUSH, step_id, edge, flags=stream.DEAD))
+        else:
+            self._call_connection(self._connection.push, step_id, edge, value)
+
+    def tell(self, kind: Kind, a: int, b: int, meta: bytes = b"", tensors: Sequence[Any] = ()) -> None:
+        """Sends a frame about a collective, at once: such frames stay in the order in which they are sent."""
+        self._call_connection(self._connection.send_now, self._encode(kind, a, b, meta, tensors))
+
+    def abort(self, step_id: int, error: errors.OpError) -> None:
+        """Ends a step on the peer; its answer is not waited for any more."""
+        self._steps.pop(step_id, None)
+        code, text = pack_error(error)
+        try:
+            self._send(encode(Kind.ABORT, step_id, code, text))
+        except errors.UnavailableError as e:
+            log.debug("step %d not ended on %s: %s", step_id, self.task, e.message, extra={"step": step_id})
+
+    # Answering
+
+    def step_done(
+        self, step_id: int, error: errors.OpError | None, values: Sequence[Any], stats: StepStats | None
+    ) -> None:
+        """Answers a RUN_GRAPH."""
+        answer: list[Any] = []
+        if error is None:
+            try:
+                answer = self._encode(Kind.RESULT, step_id, 0, b"", values)
+            except errors.OpError as e:
+                error = e
+        # An error does not wait for what is held back: it comes first to those whom it concerns.
+        send = self._connection.send if error is None else self._connection.send_now
+        try:
+            if stats is not None:
+                self._call_connection(send, encode(Kind.TRACED, step_id, 0, stats.SerializeToString()))
+            if error is not None:
+                code, text = pack_error(error)
+                self._call_connection(send, encode(Kind.ERROR, step_id, code, text))
+            else:
+                self._call_connection(send, answer)
+        except errors.UnavailableError as e:
+            log.debug("step %d not answered: %s", step_id, e.message, extra={"step": step_id})
+
+    # The connection
+
+    def _check(self) -> None:
+        if self.lost is not None:
+            raise self.lost
+
+    def _send(self, buffers: list[Any]) -> None:
+        self._call_connection(self._connection.send, buffers)
+
+    def _call_connection(self, send: Callable[..., None], *arguments: Any) -> None:
+        """Sends by one of the connection's ways; UnavailableError if it is broken."""
+        try:
+            send(*arguments)
+        except OSError as e:
+            raise self.lost or self._lost_error(e) from None
+
+    def _lost_error(self, cause: BaseException) -> errors.OpError:
+        return errors.UnavailableError(
+            None,
+            None,
+            f"Lost the connection to {self.task} ({self.address}): {cause or type(cause).__name__}",
+        )
+
+    @property
+    def waiting(self) -> int:
+        """How many frames the socket has not taken yet."""
+        return self._connection.waiting
+
+    def flush(self, timeout: float) -> bool:
+        """Waits until the socket has taken all that was sent; whether it has."""
+        return self._connection.flush(timeout)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def heard(self, now: float) -> float:
+        """Gives the other task a sign of life, and says when the last one came from it."""
+        self._connection.beat()
+        return self._heard
+
+    def silent(self, why: str) -> None:
+        """The other task is lost, though the connection to it is not broken."""
+        with self._lock:
+            if self.lost is None:
+                self.lost = self._lost_error(OSError(why))
+        self._connection.close()  # the thread that reads tells everybody
+
+    def _read(self) -> None:
+        np.seterr(all="ignore")  # this thread runs kernels
+        connection = self._connection
+        reader, read = connection.reader, connection.reader.read
+        sent = connection.traffic.sent
+        try:
+            while True:
+                if connection.traffic.sent != sent:
+                    # An answer will come, and to what this thread has sent, soon.
+                    sent = connection.traffic.sent
+                    if not reader.buffered:
+                        WATCHER.watch(connection.sock)
+                try:
+                    frame = read()
+                except FrameTooLarge as e:
+                    self._refuse(e)
+                    reader.skip(e)
+                    continue
+                kind = frame.kind
+                if kind == Kind.PUSH:
+                    # What runs on this thread is short, with what that sets off: all that is sent may go out
+                    # together.
+                    if not frame.tensors and not frame.flags & stream.DEAD:
+                        _check_tensors(frame, 1)
+                    with held(), resuming():
+                        edge = int.from_bytes(frame.meta, "little") if frame.meta else frame.b
+                        self._service.deliver(
+                            frame.a, (edge,), (DEAD,) if frame.flags & stream.DEAD else frame.tensors
+                        )
+                elif kind == Kind.PUSH_ALL:
+                    with held(), resuming():
+                        self._service.deliver(frame.a, pushed_edges(frame), frame.tensors)
+                elif kind == Kind.RESULT:
+                    self._end_step(frame.a, None, frame.tensors)
+                elif kind == Kind.RUN_GRAPH:
+                    with held(), resuming():
+                        self._service.run_graph(
+                            self, frame.a, frame.b, frame.tensors, bool(frame.flags & TRACE)
+                        )
+                else:
+                    self._handle(frame)
+                del frame  # its tensors live on where they are used, not here
+        except (EOFError, OSError) as e:
+            self._end(e)
+        except (ValueError, DecodeError) as e:
+            log.warning("%s sent what cannot be understood, and its connection is given up: %s", self.task, e)
+            text = f"{self._service.task} cannot understand what came: {e}"
+            connection.refuse(errors.InvalidArgumentError(None, None, text))
+            self._end(e)
+        except Exception as e:
+            log.exception("the connection to %s is given up", self.task)
+            self._end(e)
+
+    def _refuse(self, frame: FrameTooLarge) -> None:
+        """Ends the step, or answers the call, that a frame over the limits belongs to."""
+        error = limits.frame_error(frame)
+        if frame.kind == Kind.RUN_GRAPH:
+            self.step_done(frame.a, error, (), None)
+        elif frame.kind == Kind.CALL and frame.a:
+            code, text = pack_error(error)
+            self._send(encode(Kind.ERROR, frame.a, code, text))
+        elif frame.kind == Kind.RESULT:
+            self._end_step(frame.a, error, ())
+        else:
+            self._service.abort(frame.a, error)
+
+    def _handle(self, frame: Frame) -> None:
+        match frame.kind:
+            case Kind.BEAT:
+                self._heard = time.monotonic()
+                self._connection.traffic.received -= 1  # what is sent of them is not counted, either
+            case Kind.CHUNK:
+                _check_tensors(frame, 1)
+                self._service.chunk(frame.a, frame.b, frame.tensors[0])
+            case Kind.COLLECTIVE:
+                self._service.collective(self, frame)
+            case Kind.CALL:
+                self._service.submit(self._answer, frame)
+            case Kind.REPLY:
+                call = self._calls.get(frame.a)
+                if call is not None:
+                    call.meta = frame.meta
+                    call.ended.set()
+            case Kind.ERROR:
+                error = unpack_error(frame)
+                if not frame.a:
+                    raise ConnectionError(error.message)
+                call = self._calls.get(frame.a)
+                if not self._end_step(frame.a, error, ()) and call is not None:
+                    call.error = error
+                    call.ended.set()
+            case Kind.TRACED:
+                running = self._steps.get(frame.a)
+                if running is not None and running[1] is not None:
+                    running[1].merge(StepStats.FromString(frame.meta))
+            case Kind.ABORT:
+                self._service.abort(frame.a, unpack_error(frame))
+            case _:
+                raise ValueError(f"a frame of kind {frame.kind} from a task")
+
+    def _answer(self, frame: Frame) -> None:
+        try:
+            try:
+                reply = encode(Kind.REPLY, frame.a, 0, self._service.call(self, frame.b, frame.meta))
+            except errors.OpError as e:
+                code, text = pack_error(e)
+                reply = encode(Kind.ERROR, frame.a, code, text)
+            except DecodeError as e:
+                message = f"The request of call {frame.b} cannot be read: {e}"
+                log.warning("%s: %s", self.task, message)
+                reply = encode(Kind.ERROR, frame.a, errors.INVALID_ARGUMENT, message.encode())
+            except Exception as e:
+                code, text = pack_error(as_op_error(e, f"call {frame.b} of {self.task}"))
+                reply = encode(Kind.ERROR, frame.a, code, text)
+            if frame.a:
+                self._send(reply)
+        except errors.UnavailableError as e:
+            log.debug("call not answered: %s", e.message)
+
+    def _end(self, cause: BaseException) -> None:
+        """The connection is over: everything that waits for the peer gets to know."""
+        with self._lock:
+            error = self.lost = self.lost or self._lost_error(cause)
+            calls = list(self._calls.values())
+        self._connection.close()
+        for call in calls:
+            call.error = error
+            call.ended.set()
+        while self._steps:
+            try:
+                _, (done, _) = self._steps.popitem()
+            except KeyError:
+                break  # another thread took the last one
+            done(error, ())
+        self._service.peer_lost(self)
+
+
+def _check_tensors(frame: Frame, count: int) -> None:
+    if len(frame.tensors) != count:
+        raise ValueError(f"a frame of kind {frame.kind} with {len(frame.tensors)} tensors, not {count}")
+
+
+class _Call:
+    __slots__ = ("ended", "error", "meta")
+
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+        self.error: errors.OpError | None = None
+        self.meta = b""

@@ -1,0 +1,311 @@
+"""GrpcPeer: another task that offers no stream endpoint, reached by TensorFlow's WorkerService.
+
+Its calls go out on one channel. A tensor for it waits here until it asks, and a tensor from it is asked for
+when the step starts. Nothing waits on a thread: answers come to the one that makes the calls (`grpc_loop`).
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+
+from tensorfleet.core import errors, tensor_util
+from tensorfleet.proto import worker_pb2
+from tensorfleet.wire.connection import held
+from tensorfleet.wire.stream import Method
+from tensorfleet.wire.traffic import Traffic
+from tensorfleet_service.devices import memory
+from tensorfleet_service.executor.dead import DEAD
+from tensorfleet_service.net.grpc_loop import Call, Channel, Ended
+from tensorfleet_service.threads.run_queue import resuming
+
+if TYPE_CHECKING:
+    from tensorfleet.proto.tensor_pb2 import TensorProto
+    from tensorfleet_service.net.peer import MemberDone, TaskService
+    from tensorfleet_service.net.wire_graph import Keys
+    from tensorfleet_service.tracing.trace import StepTrace
+
+log = logging.getLogger(__name__)
+
+_Response = TypeVar("_Response", bound=Message)
+
+SERVICE = "/tensorflow.WorkerService/"
+OWN_ERROR = (
+    "tensorfleet-error"  # trailing metadata of a status that the task itself gave, not the connection to it
+)
+
+_NAMES = {
+    Method.GET_STATUS: "GetStatus",
+    Method.CREATE_WORKER_SESSION: "CreateWorkerSession",
+    Method.DELETE_WORKER_SESSION: "DeleteWorkerSession",
+    Method.REGISTER_GRAPH: "RegisterGraph",
+    Method.DEREGISTER_GRAPH: "DeregisterGraph",
+    Method.CLEANUP_ALL: "CleanupAll",
+    Method.GET_STEPS: "/tensorfleet.FleetService/GetSteps",
+}
+
+INLINE_BYTES = 65_536  # an answer of more is read on a thread of the pool
+
+CHANNEL_OPTIONS = (
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.use_local_subchannel_pool", 1),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WireGraph:
+    """A graph that a task has registered: for which session, under which handle, and with which keys."""
+
+    session: str
+    handle: str
+    keys: Keys
+
+
+class GrpcPeer:
+    """Another task, until a call to it fails for the lack of a connection.
+
+    Args:
+        keeps_steps: whether the task keeps what it knows of a step until it is told that it is over, as
+            TensorFlow's does.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        incarnation: int,
+        address: str,
+        service: TaskService,
+        traffic: Traffic,
+        keeps_steps: bool = False,
+    ) -> None:
+        self.keeps_steps = keeps_steps
+        self._traffic = traffic
+        self.task = task
+        self.incarnation = incarnation
+        self.address = address
+        self.lost: errors.OpError | None = None
+        self._service = service
+        self._channel = Channel(address, CHANNEL_OPTIONS)
+        self._lock = threading.Lock()
+        self._steps: dict[int, Call] = {}
+        self._waited: dict[object, float] = {}  # since when the heart has seen each call wait
+
+    def call(self, method: Method, request: Message, response: type[_Response], timeout: float) -> _Response:
+        """A call with an answer, within `timeout` seconds."""
+        if self.lost is not None:
+            raise self.lost
+        try:
+            data = self._sent(request.SerializeToString())
+            return response.FromString(
+                self._received_bytes(self._channel.wait(_path(_NAMES[method]), data, timeout))
+            )
+        except grpc.RpcError as e:
+            raise self._converted(e) from None
+
+    def notify(self, method: Method, request: Message) -> None:
+        """A call whose answer does not matter; a lost connection does not, either."""
+        self._tell(_NAMES[method], request)
+
+    def run_graph(
+        self,
+        step_id: int,
+        graph: WireGraph,
+        values: Sequence[Any],
+        done: MemberDone,
+        trace: StepTrace | None,
+    ) -> None:
+        """Runs a registered graph on the peer; `done` is called once."""
+        request = worker_pb2.RunGraphRequest(
+            session_handle=graph.session,
+            create_worker_session_called=True,
+            graph_handle=graph.handle,
+            step_id=step_id,
+            recv_key=graph.keys.fetches,
+            store_errors_in_response_body=True,
+            request_id=secrets.randbits(63) or 1,
+        )
+        request.exec_opts.record_timeline = trace is not None
+        for key, position in graph.keys.feeds:
+            request.send.add(name=key, tensor=tensor_util.to_proto(values[position]))
+
+        def ended(error: grpc.RpcError | None, data: bytes) -> None:
+            if self._steps.pop(step_id, None) is not None:
+                self._handle(data, self._answered, error, data, graph, done, trace)
+
+        try:
+            self._start("RunGraph", request, ended, step_id)
+        except errors.UnavailableError as e:
+            done(e, ())
+
+    def _answered(
+        self,
+        error: grpc.RpcError | None,
+        data: bytes,
+        graph: WireGraph,
+        done: MemberDone,
+        trace: StepTrace | None,
+    ) -> None:
+        try:
+            if error is not None:
+                raise self._converted(error)
+            response = worker_pb2.RunGraphResponse.FromString(self._received_bytes(data))
+            if trace is not None:
+                trace.merge(response.step_stats)
+            if response.status_code:
+                raise errors.from_code(response.status_code, response.status_error_message)
+            found = {named.name: named.tensor for named in response.recv}
+            if missing := [key for key in graph.keys.fetches if key not in found]:
+                raise errors.InternalError(None, None, f"{self.task} has not returned {missing[0]}")
+            values = [value_of(found[key]) for key in graph.keys.fetches]
+        except errors.OpError as e:
+            done(e, ())
+        else:
+            done(None, values)
+
+    def push(self, step_id: int, edge: int, value: Any) -> None:
+        """Keeps a tensor until the peer asks for it."""
+        self._service.keep(step_id, edge, value)
+
+    def pull(self, step_id: int, edge: int, key: str) -> Callable[[], None]:
+        """Asks for a tensor, which is delivered to its step, or ends it; returns what withdraws the question.
+
+        Raises:
+            UnavailableError: the peer is lost.
+        """
+
+        def ended(error: grpc.RpcError | None, data: bytes) -> None:
+            self._handle(data, self._received, error, data, step_id, edge)
+
+        request = worker_pb2.RecvTensorRequest(
+            step_id=step_id, rendezvous_key=key, request_id=secrets.randbits(63) or 1
+        )
+        return self._start("RecvTensor", request, ended).cancel
+
+    def _received(self, error: grpc.RpcError | None, data: bytes, step_id: int, edge: int) -> None:
+        try:
+            if error is not None:
+                raise self._converted(error)
+            response = worker_pb2.RecvTensorResponse.FromString(self._received_bytes(data))
+            value = DEAD if response.is_dead else value_of(response.tensor)
+        except errors.OpError as e:
+            self._service.abort(step_id, e)
+        else:
+            self._service.deliver(step_id, (edge,), (value,))
+
+    def abort(self, step_id: int, error: errors.OpError) -> None:
+        """Ends a step on the peer; its answer is not waited for any more."""
+        call = self._steps.pop(step_id, None)
+        self._tell("CleanupGraph", worker_pb2.CleanupGraphRequest(step_id=step_id))
+        if call is not None:
+            call.cancel()
+
+    def end_step(self, step_id: int) -> None:
+        """Says that a step is over on all tasks."""
+        self._tell("CleanupGraph", worker_pb2.CleanupGraphRequest(step_id=step_id))
+
+    def close(self) -> None:
+        self.lose("closed")
+        self._channel.close()
+
+    def heard(self, now: float) -> float | None:
+        """Since when a call has waited for its answer; None if none does."""
+        self._waited = {call: self._waited.get(call, now) for call in self._channel.calls.copy()}
+        return min(self._waited.values(), default=None)
+
+    def silent(self, why: str) -> None:
+        """The other task is lost, though the connection to it is not broken: its calls end."""
+        self.lose(why)
+        self._channel.close()
+
+    def _sent(self, data: bytes) -> bytes:
+        self._traffic.sent += 1
+        self._traffic.sent_bytes += len(data)
+        return data
+
+    def _received_bytes(self, data: bytes) -> bytes:
+        self._traffic.received += 1
+        self._traffic.received_bytes += len(data)
+        return data
+
+    def _handle(self, data: bytes, function: Callable[..., None], *arguments: Any) -> None:
+        """Does what an answer sets off: here if it is short, as on the threads that read streams."""
+        if len(data) > INLINE_BYTES:
+            self._service.submit(function, *arguments)
+        else:
+            with held(), resuming():
+                function(*arguments)
+
+    def _start(self, name: str, request: Message, ended: Ended, step_id: int | None = None) -> Call:
+        """Begins a call, that of a step where it has a number.
+
+        Raises:
+            UnavailableError: the peer is lost.
+        """
+        if self.lost is not None:
+            raise self.lost
+        data = self._sent(request.SerializeToString())
+        call = Call(self._channel, _path(name), data, ended)
+        if step_id is not None:
+            self._steps[step_id] = call
+        call.start()
+        return call
+
+    def _tell(self, name: str, request: Message) -> None:
+        def ended(error: grpc.RpcError | None, data: bytes) -> None:
+            if error is not None:
+                log.debug("%s not told to %s: %s", name, self.task, error)
+
+        try:
+            self._start(name, request, ended)
+        except errors.UnavailableError as e:
+            log.debug("%s not told to %s: %s", name, self.task, e.message)
+
+    def _converted(self, error: grpc.RpcError) -> errors.OpError:
+        """The error for a status: one that the task gave, or the loss of the connection to it."""
+        code, details = error.code(), error.details() or ""
+        own = any(key == OWN_ERROR for key, _ in error.trailing_metadata() or ())
+        if own or code not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
+            if code is grpc.StatusCode.DEADLINE_EXCEEDED and not own:
+                details = f"{self.task} ({self.address}) did not answer in time"
+            return errors.from_code(code.value[0], details)
+        return self.lose(details)
+
+    def lose(self, why: str) -> errors.OpError:
+        """Gives the peer up; the error that says so, which is that of the first reason."""
+        with self._lock:
+            first = self.lost is None
+            if self.lost is None:
+                self.lost = errors.UnavailableError(
+                    None, None, f"Lost the connection to {self.task} ({self.address}): {why}"
+                )
+        if first:
+            self._service.peer_lost(self)
+        return self.lost
+
+
+def _path(name: str) -> str:
+    """A method's whole path: the name is WorkerService's, or a path itself."""
+    return name if name.startswith("/") else SERVICE + name
+
+
+def value_of(tensor: TensorProto) -> Any:
+    """The runtime's form of a tensor in a message: a NumPy scalar for rank 0, but an array for strings.
+
+    Raises:
+        InvalidArgumentError: the message contradicts itself.
+    """
+    try:
+        array = tensor_util.make_ndarray(tensor)
+    except MemoryError as e:
+        raise memory.exhausted(f"Out of memory for a received tensor: {e}") from None
+    except (ValueError, TypeError) as e:
+        raise errors.InvalidArgumentError(None, None, f"A tensor cannot be read: {e}") from None
+    return array[()] if array.ndim == 0 and array.dtype != object else array

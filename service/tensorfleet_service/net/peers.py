@@ -1,0 +1,275 @@
+"""Peers: the connections of a task to the other tasks of its cluster, made when they are first needed."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet.core import errors
+from tensorfleet.wire.connection import Connection, open_socket
+from tensorfleet.wire.heartbeat import Heart
+from tensorfleet.wire.hello import say_hello
+from tensorfleet.wire.traffic import Traffic
+from tensorfleet_service.net import limits
+from tensorfleet_service.net.peer import Peer, TaskService
+from tensorfleet_service.net.peer_grpc import GrpcPeer
+
+if TYPE_CHECKING:
+    from tensorfleet_service.executor.step import Push
+    from tensorfleet_service.net.discovery import Discovery
+
+log = logging.getLogger(__name__)
+
+AnyPeer = Peer | GrpcPeer
+
+HELLO_SECONDS = 10.0
+RETRY_SECONDS = 0.2
+
+
+class Peers:
+    """The other tasks of the cluster, by canonical name.
+
+    Args:
+        task, incarnation: of this task.
+        addresses: from a task's canonical name to its gRPC address.
+        discover: asks an address where its stream endpoint is.
+        streams: whether this task has a stream endpoint. Two tasks are connected by stream if both have one:
+            each of them has to know which of them moves the tensors.
+        heart: notices those that have fallen silent.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        incarnation: int,
+        addresses: dict[str, str],
+        discover: Discovery,
+        streams: bool = True,
+        heart: Heart | None = None,
+    ) -> None:
+        self.task = task
+        self.incarnation = incarnation
+        self.addresses = addresses
+        self.traffic = {name: Traffic() for name in addresses if name != task}
+        self._discover = discover
+        self._streams = streams
+        self._heart = heart or Heart(0)
+        self._service: TaskService | None = None
+        self._lock = threading.Lock()
+        self._peers: dict[str, AnyPeer] = {}
+        self._connecting: dict[str, threading.Lock] = {}
+        self._stopped = threading.Event()
+        self.problems: dict[str, str] = {}
+        """Why the last attempt to connect to a task failed."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the task is being stopped: nobody is connected to any more."""
+        return self._stopped.is_set()
+
+    def serve(self, service: TaskService) -> None:
+        """Sets who answers the peers."""
+        self._service = service
+
+    def existing(self, task: str) -> AnyPeer | None:
+        """The peer if it is connected."""
+        peer = self._peers.get(task)
+        return peer if peer is not None and peer.lost is None else None
+
+    def sender(self, tasks: Iterable[str]) -> Push:
+        """What sends tensors to these tasks, as (task, step, edge, value), as long as they are not restarted.
+
+        It never waits: where the connection is lost, it fails at once, and another one is made elsewhere for
+        the next steps.
+
+        Raises:
+            UnavailableError: a task does not answer.
+        """
+        routes = {task: self.get(task, HELLO_SECONDS) for task in tasks}
+
+        def push(task: str, step_id: int, edge: int, value: Any) -> None:
+            peer = routes[task]
+            if peer.lost is not None:
+                peer = routes[task] = self._again(peer)
+            peer.push(step_id, edge, value)
+
+        return push
+
+    def _again(self, lost: AnyPeer) -> AnyPeer:
+        """Another connection to the same process of a task.
+
+        Raises:
+            UnavailableError: there is none now.
+            AbortedError: the task has restarted.
+        """
+        peer = self.existing(lost.task)
+        if peer is None:
+            assert self._service is not None
+            self._service.submit(self._reconnect, lost.task)
+            assert lost.lost is not None
+            raise errors.UnavailableError(None, None, lost.lost.message)
+        if peer.incarnation != lost.incarnation:
+            text = f"{lost.task} ({lost.address}) has restarted. Make a new session."
+            raise errors.AbortedError(None, None, text)
+        return peer
+
+    def _reconnect(self, task: str) -> None:
+        try:
+            self.get(task, HELLO_SECONDS)
+        except errors.OpError as e:
+            log.info("no connection for later steps: %s", e.message)
+
+    def pulls_from(self, task: str) -> bool:
+        """Whether tensors of this task have to be asked for, as they have by gRPC.
+
+        Raises:
+            UnavailableError: the task does not answer.
+        """
+        return isinstance(self.get(task, HELLO_SECONDS), GrpcPeer)
+
+    def pull(self, task: str, step_id: int, edge: int, key: str) -> Callable[[], None]:
+        """Asks for a tensor, without waiting; returns what withdraws the question.
+
+        Raises:
+            UnavailableError: the connection to the task is lost.
+        """
+        peer = self._peers.get(task)
+        if not isinstance(peer, GrpcPeer):
+            raise errors.UnavailableError(None, None, f"There is no connection by gRPC to {task}")
+        return peer.pull(step_id, edge, key)
+
+    def get(self, task: str, timeout: float) -> AnyPeer:
+        """The peer, connected if need be.
+
+        Raises:
+            UnavailableError: it does not answer within `timeout` seconds; with its address and the last
+                error.
+            InvalidArgumentError: the cluster has no such task.
+        """
+        found = self.existing(task)
+        if found is not None:
+            return found
+        address = self.addresses.get(task)
+        if address is None:
+            raise errors.InvalidArgumentError(
+                None, None, f"The cluster has no task {task}; it has {', '.join(sorted(self.addresses))}"
+            )
+        with self._lock:
+            lock = self._connecting.setdefault(task, threading.Lock())
+        return self._connect(task, address, lock, timeout)
+
+    def _connect(self, task: str, address: str, lock: threading.Lock, timeout: float) -> AnyPeer:
+        """Tries until the time is over. One thread tries at once; none waits for it beyond its own time."""
+        end = time.monotonic() + timeout
+        last = "another attempt to connect is under way"
+        while True:
+            left = max(end - time.monotonic(), 0.1)
+            if lock.acquire(timeout=left):
+                try:
+                    return self.existing(task) or self._try(task, address, left)
+                except errors.UnavailableError as e:
+                    last = self.problems[task] = e.message
+                finally:
+                    lock.release()
+            left = end - time.monotonic()
+            if left <= 0 or self._stopped.wait(min(RETRY_SECONDS, left)):
+                text = f"{task} at {address} does not answer; last error: {last}"
+                known = self._peers.get(task)
+                if known is not None and known.lost is not None:
+                    text += f". Before that: {known.lost.message}"
+                raise errors.UnavailableError(None, None, text)
+
+    def _try(self, task: str, address: str, timeout: float) -> AnyPeer:
+        endpoint = self._discover(address, min(timeout, HELLO_SECONDS))
+        if endpoint.task != task:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"{address} is said to be {task}, but it is {endpoint.task}: check the ClusterSpec",
+            )
+        if not (self._streams and endpoint.stream_address):
+            return self._add_grpc(task, endpoint.incarnation, address, not endpoint.version)
+        sock = open_socket(endpoint.stream_address, min(timeout, HELLO_SECONDS))
+        try:
+            connection, hello = greet(sock, {"task": self.task, "incarnation": self.incarnation}, task)
+        except OSError as e:
+            sock.close()
+            raise errors.UnavailableError(None, None, f"{type(e).__name__}: {e}") from None
+        return self._add(connection, task, hello["incarnation"], address)
+
+    def accept(self, connection: Connection, hello: dict[str, Any]) -> None:
+        """Somebody who says to be a task has connected to this one."""
+        task, incarnation = str(hello["task"]), hello.get("incarnation")
+        address = self.addresses.get(task)
+        if address is None or task == self.task or not isinstance(incarnation, int):
+            text = f"it says to be {task}, incarnation {incarnation!r}, which is no other task of the cluster"
+            log.warning("a connection was refused: %s", text)
+            connection.refuse(errors.InvalidArgumentError(None, None, f"{self.task} refuses: {text}"))
+            return
+        self._add(connection, task, incarnation, address)
+
+    def _add(self, connection: Connection, task: str, incarnation: int, address: str) -> Peer:
+        assert self._service is not None
+        connection.count_in(self.traffic[task])
+        peer = Peer(connection, task, incarnation, address, self._service)
+        self._heart.watch(peer)
+        with self._lock:
+            known = self._peers.get(task)
+            if known is None or known.lost is not None or known.incarnation != incarnation:
+                self._peers[task] = peer
+        if known is not None and known.lost is None and known.incarnation != incarnation:
+            known.close()  # the task has restarted, and this connection leads to nobody
+        peer.start()
+        return peer
+
+    def _add_grpc(self, task: str, incarnation: int, address: str, keeps_steps: bool) -> GrpcPeer:
+        assert self._service is not None
+        peer = GrpcPeer(task, incarnation, address, self._service, self.traffic[task], keeps_steps)
+        self._heart.watch(peer)
+        with self._lock:
+            self._peers[task] = peer
+        return peer
+
+    @property
+    def silence(self) -> float:
+        """Seconds after which a task that gives no sign of life is lost; 0: never."""
+        return self._heart.seconds
+
+    def forget(self, peer: AnyPeer) -> None:
+        """A peer is lost: nobody listens for signs of life of it any more."""
+        self._heart.forget(peer)
+
+    def flush(self, end: float) -> None:
+        """Waits until the sockets have taken all that was sent, or the monotonic time is `end`."""
+        for peer in list(self._peers.values()):
+            if isinstance(peer, Peer):
+                peer.flush(max(end - time.monotonic(), 0))
+
+    def close(self) -> None:
+        self._stopped.set()
+        for peer in list(self._peers.values()):
+            peer.close()
+
+
+def greet(sock: socket.socket, hello: dict[str, Any], expected: str) -> tuple[Connection, dict[str, Any]]:
+    """Says HELLO on a fresh socket and reads the answer, within a deadline.
+
+    Raises:
+        OSError: the connection broke, or the other side does not speak this protocol.
+        OpError: the other side refuses.
+    """
+    connection = Connection(sock, expected)
+    limits.apply(connection.reader)
+    sock.settimeout(HELLO_SECONDS)
+    try:
+        answer, connection.arena = say_hello(sock, connection.reader, hello)
+    except EOFError:
+        raise ConnectionError(f"{expected} closed the connection") from None
+    except ValueError as e:
+        raise ConnectionError(f"{expected} cannot be talked to: {e}") from None
+    sock.settimeout(None)
+    return connection, answer

@@ -1,0 +1,1 @@
+"""What a task serves: streams and gRPC."""

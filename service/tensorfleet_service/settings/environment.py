@@ -1,0 +1,151 @@
+"""The environment of a task: misspelt variables, impossible values, and the host that it runs on."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+
+from tensorfleet.cluster.cluster import ClusterSpec
+
+PREFIX = "TENSORFLEET_"
+
+NUMBERS = {
+    "TENSORFLEET_HEARTBEAT_SECONDS": ("a number of seconds, 0 for none", 0, False),
+    "TENSORFLEET_BLAS_THREADS": ("a number of threads, 1 or more", 1, True),
+    "TENSORFLEET_SESSION_IDLE_SECONDS": ("a number of seconds, more than 0", 1e-9, False),
+    "TENSORFLEET_MAX_MESSAGE_MB": ("a number of MiB, 1 or more", 1, True),
+    "TENSORFLEET_MAX_TENSORS_MB": ("a number of MiB, 1 or more", 1, True),
+    "TENSORFLEET_MAX_EARLY_MB": ("a number of MiB, 1 or more", 1, True),
+    "TENSORFLEET_MEMORY_MB": ("a number of MiB, 0 for no budget", 0, True),
+    "TENSORFLEET_RECEIVE_BUFFERS_MB": ("a number of MiB, 0 or more", 0, True),
+    "TENSORFLEET_SHARED_MEMORY_MB": ("a number of MiB, 0 or more", 0, True),
+    "TENSORFLEET_STALL_SECONDS": ("a number of seconds, 0 to report no step", 0, False),
+    "TENSORFLEET_WATCH_MICROSECONDS": ("a number of microseconds, 0 or more", 0, True),
+}
+"""Variables that modules read when they are imported: what to set, the least, whether they are integers."""
+
+KNOWN = frozenset(NUMBERS) | {
+    PREFIX + name
+    for name in (
+        "ADDRESS",
+        "BIND_HOST",
+        "CLUSTER_SPEC",
+        "CONTAINER",
+        "DRAIN_SECONDS",
+        "GPUS",
+        "JOB_NAME",
+        "LOG_FORMAT",
+        "LOG_LEVEL",
+        "METRICS_PORT",
+        "PROTOCOL",
+        "STREAM_PORT",
+        "TASK_INDEX",
+        "TRANSPORT",
+    )
+}
+"""All variables of TensorFleet, those of clients included: a task may be started from a client's shell."""
+
+# Those of k8s-dev's scripts, from whose shell a developer may start a task.
+_DEVELOPMENT = (PREFIX + "K8S_", PREFIX + "KIND_")
+
+# Kubernetes tells each container of the Services of its namespace: those of one named tensorfleet, or
+# tensorfleet-worker, begin with our prefix.
+_SERVICE_LINK = re.compile(
+    r"TENSORFLEET_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?)"
+)
+_SERVICE_PORT = re.compile(r"TENSORFLEET_(\w+_)?PORT")
+_SERVICE_ADDRESS = re.compile(r"(tcp|udp|sctp)://.*")
+
+_ALIKE = 0.8  # from here on, two names are said to be alike
+
+
+class SettingsError(ValueError):
+    """A setting is missing or wrong; the text names it and says what to set."""
+
+
+def is_service_link(name: str, value: str) -> bool:
+    """Whether a variable is one that Kubernetes has made for a Service, whatever its name."""
+    if _SERVICE_LINK.fullmatch(name):
+        return True
+    return bool(_SERVICE_PORT.fullmatch(name) and _SERVICE_ADDRESS.fullmatch(value))
+
+
+def check(environ: Mapping[str, str]) -> list[str]:
+    """Looks at all variables of TensorFleet; returns warnings about those that nobody reads.
+
+    Raises:
+        SettingsError: a name is most likely misspelt, or a value is no number where there must be one.
+    """
+    warnings = []
+    for name, value in sorted(environ.items()):
+        if not name.startswith(PREFIX) or name.startswith(_DEVELOPMENT) or is_service_link(name, value):
+            continue
+        if name not in KNOWN:
+            meant = _meant(name)
+            if meant:
+                raise SettingsError(f"{name} is no setting: did you mean {' or '.join(meant)}?")
+            warnings.append(f"{name} is set, but no setting has that name")
+        elif name in NUMBERS and value:
+            _check_number(name, value)
+    return warnings
+
+
+def _meant(name: str) -> list[str]:
+    """The settings that begin with an unknown name, or else the one that it is most like."""
+    longer = [known for known in sorted(KNOWN) if known.startswith(f"{name}_")]
+    own = name.removeprefix(PREFIX)
+    suffixes = [known.removeprefix(PREFIX) for known in sorted(KNOWN)]
+    return longer or [PREFIX + suffix for suffix in difflib.get_close_matches(own, suffixes, 1, _ALIKE)]
+
+
+def _check_number(name: str, value: str) -> None:
+    what, least, integer = NUMBERS[name]
+    try:
+        number = int(value) if integer else float(value)
+    except ValueError:
+        number = -1
+    if not least <= number < float("inf"):
+        raise SettingsError(f"{name} is {value!r}: set it to {what}")
+
+
+def check_host(cluster: ClusterSpec, job: str, index: int, host_name: str) -> None:
+    """Sees whether the task's address is another host's, where that is certain.
+
+    Names of hosts and Services differ in general. But if this host's name is the first label of another
+    task's address, or differs from that of the task's own only in the number at its end, as the pods of one
+    StatefulSet do, then this is another task's place.
+
+    Raises:
+        SettingsError: the task runs where another one belongs.
+    """
+    here = host_name.partition(".")[0].lower()
+    address = cluster.task_address(job, index)
+    own = _first_label(address)
+    if not here or not own or own == here:
+        return
+    task = f"/job:{job}/task:{index}"
+    for other_job in cluster.jobs:
+        for other in cluster.task_indices(other_job):
+            if _first_label(cluster.task_address(other_job, other)) == here:
+                raise SettingsError(
+                    f"this host is {host_name!r}, which is /job:{other_job}/task:{other} in the ClusterSpec, "
+                    f"but the task is to be {task} at {address!r}: correct TENSORFLEET_JOB_NAME, "
+                    "TENSORFLEET_TASK_INDEX or TENSORFLEET_CLUSTER_SPEC"
+                )
+    if _without_ordinal(own) is not None and _without_ordinal(own) == _without_ordinal(here):
+        raise SettingsError(
+            f"the ClusterSpec has {task} at {address!r}, but this host is {host_name!r}: the address of this "
+            "host is not in TENSORFLEET_CLUSTER_SPEC, or TENSORFLEET_TASK_INDEX is another task's"
+        )
+
+
+def _first_label(address: str) -> str:
+    """Of the host in an address; empty for addresses of digits, such as 10.0.0.1 or [::1]."""
+    host = address.rpartition(":")[0].lower()
+    return "" if ":" in host or re.fullmatch(r"[\d.]*", host) else host.partition(".")[0]
+
+
+def _without_ordinal(label: str) -> str | None:
+    found = re.fullmatch(r"(.+)-\d+", label)
+    return found[1] if found else None

@@ -1,0 +1,1 @@
+"""What outlives a step: resources, queues, accumulators, random streams."""

@@ -1,0 +1,46 @@
+"""The functions of a session as kernels and datasets see them; `executor/functions.py` compiles them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tensorfleet.proto.attr_value_pb2 import NameAttrList
+
+if TYPE_CHECKING:
+    from tensorfleet_service.threads.pool import Pool
+    from tensorfleet_service.threads.waiter import Waiter
+
+
+class Function(Protocol):
+    """A function that can be called.
+
+    Attributes:
+        name: in the session's library.
+        waits: whether a call may have to wait for other steps.
+        is_stateful: whether two compilations of it may give different results.
+    """
+
+    name: str
+    waits: bool
+    is_stateful: bool
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...] | Waiter:
+        """The results, or a Waiter for them; raises OpError if an op of the body fails."""
+        ...
+
+
+class Library(Protocol):
+    """The functions that a session has on a task, and what lives in the background for as long as it does."""
+
+    @property
+    def pool(self) -> Pool: ...
+
+    def instantiate(self, func: NameAttrList, device: str, xp: ModuleType) -> Function:
+        """The function, compiled for a device; raises OpError if it is unknown or cannot be run."""
+        ...
+
+    def on_close(self, closer: Callable[[], None]) -> None:
+        """Has something ended with the session; at once if that has ended."""
+        ...

@@ -1,0 +1,1 @@
+"""Threads that wait and are woken: futures, the pool, run queues, deadlines."""

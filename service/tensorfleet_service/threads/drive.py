@@ -1,0 +1,69 @@
+"""Work that waits several times, one Waiter after the other, and no thread meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet_service.threads.waiter import Waiter
+
+if TYPE_CHECKING:
+    from tensorfleet_service.threads.pool import Pool
+
+
+def drive(generator: Generator[Waiter, Any, Any], pool: Pool) -> Any:
+    """Runs a generator that yields a Waiter where it has to wait: what it returns, or a Waiter for that."""
+    return _Drive(generator, pool).start()
+
+
+class _Drive:
+    def __init__(self, generator: Generator[Waiter, Any, Any], pool: Pool) -> None:
+        self._generator = generator
+        self._pool = pool
+        self._lock = threading.Lock()
+        self._current: Waiter | None = None
+        self._result = Waiter(self._cancel, self)
+        self._cancelled = False
+
+    def start(self) -> Any:
+        try:
+            self._go_on(next(self._generator))
+        except StopIteration as e:
+            return e.value
+        return self._result
+
+    def _go_on(self, waiter: Waiter) -> None:
+        """Waits; raises StopIteration where the generator ends at once."""
+        while True:
+            with self._lock:
+                self._current = waiter
+                cancelled = self._cancelled
+            if cancelled:
+                waiter.cancel()
+                self._generator.close()
+                return
+            if waiter.start(lambda completed: self._pool.submit(self._resume, completed)):
+                return
+            waiter = waiter.resume(self._generator)
+
+    def _resume(self, completed: Waiter) -> None:
+        try:
+            self._go_on(completed.resume(self._generator))
+        except StopIteration as e:
+            self._result.complete(e.value)
+        except Exception as e:
+            self._result.complete(None, e)
+
+    def waits_for(self, _: Waiter) -> str:
+        """What the work waits for at this moment."""
+        with self._lock:
+            current = self._current
+        return "nothing: it is about to go on" if current is None else current.what
+
+    def _cancel(self, _: Waiter) -> None:
+        with self._lock:
+            self._cancelled = True
+            current = self._current
+        if current is not None:
+            current.cancel()

@@ -1,0 +1,1 @@
+"""What steps tell about themselves: traces and counts."""

@@ -1,0 +1,65 @@
+"""Traces of single steps: when every node ran and what it made, as TensorFlow's StepStats."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet.core import shapes
+from tensorfleet.proto.step_stats_pb2 import DeviceStepStats, NodeExecStats, StepStats
+
+if TYPE_CHECKING:
+    from tensorfleet_service.graph.graph import Node
+
+
+class StepTrace:
+    """Collects what the plans of a step record, on any number of threads."""
+
+    def __init__(self) -> None:
+        self._records: list[tuple[Node, int, int, Any, int]] = []
+        self._merged: list[StepStats] = []
+
+    def record(self, node: Node, start: int, end: int, value: Any) -> None:
+        """A node has run from `start` to `end` (nanoseconds since the epoch) and made `value`."""
+        shape = getattr(value, "shape", None)
+        size = getattr(value, "nbytes", 0)
+        self._records.append((node, start, end, (shape, size), threading.get_ident()))
+
+    def merge(self, stats: StepStats) -> None:
+        """Adds what another task has recorded."""
+        self._merged.append(stats)
+
+    def step_stats(self) -> StepStats:
+        """Everything recorded, device by device, each node in the order in which it started."""
+        result = StepStats()
+        threads: dict[int, int] = {}
+        devices: dict[str, DeviceStepStats] = {}
+        for node, start, end, (shape, size), thread in sorted(self._records, key=lambda record: record[1]):
+            device = devices.get(node.assigned)
+            if device is None:
+                device = devices[node.assigned] = result.dev_stats.add(device=node.assigned)
+            stats = device.node_stats.add()
+            _fill(stats, node, start, end)
+            stats.thread_id = threads.setdefault(thread, len(threads))
+            if node.output_types:
+                output = stats.output.add(slot=0)
+                description = output.tensor_description
+                description.dtype = node.output_types[0].base.enum  # type: ignore[assignment]
+                description.shape.CopyFrom(shapes.to_proto(shape))
+                description.allocation_description.requested_bytes = size
+                description.allocation_description.allocated_bytes = size
+                description.allocation_description.allocator_name = "cpu"
+        for stats_of_task in self._merged:
+            result.dev_stats.extend(stats_of_task.dev_stats)
+        return result
+
+
+def _fill(stats: NodeExecStats, node: Node, start: int, end: int) -> None:
+    stats.node_name = node.name
+    stats.timeline_label = f"{node.name} = {node.op}({', '.join(source.name for source, _ in node.inputs)})"
+    stats.all_start_micros = start // 1000
+    stats.all_start_nanos = start
+    stats.op_end_rel_micros = (end - start) // 1000
+    stats.op_end_rel_nanos = end - start
+    stats.all_end_rel_micros = max((end - start) // 1000, 1)
+    stats.all_end_rel_nanos = end - start

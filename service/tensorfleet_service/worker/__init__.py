@@ -1,0 +1,1 @@
+"""A task's worker: graphs, steps, resources."""

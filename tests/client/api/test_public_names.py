@@ -1,0 +1,210 @@
+"""The package's face: every family is on it, it is quick to import, and its small modules work."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import logging
+import operator
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.api import namespaces
+from tensorfleet.graph import op_def
+from tensorfleet.ops.internal import INTERNAL_OPS
+
+PACKAGE = Path(tf.__file__).parent
+
+
+def assigned_names(path: Path) -> set[str]:
+    names = set()
+    for statement in ast.parse(path.read_text()).body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if isinstance(statement, ast.AnnAssign):
+            targets = [statement.target]
+        names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return names
+
+
+def in_fresh_interpreter(expression: str) -> Any:
+    program = f"import json, sys, tensorfleet; print(json.dumps({expression}))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def families() -> list[str]:
+    """The modules of `tensorfleet.ops` with public names."""
+    return sorted(
+        name
+        for name, path in op_modules().items()
+        if not name.endswith((".apply", ".internal")) and assigned_names(path) & {"__all__", "NAMESPACES"}
+    )
+
+
+def op_modules() -> dict[str, Path]:
+    """Files below `tensorfleet.ops` by the names of their modules."""
+    paths = (path for path in (PACKAGE / "ops").rglob("*.py") if path.stem != "__init__")
+    return {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in paths}
+
+
+@pytest.mark.parametrize("family", families())
+def test_every_family_is_public(family: str) -> None:
+    module = importlib.import_module(family)
+    for name in getattr(module, "__all__", ()):
+        assert getattr(tf, name) is getattr(module, name)
+    for namespace, names in getattr(module, "NAMESPACES", {}).items():
+        place: Any = tf
+        for part in namespace.split("."):
+            place = getattr(place, part)
+        for name in names:
+            own = names[name] if isinstance(names, dict) else name
+            assert getattr(place, name) is getattr(module, own)
+
+
+def test_import_brings_in_every_op_that_programs_can_make() -> None:
+    known = in_fresh_interpreter(
+        "__import__('tensorfleet.graph.op_def', fromlist=['registered']).registered()"
+    )
+    for name in op_modules():
+        importlib.import_module(name)
+    # Other tests register ops of their own.
+    ours = {name for name in op_def.registered() if not name.startswith("Test")}
+    assert ours - set(known) - INTERNAL_OPS == set()
+
+
+def test_import_leaves_out_what_is_slow() -> None:
+    loaded = set(in_fresh_interpreter("sorted(sys.modules)"))
+    slow = {"grpc", "tensorfleet_service", "argparse", "importlib.metadata", "tensorfleet.proto.summary_pb2"}
+    assert loaded & slow == set()
+
+
+def test_two_modules_do_not_claim_one_name() -> None:
+    owners: dict[str, tuple[str, Any]] = {}
+    for family in families():
+        module = importlib.import_module(family)
+        for name in getattr(module, "__all__", ()):
+            owner, value = owners.setdefault(name, (family, getattr(module, name)))
+            assert value is getattr(module, name), f"{name} is in {owner} and in {family}"
+
+
+def test_namespaces_can_be_imported_from() -> None:
+    for name in sorted(namespaces.declared()):
+        assert importlib.import_module(f"tensorfleet.{name}") is operator.attrgetter(name)(tf)
+    from tensorfleet.math import add  # type: ignore[import-not-found]
+
+    assert add is tf.math.add is tf.add
+
+
+@pytest.mark.parametrize(
+    "name", ["app", "dtypes", "errors", "logging", "losses", "test", "ops.collective_ops"]
+)
+def test_modules_have_the_names_that_programs_know(name: str) -> None:
+    assert importlib.import_module(f"{tf.__name__}.{name}") is operator.attrgetter(name)(tf)
+
+
+def test_compat_v1_is_the_package_itself() -> None:
+    assert importlib.import_module(f"{tf.__name__}.compat.v1") is tf
+    tf.disable_v2_behavior()
+    tf.disable_eager_execution()
+    assert not tf.executing_eagerly()
+
+
+def test_version_is_that_of_the_distribution() -> None:
+    assert tf.__version__ == metadata.version("tensorfleet")
+
+
+MESSAGES = """
+    AttrValue ConfigProto Event GPUOptions GraphDef GraphOptions HistogramProto LogMessage MetaGraphDef
+    NameAttrList NodeDef OptimizerOptions RunMetadata RunOptions SessionLog Summary SummaryMetadata TensorInfo
+"""
+
+
+@pytest.mark.parametrize("name", MESSAGES.split())
+def test_messages(name: str) -> None:
+    assert getattr(tf, name)().ByteSize() == 0
+    assert name in dir(tf)
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'tensorfleet' has no attribute 'no_such_name'"):
+        _ = tf.no_such_name  # type: ignore[attr-defined]
+
+
+def test_logging(caplog: pytest.LogCaptureFixture) -> None:
+    level = tf.logging.get_verbosity()
+    try:
+        tf.logging.set_verbosity(tf.logging.WARN)
+        assert tf.logging.get_verbosity() == logging.WARNING
+        tf.logging.info("quiet")
+        for _ in range(5):
+            tf.logging.log_first_n(tf.logging.ERROR, "first %d", 2, 7)
+            tf.logging.log_every_n(tf.logging.ERROR, "every", 3)
+        assert [record.getMessage() for record in caplog.records] == [
+            "first 7",
+            "every",
+            "first 7",
+            "every",
+        ]
+    finally:
+        tf.logging.set_verbosity(level)
+
+
+def test_compat_text() -> None:
+    assert tf.compat.as_bytes("é") == "é".encode()
+    assert tf.compat.as_text(b"a") == tf.compat.as_str("a") == tf.compat.as_str_any(b"a") == "a"
+    assert tf.compat.as_str_any(5) == "5"
+    assert tf.compat.path_to_str(Path("/a")) == "/a"
+    with pytest.raises(TypeError):
+        tf.compat.as_text(5)  # type: ignore[arg-type]
+
+
+FLAGS_PROGRAM = """
+import tensorfleet as tf
+tf.app.flags.DEFINE_string("job_name", "", "ps or worker")
+tf.app.flags.DEFINE_integer("task_index", 0, "100% of them")
+tf.flags.DEFINE_boolean("sync", True, "")
+tf.flags.DEFINE_list("hosts", "a:1,b:1", "")
+tf.flags.DEFINE_float("rate", 0.5, "")
+tf.flags.DEFINE_enum("mode", None, ["x", "y"], "")
+tf.flags.mark_flag_as_required("rate")
+FLAGS = tf.app.flags.FLAGS
+def main(argv):
+    print(FLAGS.job_name, FLAGS.task_index, FLAGS.sync, FLAGS.hosts, FLAGS.rate, FLAGS.mode, argv[1:])
+    FLAGS.rate = 2.0
+    print(FLAGS.flag_values_dict()["rate"], "rate" in FLAGS)
+    return 3
+tf.app.run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        ([], "['a:1', 'b:1'] 0.5 None []"),
+        (["--job_name=ps", "--task_index", "2", "--nosync", "--mode=y", "rest"], "ps 2 False"),
+        (["--sync=false", "--hosts=c:1"], "0 False ['c:1']"),
+    ],
+)
+def test_flags(arguments: list[str], printed: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FLAGS_PROGRAM, *arguments], capture_output=True, text=True, timeout=60
+    )
+    assert printed in done.stdout
+    assert "2.0 True" in done.stdout
+    assert done.returncode == 3, done.stderr
+
+
+def test_wrong_flag_ends_the_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FLAGS_PROGRAM, "--task_index=x"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert "invalid int value: 'x'" in done.stderr

@@ -1,0 +1,136 @@
+"""Collectives' kernels on the devices of one task: in the host's memory, and in a device's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from threading import Event
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensorfleet.core import dtypes, errors
+from tensorfleet_service.kernels.registry import AsyncKernel, make_kernel
+from tensorfleet_service.state.resources import Resources
+from tensorfleet_service.threads.pool import Pool
+from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.worker.collectives.service import Collectives
+from tests.kernels.harness import make_node
+
+TASK = "/job:localhost/replica:0/task:0"
+KEYS: dict[str, Any] = {"group_size": 2, "group_key": 1, "instance_key": 2}
+REDUCED: dict[str, Any] = {"merge_op": "Add", "final_op": "Id", "subdiv_offsets": [0]}
+
+
+class DeviceArray:
+    """An array in a memory of its own."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.asarray(values)
+        self.dtype, self.shape = self.values.dtype, self.values.shape
+
+
+def device_module() -> ModuleType:
+    module: Any = ModuleType("device_arrays")
+    module.ndarray = module.asarray = DeviceArray
+    module.asnumpy = lambda array: array.values
+    return module  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def resources() -> Iterator[Resources]:
+    pool = Pool("test")
+    collectives = Collectives(TASK, 1, pool)
+    yield Resources(collectives)
+    assert not len(collectives)
+    collectives.close()
+    pool.close()
+
+
+def member(rank: int, resources: Resources, op: str, *inputs: Any, xp: ModuleType = np, **attrs: Any) -> Any:
+    """What one device's kernel returns."""
+    node, values = make_node(op, *inputs, resources=resources, **attrs)
+    kernel = make_kernel(replace(node, device=f"{TASK}/device:CPU:{rank}", xp=xp))
+    assert isinstance(kernel, AsyncKernel)
+    if xp is not np:
+        values = [DeviceArray(value) for value in values]
+    return kernel.function(*values)
+
+
+def result(waiter: Waiter) -> Any:
+    done = Event()
+    if waiter.start(lambda _: done.set()):
+        assert done.wait(10)
+    return waiter.result()
+
+
+@pytest.mark.parametrize("xp", [np, device_module()], ids=["host", "device"])
+def test_results_are_where_the_device_is(resources: Resources, xp: ModuleType) -> None:
+    x = np.array([1.0, 2.0], np.float32)
+    waiters = [
+        member(i, resources, "CollectiveReduce", x, xp=xp, T=dtypes.float32, **KEYS, **REDUCED)
+        for i in range(2)
+    ]
+    for waiter in waiters:
+        value = result(waiter)
+        assert isinstance(value, xp.ndarray)
+        assert getattr(value, "values", value).tolist() == [2.0, 4.0]
+
+
+def test_a_group_of_one_gets_its_own_value(resources: Resources) -> None:
+    keys = {**KEYS, "group_size": 1}
+    x = np.array([[1, -2]], np.int32)
+    divided = {**REDUCED, "final_op": "Div"}
+    assert member(0, resources, "CollectiveReduce", x, **keys, **divided).tolist() == x.tolist()
+    assert member(0, resources, "CollectiveGather", x, **keys, shape=[0]).tolist() == x.tolist()
+    assert member(0, resources, "CollectiveBcastSendV2", x, 1, 1, 1).tolist() == x.tolist()
+
+
+def test_a_member_that_leaves_is_forgotten(resources: Resources) -> None:
+    x = np.zeros(2, np.float32)
+    first = member(0, resources, "CollectiveReduce", x, **KEYS, **REDUCED)
+    first.cancel()
+    collectives = resources.collectives
+    assert collectives is not None
+    assert not len(collectives)
+    # Nobody meets it any more.
+    second, third = (member(i, resources, "CollectiveReduce", x + i, **KEYS, **REDUCED) for i in range(2))
+    assert result(second).tolist() == result(third).tolist() == [1.0, 1.0]
+
+
+def test_a_member_that_leaves_lets_the_others_go(resources: Resources) -> None:
+    keys, x = {**KEYS, "group_size": 3}, np.zeros(2, np.float32)
+    first, second = (member(i, resources, "CollectiveReduce", x, **keys, **REDUCED) for i in range(2))
+    first.cancel()
+    with pytest.raises(errors.AbortedError, match="device:CPU:0 has ended before"):
+        result(second)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attrs", "message"),
+    [
+        ("CollectiveReduceV2", ([1.0], 0, 1, 1), {"merge_op": "Add", "final_op": "Id"}, "must be positive"),
+        (
+            "CollectiveReduceV2",
+            ([1.0], [2], 1, 1),
+            {"merge_op": "Add", "final_op": "Id"},
+            "group_size must be",
+        ),
+        ("CollectiveGatherV2", (1.0, 2, 1, 1), {}, "rank 0 cannot be gathered"),
+        ("CollectiveBcastSend", ([1.0],), {**KEYS, "shape": [2]}, "was declared"),
+        ("CollectiveBcastRecvV2", (2, 1, 1, [-1]), {"T": dtypes.float32}, "must be fully known"),
+    ],
+)
+def test_what_is_refused(
+    resources: Resources, op: str, inputs: Any, attrs: dict[str, Any], message: str
+) -> None:
+    lists: list[Any] = [[]] if op in ("CollectiveReduceV2", "CollectiveGatherV2") else []
+    with pytest.raises(errors.InvalidArgumentError, match=message):
+        member(0, resources, op, *inputs, *lists, **attrs)
+
+
+def test_a_receiver_whose_shape_is_unknown_is_refused(resources: Resources) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="must be fully known"):
+        member(0, resources, "CollectiveBcastRecv", T=dtypes.float32, shape=[None], **KEYS)

@@ -1,0 +1,226 @@
+"""The optimizer: the same results with fewer nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensorfleet_service.graph.graph import Node, describe
+from tensorfleet_service.master.optimize import optimize
+from tensorfleet_service.master.place import place
+from tensorfleet_service.master.prune import prune
+from tests.service.graphs import graph
+from tests.service.master.test_prune import LOOP, check_order
+
+DEVICES = [f"/job:worker/replica:0/task:{i}/device:CPU:0" for i in range(3)]
+
+
+def evaluate(node: Node, values: list[Any]) -> Any:
+    match node.op:
+        case "AddV2":
+            return np.add(*values)
+        case "Neg":
+            return -values[0]
+        case "Shape":
+            return np.array(values[0].shape, np.int32)
+        case "Fill":
+            return np.full(values[0], values[1])
+        case "Split":
+            return tuple(np.split(values[1], node.attrs["num_split"], int(values[0])))
+    raise NotImplementedError(node.op)
+
+
+def optimized(
+    text: str, feeds: list[str], fetches: list[str], targets: list[str] | None = None, level: int = 0
+) -> list[Node]:
+    nodes = prune(graph(text), feeds, fetches, targets or [])
+    place(nodes, DEVICES, DEVICES[0])
+    before = describe(nodes)
+    result = optimize(nodes, evaluate, level)
+    assert describe(nodes) == before
+    check_order(result)
+    assert describe(optimize(nodes, evaluate, level)) == describe(result)
+    return result
+
+
+GOLDEN = {
+    "constants": (
+        """
+        a = Const() value=[1.0,2.0]
+        b = Const() value=3.0
+        c = AddV2(a, b)
+        d = Neg(c)
+        s = Shape(d)
+        x = Placeholder()
+        n = AddV2(x, d)
+        fails = Mul(a, b)
+        """,
+        ["x"],
+        ["n", "s", "c", "fails"],
+        [],
+    ),
+    "several_outputs": (
+        """
+        axis = Const() dtype=int32 value=0
+        v = Const() value=[1.0,2.0]
+        s = Split(axis, v) num_split=2
+        x = Placeholder()
+        n = AddV2(x, s:1)
+        """,
+        ["x"],
+        ["n", "s:1"],
+        [],
+    ),
+    "small_constants_are_copied": (
+        """
+        c = Const() value=1.0 @ /task:1
+        x = Placeholder()
+        n = AddV2(x, c) @ /task:2
+        m = AddV2(n, c) @ /task:2
+        k = AddV2(m, c) @ /task:1
+        """,
+        ["x"],
+        ["k"],
+        [],
+    ),
+    "equal_nodes": (
+        """
+        x = Placeholder()
+        one = Const() value=1.0
+        uno = Const() value=1.0
+        two = Const() value=2.0
+        a = AddV2(x, one)
+        b = AddV2(x, uno)
+        c = AddV2(x, two)
+        d = AddV2(uno, x)
+        e = AddV2(x, one) @ /task:1
+        f = AddV2(x, one; ^c)
+        """,
+        ["x"],
+        ["a", "b", "c", "d", "e", "f"],
+        [],
+    ),
+    "identities": (
+        """
+        x = Placeholder()
+        i = Identity(x)
+        n = Neg(i)
+        j = StopGradient(n)
+        k = Identity(j)
+        m = Neg(k) @ /task:1
+        away = Identity(m) @ /task:2
+        v = VariableV2()
+        read = Identity(v)
+        waited = Identity(n)
+        late = Identity(n; ^init)
+        init = NoOp(^waited)
+        """,
+        ["x"],
+        ["k", "away", "read", "late"],
+        [],
+    ),
+    "state": (
+        """
+        v = VariableV2()
+        w = VariableV2()
+        one = Const() value=1.0
+        a = AssignAdd(v, one)
+        b = AssignAdd(v, one)
+        h = VarHandleOp()
+        r = ReadVariableOp(h)
+        s = ReadVariableOp(h)
+        all = NoOp(^a, ^b)
+        """,
+        [],
+        ["r", "s", "w"],
+        ["all"],
+    ),
+    "controls": (
+        """
+        x = Placeholder()
+        one = Const() value=1.0
+        late = Const(^x) value=2.0
+        sum = AddV2(one, late)
+        n = Neg(x; ^one, ^sum)
+        folded = AddV2(one, one)
+        m = NoOp(^folded)
+        """,
+        ["x"],
+        ["n"],
+        ["m"],
+    ),
+    "loop": (LOOP, [], ["exit"], []),
+}
+
+
+@pytest.mark.parametrize("case", GOLDEN)
+def test_golden(case: str, golden: Callable[[str, str], None]) -> None:
+    text, feeds, fetches, targets = GOLDEN[case]
+    golden(f"optimize_{case}", describe(optimized(text, feeds, fetches, targets)))
+
+
+def test_below_level_zero_nothing_changes() -> None:
+    text, feeds, fetches, targets = GOLDEN["constants"]
+    session = graph(text)
+    nodes = prune(session, feeds, fetches, targets)
+    place(nodes, DEVICES, DEVICES[0])
+    assert optimize(nodes, evaluate, -1) == nodes
+
+
+def test_values_types_and_devices_of_folded_constants() -> None:
+    nodes = optimized(*GOLDEN["constants"][:3])
+    found = {node.name: node for node in nodes}
+    assert found["c"].attrs["value"].tolist() == [4.0, 5.0]
+    assert found["c"].attrs["value"].dtype == np.float32
+    assert found["s"].attrs["value"].tolist() == [2]
+    assert found["s"].attrs["dtype"].name == "int32"
+    assert found["c"].assigned == DEVICES[0]
+
+
+def test_large_results_are_not_folded() -> None:
+    """Neither is their size found out by making them."""
+    text = "d = Const() dtype=int32 value=[{}]\nv = Const() value=1.0\nf = Fill(d, v)"
+    assert [node.op for node in optimized(text.format("10,10"), [], ["f"])] == ["Const", "_Retval"]
+    asked: list[str] = []
+
+    def record(node: Node, values: list[Any]) -> Any:
+        asked.append(node.name)
+        return evaluate(node, values)
+
+    nodes = prune(graph(text.format("100000,100000")), [], ["f"], [])
+    place(nodes, DEVICES, DEVICES[0])
+    assert [node.op for node in optimize(nodes, record, 0)] == ["Const", "Const", "Fill", "_Retval"]
+    assert asked == []
+
+
+def test_large_constants_of_other_devices_are_sent() -> None:
+    text = f"c = Const() value={[1.0] * 20_000} @ /task:1\nd = Neg(c) @ /task:2".replace(", ", ",")
+    assert [node.op for node in optimized(text, [], ["d"])] == ["Const", "Neg", "_Retval"]
+
+
+def test_a_wrong_type_is_not_folded() -> None:
+    text = "a = Const() value=1.0\nb = Neg(a)"
+    nodes = prune(graph(text), [], ["b"], [])
+    place(nodes, DEVICES, DEVICES[0])
+    for result in (np.float64(-1.0), "no array", None):
+        assert [n.op for n in optimize(nodes, lambda node, values, r=result: r, 0)] == [
+            "Const",
+            "Neg",
+            "_Retval",
+        ]
+
+
+def test_zeros_of_both_signs_stay_apart() -> None:
+    text = "x = Placeholder()\na = Const() value=0.0\nb = Const() value=-0.0\nc = Mul(x, a)\nd = Mul(x, b)"
+    assert [node.op for node in optimized(text, ["x"], ["c", "d"])].count("Mul") == 2
+
+
+def test_many_equal_nodes() -> None:
+    count = 5_000
+    text = "x = Placeholder()\n" + "".join(f"n{i} = Neg(x)\n" for i in range(count))
+    text += f"all = AddN({', '.join(f'n{i}' for i in range(count))}) N={count}"
+    nodes = optimized(text, ["x"], ["all"])
+    assert [node.op for node in nodes] == ["_Arg", "Neg", "AddN", "_Retval"]

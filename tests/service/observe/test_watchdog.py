@@ -1,0 +1,98 @@
+"""The watchdog: which steps it says to make no progress, and in which words."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
+from tensorfleet_service.devices.device import task_devices
+from tensorfleet_service.observe.watchdog import Watchdog
+from tensorfleet_service.worker.progress import activities
+from tensorfleet_service.worker.worker import Worker
+from tests.service.executor.test_step import TASK, Done, arrivals, register
+
+CHAIN = """
+    x = Placeholder()
+    a = Neg(x) @ /task:1
+    b = Exp(a) @ /task:0/cpu:0
+    c = Square(b) @ /task:1
+    d = Sub(c, b) @ /task:0/cpu:0
+    """
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    made = Worker(TASK, task_devices(TASK, 1, cpus=3, gpus=0), 1)
+    made.create_session("session", False)
+    yield made
+    made.close()
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+
+
+def test_a_step_without_progress_is_told_once_in_the_words_of_deadlines(
+    worker: Worker, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    made, _ = register(worker, CHAIN, ["x"], ["d"])
+    sent: list[Any] = []
+    worker.connect(lambda *push: sent.append(push), None)  # type: ignore[arg-type]
+    watchdog = Watchdog(worker, 60.0)
+    done = Done()
+    worker.run(made, 7, [np.float32(1)][: len(made.layout.args)], done)
+    first, second = arrivals(made)
+    now = time.monotonic()
+    for later in (0.0, 31.0, 59.0, 61.5, 100.0):
+        watchdog.look(now + later)
+        assert watchdog.stalled == (later > 60)
+    ((text),) = warnings(caplog)
+    (activity,) = activities(worker, 7)
+    assert activity.texts[0] in text
+    assert "step 7 has made no progress for" in text
+    assert f"waits for tensor a (edge {first}) from /job:worker/task:1 to /job:worker/task:0" in text
+    assert watchdog.stalls == 1
+
+    worker.deliver(7, [first], [np.float32(0)])
+    watchdog.look(now + 110)
+    assert watchdog.stalled == 0
+    assert "step 7 goes on" in caplog.text
+    watchdog.look(now + 169)
+    assert len(warnings(caplog)) == 1
+    watchdog.look(now + 171)
+    assert f"tensor c (edge {second})" in warnings(caplog)[1]
+
+    worker.deliver(7, [second], [np.float32(3)])
+    assert done.result() == [2.0]
+    watchdog.look(now + 200)
+    assert watchdog.stalled == 0
+    assert not watchdog._seen
+
+
+def test_steps_that_come_and_go_are_not_told(worker: Worker, caplog: pytest.LogCaptureFixture) -> None:
+    made, _ = register(worker, CHAIN, ["x"], ["d"])
+    worker.connect(lambda *_: None, None)  # type: ignore[arg-type]
+    watchdog = Watchdog(worker, 60.0)
+    now = time.monotonic()
+    for number in range(10):
+        done = Done()
+        worker.run(made, number, [], done)
+        watchdog.look(now + 20 * number)
+        for edge in arrivals(made):
+            worker.deliver(number, [edge], [np.float32(0)])
+        done.result()
+    assert warnings(caplog) == []
+    assert watchdog.stalls == 0
+
+
+def test_zero_seconds_look_at_nothing(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    watchdog = Watchdog(worker, 0.0)
+    monkeypatch.setattr(Worker, "began", None)
+    watchdog.look(time.monotonic())

@@ -32,7 +32,7 @@ class Waiter:
 
     __slots__ = ("_cancel", "_convert", "_done", "_error", "_lock", "_owner", "_value")
 
-    def __init__(self, cancel: Callable[[Waiter], None], owner: Owner) -> None:
+    def __init__(self, cancel: Callable[[Waiter], None], owner: Owner | None = None) -> None:
         """`cancel` makes the resource, `owner`, forget the waiter, and take back what it has kept for it."""
         self._cancel = cancel
         self._owner = owner
@@ -45,7 +45,7 @@ class Waiter:
     @property
     def what(self) -> str:
         """What is waited for, in words."""
-        return self._owner.waits_for(self)
+        return "another step" if self._owner is None else self._owner.waits_for(self)
 
     def complete(self, value: Any, error: BaseException | None = None) -> None:
         """Gives the value, or the error; the resource must not hold its lock."""

@@ -428,8 +428,15 @@ class Graph:
 
     def _forget_steps(self) -> None:
         """Has sessions look again at what they have run already: it may not be allowed any longer."""
-        for steps in list(self._steps):
+        with self._lock:
+            known = list(self._steps)
+        for steps in known:
             steps.cache.clear()
+
+    def _remember_steps(self, steps: _Steps) -> None:
+        """Has the cache of `steps` cleared when what may be fed or fetched changes."""
+        with self._lock:
+            self._steps.add(steps)
 
     # Collections
 

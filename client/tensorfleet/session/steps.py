@@ -40,7 +40,7 @@ class Steps:
         self._prepare = prepare
         self._runners: dict[tuple[_Key, _Key, _Key], Runner] = {}
         self._alive: list[Any] = []
-        graph._steps.add(self)
+        graph._remember_steps(self)
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
         """Runs a step whose fetches are several objects, or that was not seen before."""

@@ -87,7 +87,7 @@ class Watchdog:
         if not self._stall_seconds:
             return
         # Nothing is asked of steps that are too short to matter.
-        old = [step for step in self._worker.began() if now - step > self._stall_seconds / 2]
+        old = [step for step in self._worker.running if now - step > self._stall_seconds / 2]
         steps = activities(self._worker) if old else []
         self._seen = {step.id: self._compared(step, now) for step in steps}
         self.stalled = sum(seen.reported for seen in self._seen.values())

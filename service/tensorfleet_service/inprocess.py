@@ -25,7 +25,7 @@ from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.master.session import MasterSession, Prepared
-from tensorfleet_service.master.step_waiter import StepWaiter
+from tensorfleet_service.master.step_future import StepFuture
 from tensorfleet_service.worker.worker import Worker
 
 TASK = "/job:localhost/replica:0/task:0"
@@ -62,10 +62,10 @@ class MasterTransport(Transport):
 
     def partial_run(self, handle: str, feeds: dict[str, Any], fetches: tuple[str, ...]) -> Sequence[Any]:
         assert self._partial is not None
-        waiter = StepWaiter()
-        step = self._partial.run(handle, feeds, fetches, waiter.done)
+        future = StepFuture()
+        step = self._partial.run(handle, feeds, fetches, future.done)
         try:
-            return waiter.wait(step, self._timeout)
+            return future.wait(step, self._timeout)
         except KeyboardInterrupt:
             step.fail(errors.CancelledError(None, None, "The step was interrupted"))
             raise
@@ -166,14 +166,14 @@ class InProcessRunner:
         metadata: RunMetadata | None,
         timeout: float | None,
     ) -> Sequence[Any]:
-        waiter = StepWaiter()
+        future = StepFuture()
         with np.errstate(all="ignore"):
             limit = timeout or self._timeout
             step = self._master.run_step(
-                self._session, self._prepared, feeds, waiter.done, options, metadata, may_block=not limit
+                self._session, self._prepared, feeds, future.done, options, metadata, may_block=not limit
             )
             try:
-                return own(waiter.wait(step, limit))
+                return own(future.wait(step, limit))
             except KeyboardInterrupt:
                 step.fail(errors.CancelledError(None, None, "The step was interrupted"))
                 raise

@@ -13,13 +13,13 @@ from tensorfleet.core import dtypes, errors
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.executor.frames import Frame, Iteration
 from tensorfleet_service.executor.statements import as_string, node_error
-from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.threads.future import Future
 
 if TYPE_CHECKING:
     from tensorfleet_service.executor.dataflow import DataflowPlan, LoopOp, Op, OpGraph
     from tensorfleet_service.graph.graph import Node
 
-Source = int | Waiter
+Source = int | Future
 """What an op waits for: an edge from another device, in loops with its iteration, or a resource."""
 
 _CONTROL = -1  # the slot of a control input
@@ -34,7 +34,7 @@ class Execution:
 
     Args:
         step: what sends tensors.
-        wait: asks for tensors of other devices and for waiters; None where there are none.
+        wait: asks for tensors of other devices and for futures; None where there are none.
         trace: told of each op that ran.
     """
 
@@ -104,7 +104,7 @@ class Execution:
                 self._run_op(op, iteration, values, dead)
 
     def arrive(self, source: Source, value: Any) -> None:
-        """Goes on with the op that waits for a tensor or a waiter."""
+        """Goes on with the op that waits for a tensor or a future."""
         op, iteration = self.outstanding.pop(source)
         if op.kind == "_Recv":
             self._received(op, iteration, value)
@@ -234,7 +234,7 @@ class Execution:
             result = op.function(*values)
         except Exception as e:
             raise node_error(op.node, e, None, lambda: values) from e
-        if type(result) is Waiter:
+        if type(result) is Future:
             self._ask(op, iteration, result)
             return True
         self._give_outputs(op, iteration, result)

@@ -19,7 +19,7 @@ from tensorfleet.proto.config_pb2 import RunOptions
 from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet_service.devices import memory
 from tensorfleet_service.master.partial import PartialRuns
-from tensorfleet_service.master.step_waiter import StepWaiter
+from tensorfleet_service.master.step_future import StepFuture
 from tensorfleet_service.net.failures import proto_of
 from tensorfleet_service.rpc.grpc_server import Methods
 
@@ -95,26 +95,26 @@ class MasterService:
             feeds = {feed.name: _value(feed.tensor) for feed in request.feed}
             if len(feeds) != len(request.feed):
                 raise errors.InvalidArgumentError(None, None, "A tensor is fed twice in one step")
-            waiter = _CallWaiter(context)
+            future = _CallFuture(context)
             if request.partial_run_handle:
                 runs = self._partial.get(session.handle)
                 if runs is None:
                     raise errors.InvalidArgumentError(
                         None, None, "Must run 'setup' before performing partial runs!"
                     )
-                step = runs.run(request.partial_run_handle, feeds, fetches, waiter.done)
+                step = runs.run(request.partial_run_handle, feeds, fetches, future.done)
             else:
                 prepared = session.prepare(tuple(feeds), fetches, tuple(request.target))
                 step = self._master.run_step(
                     session,
                     prepared,
                     list(feeds.values()),
-                    waiter.done,
+                    future.done,
                     request.options,
                     response.metadata,
                     may_block=False,
                 )
-            values = waiter.wait_for(step, _seconds(request.options, session))
+            values = future.wait_for(step, _seconds(request.options, session))
             for name, value in zip(fetches, values, strict=True):
                 response.tensor.add(name=name, tensor=proto_of(value))
         except errors.OpError as e:
@@ -182,12 +182,12 @@ class MasterService:
                 None, None, f"Expected {prepared.feeds} feed tensors, but got {len(request.feed)}"
             )
         response = master_pb2.RunCallableResponse()
-        waiter = _CallWaiter(context)
+        future = _CallFuture(context)
         feeds = [_value(tensor) for tensor in request.feed]
         step = self._master.run_step(
-            session, prepared, feeds, waiter.done, options, response.metadata, may_block=False
+            session, prepared, feeds, future.done, options, response.metadata, may_block=False
         )
-        for value in waiter.wait_for(step, _seconds(options, session)):
+        for value in future.wait_for(step, _seconds(options, session)):
             response.fetch.append(proto_of(value))
         return response
 
@@ -258,7 +258,7 @@ def _seconds(options: RunOptions, session: MasterSession) -> float | None:
     return options.timeout_in_ms / 1000 or session.operation_timeout or None
 
 
-class _CallWaiter(StepWaiter):
+class _CallFuture(StepFuture):
     """Blocks a gRPC thread until its step has ended, the deadline passed, or the client is gone."""
 
     def __init__(self, context: grpc.ServicerContext) -> None:

@@ -1,6 +1,6 @@
 """Which thread goes on with a run that another step has set off, as an enqueue sets off a dequeue.
 
-In general that is a thread of the pool: whoever completes a waiter is in the middle of something else. But a
+In general that is a thread of the pool: whoever completes a future is in the middle of something else. But a
 thread that handles short work from a connection can as well do it afterwards, which takes less time than to
 wake another thread, and lets all that is sent meanwhile go out together.
 """
@@ -12,21 +12,21 @@ from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from tensorfleet_service.threads.future import Future
     from tensorfleet_service.threads.pool import Pool
-    from tensorfleet_service.threads.waiter import Waiter
 
 INLINE_SECONDS = 0.002
 """A plan known to take less than this runs on the thread that made it runnable."""
 
 
 class Resumable(Protocol):
-    """A run that waits for a waiter."""
+    """A run that waits for a future."""
 
-    def resume(self, source: Waiter, value: Waiter, /) -> None: ...
+    def resume(self, source: Future, value: Future, /) -> None: ...
 
 
 class _Later(threading.local):
-    runs: deque[tuple[Resumable, Waiter, Pool]] | None = None
+    runs: deque[tuple[Resumable, Future, Pool]] | None = None
     seconds = 0.0
 
 
@@ -51,16 +51,16 @@ class resuming:
         assert runs is not None
         try:
             while runs:
-                run, waiter, _pool = runs.popleft()
-                run.resume(waiter, waiter)
+                run, future, _pool = runs.popleft()
+                run.resume(future, future)
         finally:
             _later.runs = None
-            for run, waiter, pool in runs:
-                pool.submit(run.resume, waiter, waiter)
+            for run, future, pool in runs:
+                pool.submit(run.resume, future, future)
 
 
-def resume(run: Resumable, waiter: Waiter, seconds: float, pool: Pool) -> None:
-    """Goes on with a run whose waiter has been completed, soon, and not within this call.
+def resume(run: Resumable, future: Future, seconds: float, pool: Pool) -> None:
+    """Goes on with a run whose future has been completed, soon, and not within this call.
 
     Args:
         seconds: how long the run is known to take.
@@ -69,6 +69,6 @@ def resume(run: Resumable, waiter: Waiter, seconds: float, pool: Pool) -> None:
     runs = _later.runs
     if runs is not None and _later.seconds + seconds < INLINE_SECONDS:
         _later.seconds += seconds
-        runs.append((run, waiter, pool))
+        runs.append((run, future, pool))
     else:
-        pool.submit(run.resume, waiter, waiter)
+        pool.submit(run.resume, future, future)

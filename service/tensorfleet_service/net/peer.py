@@ -22,7 +22,7 @@ from google.protobuf.message import DecodeError, Message
 from tensorfleet.core import errors
 from tensorfleet.proto.step_stats_pb2 import StepStats
 from tensorfleet.wire import stream
-from tensorfleet.wire.connection import Connection, held
+from tensorfleet.wire.connection import Connection, cork
 from tensorfleet.wire.stream import (
     TRACE,
     Frame,
@@ -276,18 +276,18 @@ class Peer:
                     # together.
                     if not frame.tensors and not frame.flags & stream.DEAD:
                         _check_tensors(frame, 1)
-                    with held(), resuming():
+                    with cork(), resuming():
                         edge = int.from_bytes(frame.meta, "little") if frame.meta else frame.b
                         self._service.deliver(
                             frame.a, (edge,), (DEAD,) if frame.flags & stream.DEAD else frame.tensors
                         )
                 elif kind == Kind.PUSH_ALL:
-                    with held(), resuming():
+                    with cork(), resuming():
                         self._service.deliver(frame.a, pushed_edges(frame), frame.tensors)
                 elif kind == Kind.RESULT:
                     self._end_step(frame.a, None, frame.tensors)
                 elif kind == Kind.RUN_GRAPH:
-                    with held(), resuming():
+                    with cork(), resuming():
                         self._service.run_graph(
                             self, frame.a, frame.b, frame.tensors, bool(frame.flags & TRACE)
                         )

@@ -18,7 +18,7 @@ from google.protobuf.message import Message
 
 from tensorfleet.core import errors, tensor_util
 from tensorfleet.proto import worker_pb2
-from tensorfleet.wire.connection import held
+from tensorfleet.wire.connection import cork
 from tensorfleet.wire.stream import Method
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import memory
@@ -240,7 +240,7 @@ class GrpcPeer:
         if len(data) > INLINE_BYTES:
             self._service.submit(function, *arguments)
         else:
-            with held(), resuming():
+            with cork(), resuming():
                 function(*arguments)
 
     def _start(self, name: str, request: Message, ended: Ended, step_id: int | None = None) -> Call:

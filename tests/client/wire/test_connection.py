@@ -12,7 +12,7 @@ import pytest
 
 from tensorfleet.core import errors
 from tensorfleet.wire import buffers, connection, stream
-from tensorfleet.wire.connection import MAX_PUSHES, Connection, held
+from tensorfleet.wire.connection import MAX_PUSHES, Connection, cork
 from tensorfleet.wire.stream import Frame, Kind, Reader, encode, pushed_edges
 
 TIMEOUT = 20.0
@@ -144,9 +144,9 @@ def test_held_frames_are_one_write(pair: Pair, monkeypatch: pytest.MonkeyPatch) 
     connection = Connection(pair[0], "held")
     writes = Writes(connection, monkeypatch)
     reader = Reader(pair[1])
-    with held():
+    with cork():
         connection.send(encode(Kind.RUN_GRAPH, 1, 0))
-        with held():
+        with cork():
             connection.send(encode(Kind.PUSH, 2, 0, b"", [np.float32(1)]))
         assert writes.count == 0  # the inner block ends within the outer one
         connection.send(encode(Kind.PUSH, 3, 0, b"", [np.arange(3)]))
@@ -160,7 +160,7 @@ def test_held_frames_are_one_write(pair: Pair, monkeypatch: pytest.MonkeyPatch) 
 def test_held_small_tensors_of_a_step_are_one_frame(pair: Pair) -> None:
     connection = Connection(pair[0], "held")
     large = np.arange(100_000)
-    with held():
+    with cork():
         connection.send(encode(Kind.RUN_GRAPH, 1, 0))
         connection.push(1, 8, large + 8)
         connection.push(1, 7, np.float32(1.5))
@@ -187,7 +187,7 @@ def test_held_small_tensors_of_a_step_are_one_frame(pair: Pair) -> None:
 
 def test_held_large_tensors_need_no_frame_for_small_ones(pair: Pair) -> None:
     connection = Connection(pair[0], "held")
-    with held():
+    with cork():
         connection.push(1, 7, np.arange(100_000))
     frame = Reader(pair[1]).read()
     assert (frame.kind, frame.a, frame.b, connection.traffic.sent) == (Kind.PUSH, 1, 7, 1)
@@ -197,7 +197,7 @@ def test_held_large_tensors_need_no_frame_for_small_ones(pair: Pair) -> None:
 def test_held_tensors_that_are_many_are_several_frames(pair: Pair) -> None:
     connection = Connection(pair[0], "held")
     count = 2 * MAX_PUSHES + 1
-    with held():
+    with cork():
         for i in range(count):
             connection.push(1, i, np.int64(i))
     reader = Reader(pair[1])
@@ -225,7 +225,7 @@ def test_edges_that_do_not_fit_the_tensors_are_refused() -> None:
 
 def test_held_large_frames_keep_their_order(pair: Pair) -> None:
     connection = Connection(pair[0], "held")
-    with held():
+    with cork():
         for i in range(5):
             connection.send(encode(Kind.PUSH, i, 0, b"", [np.full(1 << 17, i, np.float64)]))
             connection.send(encode(Kind.PUSH, i, 1, b"", [np.int32(i)]))
@@ -241,7 +241,7 @@ def test_held_leaves_the_buffers_of_the_caller_alone() -> None:
     with b, d:
         one, other = Connection(a, "one"), Connection(c, "other")
         abort = encode(Kind.ABORT, 1)
-        with held():
+        with cork():
             one.send(abort)
             one.send(encode(Kind.PUSH, 2))
             other.send(abort)  # the same frame to another task
@@ -257,7 +257,7 @@ def test_held_leaves_the_buffers_of_the_caller_alone() -> None:
 def test_held_does_not_report_a_broken_connection(pair: Pair) -> None:
     connection = Connection(pair[0], "held")
     connection.close()
-    with held():
+    with cork():
         connection.send(encode(Kind.ABORT, 1))
     with pytest.raises(OSError, match="connection closed"):
         connection.send(encode(Kind.ABORT, 1))

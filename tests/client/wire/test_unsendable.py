@@ -10,7 +10,7 @@ import pytest
 
 from tensorfleet.core import errors
 from tensorfleet.wire import stream
-from tensorfleet.wire.connection import Connection, held
+from tensorfleet.wire.connection import Connection, cork
 from tensorfleet.wire.stream import Kind, Reader, encode, unpack_error
 
 
@@ -64,7 +64,7 @@ def test_tensors_of_the_highest_ranks_travel(pair: Any, value: Any) -> None:
 
 def test_one_bad_tensor_ends_its_step_and_no_other(pair: Any) -> None:
     connection, reader = pair
-    with held():
+    with cork():
         connection.push(1, 5, np.float32(2))
         connection.push(2, 6, NoMemory())
         connection.push(2, 7, np.float32(3))
@@ -76,7 +76,7 @@ def test_one_bad_tensor_ends_its_step_and_no_other(pair: Any) -> None:
 
 def test_no_tensor_is_refused_by_push(pair: Any) -> None:
     connection, reader = pair
-    with held():
+    with cork():
         connection.push(1, 5, np.float32(2))
         with pytest.raises(errors.InvalidArgumentError, match="Handle is no tensor"):
             connection.push(1, 6, Handle())

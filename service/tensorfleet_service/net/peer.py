@@ -38,7 +38,7 @@ from tensorfleet.wire.stream import (
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.failures import as_op_error
-from tensorfleet_service.threads.run_queue import resuming
+from tensorfleet_service.threads.run_queue import run_queue
 from tensorfleet_service.threads.spin import WATCHER
 
 if TYPE_CHECKING:
@@ -276,18 +276,18 @@ class Peer:
                     # together.
                     if not frame.tensors and not frame.flags & stream.DEAD:
                         _check_tensors(frame, 1)
-                    with cork(), resuming():
+                    with cork(), run_queue():
                         edge = int.from_bytes(frame.meta, "little") if frame.meta else frame.b
                         self._service.deliver(
                             frame.a, (edge,), (DEAD,) if frame.flags & stream.DEAD else frame.tensors
                         )
                 elif kind == Kind.PUSH_ALL:
-                    with cork(), resuming():
+                    with cork(), run_queue():
                         self._service.deliver(frame.a, pushed_edges(frame), frame.tensors)
                 elif kind == Kind.RESULT:
                     self._end_step(frame.a, None, frame.tensors)
                 elif kind == Kind.RUN_GRAPH:
-                    with cork(), resuming():
+                    with cork(), run_queue():
                         self._service.run_graph(
                             self, frame.a, frame.b, frame.tensors, bool(frame.flags & TRACE)
                         )

@@ -25,36 +25,36 @@ class Resumable(Protocol):
     def resume(self, source: Future, value: Future, /) -> None: ...
 
 
-class _Later(threading.local):
+class _Queue(threading.local):
     runs: deque[tuple[Resumable, Future, Pool]] | None = None
     seconds = 0.0
 
 
-_later = _Later()
+_queue = _Queue()
 
 
-class resuming:
+class run_queue:
     """Lets this thread go on, at the end of the block, with short runs that the block has set off."""
 
     __slots__ = ("_outer",)
 
     def __enter__(self) -> None:
-        self._outer = _later.runs
+        self._outer = _queue.runs
         if self._outer is None:
-            _later.runs = deque()
-            _later.seconds = 0.0
+            _queue.runs = deque()
+            _queue.seconds = 0.0
 
     def __exit__(self, *_: object) -> None:
         if self._outer is not None:
             return
-        runs = _later.runs
+        runs = _queue.runs
         assert runs is not None
         try:
             while runs:
                 run, future, _pool = runs.popleft()
                 run.resume(future, future)
         finally:
-            _later.runs = None
+            _queue.runs = None
             for run, future, pool in runs:
                 pool.submit(run.resume, future, future)
 
@@ -66,9 +66,9 @@ def resume(run: Resumable, future: Future, seconds: float, pool: Pool) -> None:
         seconds: how long the run is known to take.
         pool: where it runs if this thread has other work.
     """
-    runs = _later.runs
-    if runs is not None and _later.seconds + seconds < INLINE_SECONDS:
-        _later.seconds += seconds
+    runs = _queue.runs
+    if runs is not None and _queue.seconds + seconds < INLINE_SECONDS:
+        _queue.seconds += seconds
         runs.append((run, future, pool))
     else:
         pool.submit(run.resume, future, future)

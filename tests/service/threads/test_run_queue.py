@@ -9,7 +9,7 @@ import pytest
 
 from tensorfleet_service.threads.future import Future
 from tensorfleet_service.threads.pool import Pool
-from tensorfleet_service.threads.run_queue import INLINE_SECONDS, resume, resuming
+from tensorfleet_service.threads.run_queue import INLINE_SECONDS, resume, run_queue
 
 TIMEOUT = 20.0
 SHORT = INLINE_SECONDS / 4
@@ -45,8 +45,8 @@ def pool() -> Iterator[Pool]:
 def test_short_runs_follow_the_block(pool: Pool) -> None:
     last = Run()
     first = Run(lambda: resume(last, last.future, SHORT, pool))
-    with resuming():
-        with resuming():
+    with run_queue():
+        with run_queue():
             resume(first, first.future, SHORT, pool)
         assert first.thread is None  # the inner block is part of the outer one
     assert first.thread is last.thread is threading.current_thread()
@@ -55,7 +55,7 @@ def test_short_runs_follow_the_block(pool: Pool) -> None:
 def test_the_pool_goes_on_with_what_is_long_or_too_much(pool: Pool) -> None:
     long = Run()
     short = [Run() for _ in range(5)]
-    with resuming():
+    with run_queue():
         resume(long, long.future, float("inf"), pool)
         assert long.elsewhere()
         for run in short:
@@ -78,7 +78,7 @@ def test_what_is_left_after_an_error_is_done_all_the_same(pool: Pool) -> None:
     broken, other = Run(stop), Run()
 
     def block() -> None:
-        with resuming():
+        with run_queue():
             resume(broken, broken.future, 0.0, pool)
             resume(other, other.future, 0.0, pool)
 

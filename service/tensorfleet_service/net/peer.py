@@ -39,7 +39,7 @@ from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.failures import as_op_error
 from tensorfleet_service.threads.run_queue import run_queue
-from tensorfleet_service.threads.spin import WATCHER
+from tensorfleet_service.threads.spin import SPINNER
 
 if TYPE_CHECKING:
     from tensorfleet_service.net.peers import AnyPeer
@@ -263,7 +263,7 @@ class Peer:
                     # An answer will come, and to what this thread has sent, soon.
                     sent = connection.traffic.sent
                     if not reader.buffered:
-                        WATCHER.watch(connection.sock)
+                        SPINNER.spin(connection.sock)
                 try:
                     frame = read()
                 except FrameTooLarge as e:

@@ -298,14 +298,14 @@ class StreamTransport(Transport):
                 connection.sock.settimeout(timeout + GRACE_SECONDS)
             connection.send(frame(arena=connection.arena))
             answer = connection.reader.read()
-            while answer.kind == Kind.TRACED and answer.a == request_id:
+            while answer.kind == Kind.TRACED and answer.number == request_id:
                 if metadata is not None:
                     metadata.ParseFromString(answer.meta)
                 answer = connection.reader.read()
-            if answer.a != request_id:
-                if answer.kind == Kind.ERROR and not answer.a:
+            if answer.number != request_id:
+                if answer.kind == Kind.ERROR and not answer.number:
                     raise unpack_error(answer)  # the master gives the connection up, and says why
-                raise ValueError(f"the answer to request {answer.a} in place of {request_id}")
+                raise ValueError(f"the answer to request {answer.number} in place of {request_id}")
             if timeout is not None:
                 connection.sock.settimeout(None)
         except BaseException as e:

@@ -161,7 +161,7 @@ class _Client:
                 try:
                     frame = read()
                 except FrameTooLarge as e:
-                    self._answer_error(e.a, limits.frame_error(e))
+                    self._answer_error(e.number, limits.frame_error(e))
                     self._connection.reader.skip(e)
                     continue
                 if frame.kind == Kind.RUN:
@@ -201,10 +201,10 @@ class _Client:
 
     def _run(self, frame: Frame) -> None:
         self.busy = True
-        found = self._clients.callables.get(frame.b)
+        found = self._clients.callables.get(frame.detail)
         if found is None:
             self._fail(
-                frame.a,
+                frame.number,
                 errors.AbortedError(
                     None, None, "The session is not found: it was closed, or the server restarted."
                 ),
@@ -213,7 +213,7 @@ class _Client:
         session, prepared = found
         if len(frame.tensors) != prepared.feeds:
             message = f"Expected {prepared.feeds} feed tensors, but got {len(frame.tensors)}"
-            self._fail(frame.a, errors.InvalidArgumentError(None, None, message))
+            self._fail(frame.number, errors.InvalidArgumentError(None, None, message))
             return
         handle = session.handle
         if handle not in self._sessions:
@@ -222,12 +222,12 @@ class _Client:
         try:
             if prepared.direct is not None and not frame.meta and not session.operation_timeout:
                 values = session.run_metered(prepared, frame.tensors)
-                self._answer(frame.a, values)
+                self._answer(frame.number, values)
                 self._ended()
             else:
                 self._start(frame, session, prepared)
         except errors.OpError as e:
-            self._fail(frame.a, e)
+            self._fail(frame.number, e)
 
     def _fail(self, request: int, error: errors.OpError) -> None:
         """Answers a step with an error."""
@@ -238,7 +238,7 @@ class _Client:
         options = RunOptions.FromString(frame.meta) if frame.meta else None
         metadata = RunMetadata() if options is not None else None
         timeout = (options.timeout_in_ms / 1000 if options is not None else 0) or session.operation_timeout
-        done = _Done(self, frame.a, metadata)
+        done = _Done(self, frame.number, metadata)
         # A step with a limit does not compute on this thread, which is the one that sets the limit; nor does
         # a loop, which may have no end: this thread is the one that notices when the client has gone.
         may_block = not timeout and not prepared.loops
@@ -286,26 +286,26 @@ class _Client:
     # Calls
 
     def _call(self, frame: Frame) -> None:
-        function = _CALLS.get(frame.b)
+        function = _CALLS.get(frame.detail)
         try:
-            if frame.b == Method.RUN_STEP:
+            if frame.detail == Method.RUN_STEP:
                 self.busy = True
                 self._partial_run(frame)
                 return
             if function is None:
-                raise errors.UnimplementedError(None, None, f"Call {frame.b} is not known")
+                raise errors.UnimplementedError(None, None, f"Call {frame.detail} is not known")
             reply = function(self, frame.meta)
         except errors.OpError as e:
-            self._fail(frame.a, e)
+            self._fail(frame.number, e)
         except DecodeError as e:
-            message = f"The request of call {frame.b} cannot be read: {e}"
-            self._fail(frame.a, errors.InvalidArgumentError(None, None, message))
+            message = f"The request of call {frame.detail} cannot be read: {e}"
+            self._fail(frame.number, errors.InvalidArgumentError(None, None, message))
         except OSError:
             raise
         except Exception as e:
-            self._fail(frame.a, as_op_error(e, f"call {frame.b}"))
+            self._fail(frame.number, as_op_error(e, f"call {frame.detail}"))
         else:
-            self._connection.send(encode(Kind.REPLY, frame.a, 0, reply.SerializeToString()))
+            self._connection.send(encode(Kind.REPLY, frame.number, 0, reply.SerializeToString()))
 
     def _create_session(self, data: bytes) -> master_pb2.CreateSessionResponse:
         request = master_pb2.CreateSessionRequest.FromString(data)
@@ -354,7 +354,7 @@ class _Client:
         if runs is None:
             raise errors.InvalidArgumentError(None, None, "Must run 'setup' before performing partial runs!")
         feeds = dict(zip((feed.name for feed in request.feed), frame.tensors, strict=True))
-        done = _Done(self, frame.a, None)
+        done = _Done(self, frame.number, None)
         step = runs.run(request.partial_run_handle, feeds, list(request.fetch), done)
         timeout = (
             request.options.timeout_in_ms / 1000

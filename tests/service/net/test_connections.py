@@ -121,8 +121,8 @@ class FakeMaster:
 
 def test_an_answer_that_comes_twice_is_nobodys_result() -> None:
     def twice(connection: Connection, frame: Frame) -> None:
-        for _ in range(2 if frame.a == 1 else 1):
-            connection.send(encode(Kind.RESULT, frame.a, 0, b"", (np.float32(frame.a),)))
+        for _ in range(2 if frame.number == 1 else 1):
+            connection.send(encode(Kind.RESULT, frame.number, 0, b"", (np.float32(frame.number),)))
 
     master = FakeMaster(twice)
     transport = master.transport()

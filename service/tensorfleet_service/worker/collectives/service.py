@@ -168,10 +168,10 @@ class Collectives:
         try:
             fields = unpack(frame.meta)
             with self._locked():
-                if frame.b in (Verb.START, Verb.FAIL):
-                    self._follow(frame.b, frame.a, fields)
+                if frame.detail in (Verb.START, Verb.FAIL):
+                    self._follow(frame.detail, frame.number, fields)
                 else:
-                    self._leader.receive(peer, frame.b, frame.a, fields)
+                    self._leader.receive(peer, frame.detail, frame.number, fields)
         except (KeyError, TypeError) as e:
             raise ValueError(f"a message about a collective lacks {e}") from None
 
@@ -269,29 +269,29 @@ class Collectives:
     def _reach(self, task: str) -> AnyPeer | None:
         return None if self._peers is None else self._peers.existing(task)
 
-    def _tell(self, peer: Peer | None, verb: Verb, a: int, fields: dict[str, Any]) -> None:
+    def _tell(self, peer: Peer | None, verb: Verb, number: int, fields: dict[str, Any]) -> None:
         """As the leader, to a member."""
         if peer is None:
-            self._follow(verb, a, fields)
+            self._follow(verb, number, fields)
             return
         try:
-            peer.tell(Kind.COLLECTIVE, a, verb, pack(fields))
+            peer.tell(Kind.COLLECTIVE, number, verb, pack(fields))
         except errors.UnavailableError as e:
             log.debug("%s was not told of a collective: %s", peer.task, e.message)
 
-    def _to_leader(self, verb: Verb, a: int, fields: dict[str, Any]) -> None:
+    def _to_leader(self, verb: Verb, number: int, fields: dict[str, Any]) -> None:
         """As a member; what cannot be sent yet is kept until there is a connection."""
         if self._leading == self.here[0]:
-            self._leader.receive(None, verb, a, fields)
+            self._leader.receive(None, verb, number, fields)
             return
         peer = self._reach(self._leading) if self._outbox is None else None
         if peer is not None:
-            streaming(peer).tell(Kind.COLLECTIVE, a, verb, pack(fields))
+            streaming(peer).tell(Kind.COLLECTIVE, number, verb, pack(fields))
             return
         if self._outbox is None:
             self._outbox = []
             self._pool.submit(self._find_leader)
-        self._outbox.append((a, verb, pack(fields)))
+        self._outbox.append((number, verb, pack(fields)))
 
     def _find_leader(self) -> None:
         """Connects to the leader, as long as members want it; then sends what they had to say."""
@@ -329,8 +329,8 @@ class Collectives:
                     continue
                 outbox, self._outbox = self._outbox, None
                 try:
-                    for a, verb, meta in outbox if peer is not None else []:
-                        peer.tell(Kind.COLLECTIVE, a, verb, meta)  # type: ignore[union-attr]
+                    for number, verb, meta in outbox if peer is not None else []:
+                        peer.tell(Kind.COLLECTIVE, number, verb, meta)  # type: ignore[union-attr]
                 except errors.UnavailableError as e:
                     for number in list(self._members):
                         self._end_member(number, e)

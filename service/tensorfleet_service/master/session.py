@@ -19,7 +19,7 @@ from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.executor.evaluate import evaluate_node
 from tensorfleet_service.executor.layout import task_of
-from tensorfleet_service.graph.graph import Graph, needed_functions
+from tensorfleet_service.graph.graph import SessionGraph, needed_functions
 from tensorfleet_service.master.colocate import holds_state, state_related
 from tensorfleet_service.master.late_reads import read_late
 from tensorfleet_service.master.members import LocalMember, Member, Registered
@@ -110,7 +110,7 @@ class MasterSession:
         self._report = report
         self.config = config
         self.members = {member.task: member for member in members}
-        self.graph = Graph()
+        self.graph = SessionGraph()
         self.created = time.time()
         self.operation_timeout = config.operation_timeout_in_ms / 1000
         self.steps = 0

@@ -33,7 +33,7 @@ _MAX_BUFFERS = 64
 _Response = TypeVar("_Response", bound=Message)
 
 
-class Connection:
+class MasterConnection:
     """A greeted socket to the master, with one call at a time.
 
     Args:
@@ -96,7 +96,7 @@ class StreamTransport(Transport):
 
     def __init__(
         self,
-        connection: Connection,
+        connection: MasterConnection,
         endpoint: fleet_pb2.Endpoint,
         target: str,
         config: config_pb2.ConfigProto,
@@ -111,7 +111,7 @@ class StreamTransport(Transport):
         self.incarnation = endpoint.incarnation
         self._idle = [connection]
         self._open = {connection}
-        self._waiting: dict[Connection, tuple[int, float]] = {}
+        self._waiting: dict[MasterConnection, tuple[int, float]] = {}
         self._ids = itertools.count(1)
         self._handle = ""
         self._version = 0
@@ -210,7 +210,7 @@ class StreamTransport(Transport):
         for connection in idle:
             self._drop(connection)
 
-    def _drop(self, connection: Connection) -> None:
+    def _drop(self, connection: MasterConnection) -> None:
         self._open.discard(connection)
         connection.close()
 
@@ -320,10 +320,10 @@ class StreamTransport(Transport):
             raise unpack_error(answer)
         return answer
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> MasterConnection:
         try:
             with self._converted():
-                connection = Connection(self._address)
+                connection = MasterConnection(self._address)
         except errors.UnavailableError:
             # A restarted task has its stream endpoint elsewhere.
             if self._current_incarnation() not in (None, self._endpoint.incarnation):

@@ -39,7 +39,7 @@ from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.threads.deadlines import Deadlines
 from tensorfleet_service.threads.future import Future
 from tensorfleet_service.worker.collectives.leader import Leader
-from tensorfleet_service.worker.collectives.sender import Sender, streaming
+from tensorfleet_service.worker.collectives.sender import ChunkSender, streaming
 
 if TYPE_CHECKING:
     from tensorfleet.wire.stream import Frame
@@ -363,7 +363,7 @@ class Collectives:
         places = [(str(task), int(incarnation)) for task, incarnation in fields["tasks"]]
         before = places[fields["position"] - 1]
         following = places[(fields["position"] + 1) % len(places)][0]
-        sender = Sender(self._peers, following)
+        sender = ChunkSender(self._peers, following)
         ring = Ring(
             round_id,
             members[0].call,
@@ -386,7 +386,7 @@ class Collectives:
         self._drop_early(round_id)
         self._pool.submit(self._begin, ring, early, sender if len(places) > 1 else None)
 
-    def _begin(self, ring: Ring, early: list[tuple[int, Any]], sender: Sender | None) -> None:
+    def _begin(self, ring: Ring, early: list[tuple[int, Any]], sender: ChunkSender | None) -> None:
         def begin() -> None:
             if sender is not None:
                 sender.connect()

@@ -27,7 +27,7 @@ class Group:
 
 
 @dataclass(slots=True)
-class Member:
+class CollectiveMember:
     """A device of this task in a collective that has not ended."""
 
     call: Call

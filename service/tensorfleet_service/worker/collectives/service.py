@@ -32,7 +32,7 @@ from tensorfleet_service.collectives.call import (
     pack,
     unpack,
 )
-from tensorfleet_service.collectives.member import Group, Member, Running
+from tensorfleet_service.collectives.member import CollectiveMember, Group, Running
 from tensorfleet_service.collectives.ring import Ring
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.peer import Peer
@@ -66,7 +66,7 @@ class Collectives:
         self._lock = threading.RLock()
         self._numbers = itertools.count(1)
         self._groups: WeakValueDictionary[tuple[str, int], Group] = WeakValueDictionary()
-        self._members: dict[int, Member] = {}
+        self._members: dict[int, CollectiveMember] = {}
         self._running: dict[int, Running] = {}
         self._early: dict[int, list[tuple[int, Any]]] = {}
         self._early_bytes = 0
@@ -119,7 +119,7 @@ class Collectives:
         with self._locked():
             number = next(self._numbers)
             future = Future(partial(self._leave, number), self)
-            self._members[number] = Member(call, value, future, group)
+            self._members[number] = CollectiveMember(call, value, future, group)
             try:
                 self._to_leader(Verb.JOIN, number, {"call": call.to_dict(), "known": group.members})
             except errors.OpError as e:

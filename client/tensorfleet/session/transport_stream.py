@@ -146,7 +146,7 @@ class StreamTransport(Transport):
 
     def prepare(
         self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
-    ) -> StreamRunner:
+    ) -> StreamSignature:
         response = self._call(
             Method.MAKE_CALLABLE,
             master_pb2.MakeCallableRequest(
@@ -155,7 +155,7 @@ class StreamTransport(Transport):
             ),
             master_pb2.MakeCallableResponse,
         )
-        return StreamRunner(self, response.handle)
+        return StreamSignature(self, response.handle)
 
     def partial_run_setup(
         self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
@@ -379,7 +379,7 @@ class StreamTransport(Transport):
         return error
 
 
-class StreamRunner:
+class StreamSignature:
     """A run signature that the master knows by a number."""
 
     __slots__ = ("_callable", "_transport")

@@ -23,8 +23,7 @@ import tensorfleet as tf
 from tensorfleet.cluster.server import Server
 from tensorfleet.core import errors
 from tensorfleet.proto import config_pb2, fleet_pb2
-from tensorfleet.session.transport_stream import Connection as ClientConnection
-from tensorfleet.session.transport_stream import StreamTransport
+from tensorfleet.session.transport_stream import Connection as ClientConnection, StreamTransport
 from tensorfleet.wire import shared_memory
 from tensorfleet.wire.connection import Connection
 from tensorfleet.wire.stream import (

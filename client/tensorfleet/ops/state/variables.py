@@ -21,17 +21,6 @@ from tensorfleet.proto import variable_pb2
 if TYPE_CHECKING:
     from tensorfleet.session.session import BaseSession
 
-__all__ = [
-    "Variable",
-    "VariableAggregation",
-    "VariableSynchronization",
-    "enable_resource_variables",
-    "disable_resource_variables",
-    "resource_variables_enabled",
-]
-
-NAMESPACES: dict[str, list[str]] = {}
-
 
 class VariableSynchronization(enum.Enum):
     """When copies of a variable are brought together (`tf.VariableSynchronization`); kept, not acted upon."""

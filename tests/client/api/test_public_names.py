@@ -97,9 +97,30 @@ def test_messages(name: str) -> None:
     assert name in dir(tf)
 
 
-def test_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="module 'tensorfleet' has no attribute 'no_such_name'"):
-        _ = tf.no_such_name  # type: ignore[attr-defined]
+def last_line_of(program: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1, done.stderr
+    return done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "name", ["keras", "nn.ctc_loss", "data.TextLineDataset", "train.Features", "io.read_file"]
+)
+def test_a_name_that_only_tensorflow_has_says_so(name: str) -> None:
+    said = last_line_of(f"import tensorfleet as tf\ntf.{name}")
+    assert said == f"AttributeError: tf.{name} is not part of TensorFleet; see docs/missing.md"
+
+
+def test_a_misspelt_name_is_an_attribute_error_with_a_guess() -> None:
+    said = last_line_of("import tensorfleet as tf\ntf.zeross")
+    assert said == "AttributeError: module 'tensorfleet' has no attribute 'zeross'. Did you mean: 'zeros'?"
+    said = last_line_of("import tensorfleet as tf\ntf.nn.rellu")
+    assert said == "AttributeError: module 'tensorfleet.nn' has no attribute 'rellu'. Did you mean: 'relu'?"
+
+
+def test_the_names_that_are_missing_are_read_at_such_an_error_only() -> None:
+    read = "__import__('tensorfleet.core.public').core.public.missing_names.cache_info().misses"
+    assert in_fresh_interpreter(f"[{read}, hasattr(tensorfleet, 'keras'), {read}]") == [0, False, 1]
 
 
 def test_logging(caplog: pytest.LogCaptureFixture) -> None:

@@ -92,6 +92,14 @@ def _create_default(**arguments: Any) -> Variable:
 class VariableMeta(type):
     """`tf.Variable(...)` makes a variable of the class that `use_resource` and the scopes ask for."""
 
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """The arguments of `__init__`; `inspect` would show those of `__call__`, which passes them on."""
+        signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+        return signature.replace(
+            parameters=list(signature.parameters.values())[1:], return_annotation=inspect.Signature.empty
+        )
+
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is not Variable:
             return super().__call__(*args, **kwargs)

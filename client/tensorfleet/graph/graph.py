@@ -46,9 +46,6 @@ class Graph:
         self._collections: dict[Any, list[Any]] = {}
         self._lock = threading.RLock()
         self._finalized = False
-        self._changed = (
-            False  # True once an existing node changed: a session must not rely on what it has sent
-        )
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
         self._signatures: weakref.WeakSet[_Signatures] = weakref.WeakSet()

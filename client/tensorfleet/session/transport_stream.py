@@ -115,7 +115,6 @@ class StreamTransport(Transport):
         self._ids = itertools.count(1)
         self._handle = ""
         self._version = 0
-        self._closed = False
         self._lock = threading.Lock()
         self._heart = heartbeat.own()
         self._heart.watch(self)
@@ -189,7 +188,6 @@ class StreamTransport(Transport):
         return [*response.local_device, *response.remote_device]
 
     def close(self) -> None:
-        self._closed = True
         try:
             if self._handle:
                 self._call(

@@ -83,7 +83,6 @@ class Method(IntEnum):
     CREATE_SESSION = 1
     EXTEND_SESSION = 2
     MAKE_CALLABLE = 3
-    RELEASE_CALLABLE = 4
     RUN_STEP = 5
     PARTIAL_RUN_SETUP = 6
     CLOSE_SESSION = 7

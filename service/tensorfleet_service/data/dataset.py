@@ -148,14 +148,11 @@ class Call:
         return function  # type: ignore[return-value]
 
 
-class Bulk(Protocol):
-    """An iterator that can give several items at once, faster than one by one."""
-
-    def many(self, count: int) -> list[Any]: ...
-
-
 def many(items: Iterator[Any], count: int) -> list[Any]:
-    """The next items; fewer at the end. Only for the numbers of rows, which are there without errors."""
+    """The next items, all at once if the iterator has a method `many`; fewer at the end.
+
+    Only for the numbers of rows, which are there without errors.
+    """
     bulk = getattr(items, "many", None)
     return list(islice(items, count)) if bulk is None else bulk(count)
 

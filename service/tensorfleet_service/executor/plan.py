@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     from tensorfleet_service.state.library import Library
     from tensorfleet_service.state.resources import Resources
 
-Trace = Callable[["Node", int, int, Any], None]
-
 
 class Plan(Timed):
     """A compiled partition.

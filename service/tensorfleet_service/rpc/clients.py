@@ -332,11 +332,6 @@ class _Client:
         clients.signatures[handle] = session, signature
         return master_pb2.MakeCallableResponse(handle=handle)
 
-    def _release_callable(self, data: bytes) -> master_pb2.ReleaseCallableResponse:
-        request = master_pb2.ReleaseCallableRequest.FromString(data)
-        self._clients.signatures.pop(request.handle, None)
-        return master_pb2.ReleaseCallableResponse()
-
     def _partial_run_setup(self, data: bytes) -> master_pb2.PartialRunSetupResponse:
         request = master_pb2.PartialRunSetupRequest.FromString(data)
         session = self._clients.master.session(request.session_handle)
@@ -381,7 +376,6 @@ _CALLS: dict[int, Callable[[_Client, bytes], Any]] = {
     Method.CREATE_SESSION: _Client._create_session,
     Method.EXTEND_SESSION: _Client._extend_session,
     Method.MAKE_CALLABLE: _Client._make_callable,
-    Method.RELEASE_CALLABLE: _Client._release_callable,
     Method.PARTIAL_RUN_SETUP: _Client._partial_run_setup,
     Method.CLOSE_SESSION: _Client._close_session,
     Method.LIST_DEVICES: _Client._list_devices,

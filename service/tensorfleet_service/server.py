@@ -144,8 +144,10 @@ class TaskServer:
             config.operation_timeout_in_ms / 1000,
         )
         self._deadlines = Deadlines()
-        self._watchdog = Watchdog(self._worker)
-        self._master = Master(self._join, self._reset, meter=self._meter)
+        master = self._master = Master(self._join, self._reset, meter=self._meter)
+        self._watchdog = Watchdog(
+            self._worker, is_busy=lambda: any(session.running for session in master.sessions())
+        )
         self._clients = Clients(self._master, self._deadlines, orphan_seconds)
         endpoint = fleet_pb2.Endpoint(task=self.task, incarnation=self._incarnation, version=VERSION)
         self._listener: Listener | None = None

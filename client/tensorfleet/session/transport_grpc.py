@@ -76,9 +76,10 @@ class Channel:
             wait: for so many seconds for a server that is not there yet, saying so in the log.
         """
         path = method if method.startswith("/") else f"/tensorflow.MasterService/{method}"
-        stub = self._methods.get(path)
+        methods = self._methods  # before the channel: `silent` replaces both, this one last
+        stub = methods.get(path)
         if stub is None:
-            stub = self._methods[path] = self._channel.unary_unary(
+            stub = methods[path] = self._channel.unary_unary(
                 path,
                 request_serializer=type(request).SerializeToString,
                 response_deserializer=response.FromString,

@@ -223,7 +223,7 @@ class MasterSession:
                 for task in tasks:
                     functions = needed_functions(by_task[task], self.graph.functions)
                     registered.append(self.members[task].register(self.handle, by_task[task], functions))
-        except errors.OpError:
+        except BaseException:  # also when there is no memory
             for done in registered:
                 done.member.deregister(done.handle)
             raise

@@ -102,8 +102,7 @@ class GrpcPeer:
 
     def call(self, method: Method, request: Message, response: type[_Response], timeout: float) -> _Response:
         """A call with an answer, within `timeout` seconds."""
-        if self.lost is not None:
-            raise self.lost
+        self._check()
         try:
             data = self._sent(request.SerializeToString())
             return response.FromString(
@@ -227,6 +226,11 @@ class GrpcPeer:
         self.lose(why)
         self._channel.close()
 
+    def _check(self) -> None:
+        """Raises UnavailableError if the peer is lost: a new one, as an exception keeps who has raised it."""
+        if self.lost is not None:
+            raise errors.from_code(self.lost.error_code, self.lost.message)
+
     def _sent(self, data: bytes) -> bytes:
         self._traffic.sent += 1
         self._traffic.sent_bytes += len(data)
@@ -251,8 +255,7 @@ class GrpcPeer:
         Raises:
             UnavailableError: the peer is lost.
         """
-        if self.lost is not None:
-            raise self.lost
+        self._check()
         data = self._sent(request.SerializeToString())
         call = Call(self._channel, _path(name), data, ended)
         if step_id is not None:

@@ -232,9 +232,6 @@ def _method_handler(
         try:
             response = function(parse(request, data) if parsed else data, context)
             return b"" if response is None else _sent(traffic, _serialized(response))
-        except errors.OpError as e:
-            context.set_trailing_metadata(_OWN_ERROR)
-            context.abort(_CODES.get(e.error_code, grpc.StatusCode.UNKNOWN), shorten(e.message))
         except Exception as e:
             found = as_op_error(e, name)
             context.set_trailing_metadata(_OWN_ERROR)
@@ -320,8 +317,8 @@ def _waiting_handler(
                 assert response is not None
                 try:
                     send(_sent(traffic, _serialized(response)))
-                except errors.OpError as e:
-                    error = e
+                except Exception as e:  # such as no memory: whoever waits has to know
+                    error = as_op_error(e, name)
             if error is not None:
                 context.set_trailing_metadata(_OWN_ERROR)
                 context.set_code(_CODES.get(error.error_code, grpc.StatusCode.UNKNOWN))
@@ -338,11 +335,8 @@ def _waiting_handler(
         _begin_call(traffic, data)
         try:
             function(parse(request, data), context, reply)
-        except errors.OpError as e:
-            reply(e, None)
         except Exception as e:
-            log.exception("%s failed", name)
-            reply(errors.InternalError(None, None, f"{type(e).__name__}: {e}"), None)
+            reply(as_op_error(e, name), None)
 
     answer.experimental_non_blocking = True  # type: ignore[attr-defined]
     return grpc.unary_stream_rpc_method_handler(answer, None, None)

@@ -24,8 +24,8 @@ from tensorfleet_service.devices.device import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.partial import PartialRuns
-from tensorfleet_service.master.session import MasterSession, Prepared
-from tensorfleet_service.master.step_waiter import StepWaiter
+from tensorfleet_service.master.session import MasterSession, Signature
+from tensorfleet_service.master.step_future import StepFuture
 from tensorfleet_service.worker.worker import Worker
 
 TASK = "/job:localhost/replica:0/task:0"
@@ -49,9 +49,11 @@ class MasterTransport(Transport):
 
     def prepare(
         self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
-    ) -> InProcessRunner:
+    ) -> InProcessSignature:
         session = self._open()
-        return InProcessRunner(self._master, session, session.prepare(feeds, fetches, targets), self._timeout)
+        return InProcessSignature(
+            self._master, session, session.prepare(feeds, fetches, targets), self._timeout
+        )
 
     def partial_run_setup(
         self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
@@ -62,10 +64,10 @@ class MasterTransport(Transport):
 
     def partial_run(self, handle: str, feeds: dict[str, Any], fetches: tuple[str, ...]) -> Sequence[Any]:
         assert self._partial is not None
-        waiter = StepWaiter()
-        step = self._partial.run(handle, feeds, fetches, waiter.done)
+        future = StepFuture()
+        step = self._partial.run(handle, feeds, fetches, future.done)
         try:
-            return waiter.wait(step, self._timeout)
+            return future.wait(step, self._timeout)
         except KeyboardInterrupt:
             step.fail(errors.CancelledError(None, None, "The step was interrupted"))
             raise
@@ -134,25 +136,25 @@ def _to_stderr(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-class InProcessRunner:
+class InProcessSignature:
     """A run signature on the master in this process."""
 
-    __slots__ = ("_master", "_prepared", "_run", "_session", "_timeout")
+    __slots__ = ("_master", "_run", "_session", "_signature", "_timeout")
 
     def __init__(
-        self, master: Master, session: MasterSession, prepared: Prepared, timeout: float | None
+        self, master: Master, session: MasterSession, signature: Signature, timeout: float | None
     ) -> None:
         self._master = master
         self._session = session
-        self._prepared = prepared
+        self._signature = signature
         self._timeout = timeout
         self._run = session.run_metered if session.is_metered else session.run_direct
 
     def __call__(self, feeds: Sequence[Any], timeout: float | None = None) -> Sequence[Any]:
-        if self._prepared.direct is None or timeout is not None:
+        if self._signature.direct is None or timeout is not None:
             return self._wait(feeds, None, None, timeout)
         with np.errstate(all="ignore"):
-            return own(self._run(self._prepared, feeds))
+            return own(self._run(self._signature, feeds))
 
     def traced(
         self, feeds: Sequence[Any], options: RunOptions, metadata: RunMetadata, timeout: float | None = None
@@ -166,14 +168,14 @@ class InProcessRunner:
         metadata: RunMetadata | None,
         timeout: float | None,
     ) -> Sequence[Any]:
-        waiter = StepWaiter()
+        future = StepFuture()
         with np.errstate(all="ignore"):
             limit = timeout or self._timeout
             step = self._master.run_step(
-                self._session, self._prepared, feeds, waiter.done, options, metadata, may_block=not limit
+                self._session, self._signature, feeds, future.done, options, metadata, may_block=not limit
             )
             try:
-                return own(waiter.wait(step, limit))
+                return own(future.wait(step, limit))
             except KeyboardInterrupt:
                 step.fail(errors.CancelledError(None, None, "The step was interrupted"))
                 raise

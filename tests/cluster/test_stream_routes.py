@@ -18,7 +18,7 @@ from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet.session import stream_route, transport_grpc
 from tensorfleet.session.stream_route import ROUTE_SECONDS, find_route
 from tensorfleet.session.transport_grpc import GrpcTransport
-from tensorfleet.session.transport_stream import Connection, StreamTransport
+from tensorfleet.session.transport_stream import MasterConnection, StreamTransport
 from tests.cluster.conftest import MakeCluster
 from tests.cluster.processes import Cluster
 
@@ -181,7 +181,7 @@ def test_a_name_server_that_does_not_answer_holds_nobody_up(
         start = time.monotonic()
         found = find_route(elsewhere(endpoint, UNKNOWN_HOST), one["worker", 0].address)
         assert time.monotonic() - start < ROUTE_SECONDS
-        assert isinstance(found, Connection), "the user's own host leads there"
+        assert isinstance(found, MasterConnection), "the user's own host leads there"
         found.sock.close()
     finally:
         hanging.set()

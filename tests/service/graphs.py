@@ -18,7 +18,7 @@ import tensorfleet  # noqa: F401 - registers the ops
 from tensorfleet.core import attr_value, dtypes
 from tensorfleet.graph.op_def import Attr, OpDef, lookup
 from tensorfleet.proto import graph_pb2
-from tensorfleet_service.graph.graph import Graph
+from tensorfleet_service.graph.graph import SessionGraph
 
 _LINE = re.compile(r"(\S+) = (\w+)\(([^;)]*)(?:; )?([^)]*)\)\s*(.*?)(?: ?@ (\S+))?")
 
@@ -41,14 +41,14 @@ def graph_def(text: str) -> graph_pb2.GraphDef:
     return result
 
 
-def graph(text: str) -> Graph:
+def graph(text: str) -> SessionGraph:
     """The service's graph for a graph in the notation above."""
-    result = Graph()
+    result = SessionGraph()
     result.extend(graph_def(text))
     return result
 
 
-def chain(count: int, tasks: int = 0) -> Graph:
+def chain(count: int, tasks: int = 0) -> SessionGraph:
     """s0 = Neg(x), s1 = AddV2(s0, x), …, s{count - 1}; by turns on `tasks` tasks of the job "worker"."""
     definition = graph_def("x = Placeholder()")
     for i in range(count):
@@ -57,7 +57,7 @@ def chain(count: int, tasks: int = 0) -> Graph:
         node.attr["T"].type = dtypes.float32.enum  # type: ignore[assignment]
         if tasks:
             node.device = f"/job:worker/task:{i % tasks}"
-    made = Graph()
+    made = SessionGraph()
     made.extend(definition)
     return made
 

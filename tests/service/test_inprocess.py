@@ -179,8 +179,8 @@ def test_an_interrupted_session_goes_on(monkeypatch: pytest.MonkeyPatch, cpus: i
         # Once, so that the plans are known to be short and the next step computes on this very thread.
         session.run(y, {x: 1})
         master = transport(session)
-        prepared = master.prepare(("Placeholder:0",), ("Square:0",), ())._prepared
-        for part in prepared.parts:
+        signature = master.prepare(("Placeholder:0",), ("Square:0",), ())._signature
+        for part in signature.parts:
             for plan in part.member._graphs[part.handle].plans:  # type: ignore[attr-defined]
                 plan.seconds = 0.0
         with pytest.raises(KeyboardInterrupt):
@@ -298,9 +298,9 @@ def test_devices_exchange_tensors() -> None:
                 assert np.array_equal(got, want)
         master = transport(session)
         assert master._worker.steps == 0
-        prepared = next(iter(master._session._prepared.values()))  # type: ignore[union-attr]
-        assert len({device for device, _ in prepared.graphs}) == 4
-        assert prepared.direct is None
+        signature = next(iter(master._session._signatures.values()))  # type: ignore[union-attr]
+        assert len({device for device, _ in signature.graphs}) == 4
+        assert signature.direct is None
 
 
 def test_threads_of_one_session() -> None:

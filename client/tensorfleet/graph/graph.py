@@ -30,7 +30,7 @@ PRODUCER_VERSION = 2474
 MIN_CONSUMER_VERSION = 12
 
 
-class _Steps(Protocol):
+class _Signatures(Protocol):
     """What a session keeps of the signatures that it has run."""
 
     @property
@@ -54,12 +54,9 @@ class Graph:
         self._collections: dict[Any, list[Any]] = {}
         self._lock = threading.RLock()
         self._finalized = False
-        self._changed = (
-            False  # True once an existing node changed: a session must not rely on what it has sent
-        )
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
-        self._steps: weakref.WeakSet[_Steps] = weakref.WeakSet()
+        self._signatures: weakref.WeakSet[_Signatures] = weakref.WeakSet()
         self._functions: dict[str, function_pb2.FunctionDef] = {}
         self.seed: int | None = None
         self._state = ScopeState()
@@ -425,19 +422,19 @@ class Graph:
 
     def prevent_feeding(self, tensor: Any) -> None:
         self._unfeedable.add(tensor)
-        self._forget_steps()
+        self._forget_signatures()
 
     def is_fetchable(self, tensor_or_op: Any) -> bool:
         return tensor_or_op not in self._unfetchable
 
     def prevent_fetching(self, op: Any) -> None:
         self._unfetchable.add(op)
-        self._forget_steps()
+        self._forget_signatures()
 
-    def _forget_steps(self) -> None:
+    def _forget_signatures(self) -> None:
         """Has sessions look again at what they have run already: it may not be allowed any longer."""
-        for steps in list(self._steps):
-            steps.cache.clear()
+        for signatures in list(self._signatures):
+            signatures.cache.clear()
 
     # Collections
 

@@ -85,7 +85,6 @@ class Operation:
 
     def _set_device(self, device: Any) -> None:
         self._device = device.to_string() if isinstance(device, DeviceSpec) else str(device or "")
-        self.graph._changed = True
 
     @property
     def op_def(self) -> Any:
@@ -140,7 +139,6 @@ class Operation:
     def _set_attr(self, name: str, value: Any) -> None:
         """Sets an attribute to an AttrValue message (`tf.Operation._set_attr`)."""
         self.attrs[name] = attr_value.from_proto(value)
-        self.graph._changed = True
 
     def _add_control_input(self, op: Operation) -> None:
         self._add_control_inputs([op])
@@ -150,13 +148,11 @@ class Operation:
             if op not in self.control_inputs:
                 self.control_inputs.append(op)
                 op._control_outputs.append(self)
-        self.graph._changed = True
 
     def _update_input(self, index: int, tensor: Tensor) -> None:
         self.inputs[index]._consumers.remove(self)
         self.inputs = (*self.inputs[:index], tensor, *self.inputs[index + 1 :])
         tensor._consumers.append(self)
-        self.graph._changed = True
 
     def colocation_groups(self) -> list[bytes]:
         """The names of the colocation groups that this operation belongs to, as bytes `loc:@name`."""

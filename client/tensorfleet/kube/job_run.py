@@ -17,7 +17,6 @@ from tensorfleet.kube.job import CONTAINER, PROGRAM_LABEL, RELEASE_LABEL
 POLL_SECONDS = 0.5
 END_SECONDS = 60.0  # from the end of the log to the pod's exit code
 LOG_SILENCE_SECONDS = 3600.0  # a log that says nothing for so long is asked for anew
-NO_EXIT_CODE = 1
 
 # What the kubelet says of a container that will not start by waiting.
 _HOPELESS = frozenset(

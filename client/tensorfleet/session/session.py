@@ -18,8 +18,8 @@ from tensorfleet.proto import config_pb2
 from tensorfleet.session import abandoned, connect as transport
 from tensorfleet.session.containers import default_container, fill, to_reset
 from tensorfleet.session.feeds import converter, feed_tensor
-from tensorfleet.session.steps import Step, Steps
-from tensorfleet.session.transport import Runner, Transport
+from tensorfleet.session.signatures import Run, Signatures
+from tensorfleet.session.transport import Signature, Transport
 
 _logger = logging.getLogger("tensorfleet")
 _NODE_NAME = re.compile(r"\[\[(?:Node: )?\{\{node ([^\s}]+)\}\}")
@@ -84,8 +84,8 @@ class BaseSession:
         self._abandon: weakref.finalize[..., BaseSession] | None = None
         self._container = default_container() if self._target else ""
         self._sent = -1  # how many operations the master knows; -1: of no session
-        self._steps = Steps(self._graph, self._link.prepare)
-        self._cache = self._steps.cache
+        self._signatures = Signatures(self._graph, self._link.prepare)
+        self._cache = self._signatures.cache
         self._operations = self._graph._operations
         self._closed = False
 
@@ -148,8 +148,8 @@ class BaseSession:
             if self._sent != len(self._operations):
                 self._extend()
             if options is None and run_metadata is None:
-                return self._steps.run(fetches, feed_dict)
-            return self._steps.run_traced(
+                return self._signatures.run(fetches, feed_dict)
+            return self._signatures.run_traced(
                 fetches,
                 feed_dict,
                 config_pb2.RunOptions() if options is None else options,
@@ -184,9 +184,9 @@ class BaseSession:
 
         return call
 
-    def _compile(self, fetches: Any, keys: tuple[Any, ...]) -> Step | None:
+    def _compile(self, fetches: Any, keys: tuple[Any, ...]) -> Run | None:
         self._extend()
-        return self._steps.compile(fetches, keys)
+        return self._signatures.compile(fetches, keys)
 
     def _make_callable_from_options(self, callable_options: config_pb2.CallableOptions) -> Callable[..., Any]:
         """A function from values in the order of `callable_options.feed` to the list of its fetches.
@@ -196,7 +196,7 @@ class BaseSession:
         self._extend()
         tensors = [feed_tensor(self._graph, name) for name in callable_options.feed]
         converters = [converter(tensor) for tensor in tensors]
-        runner = self._link.prepare(
+        signature = self._link.prepare(
             tuple(callable_options.feed), tuple(callable_options.fetch), tuple(callable_options.target)
         )
         options = callable_options.run_options
@@ -210,9 +210,9 @@ class BaseSession:
             feeds = [convert(value) for convert, value in zip(converters, values, strict=True)]
             try:
                 if run_metadata is None and not options.ByteSize():
-                    return list(runner(feeds))
+                    return list(signature(feeds))
                 metadata = config_pb2.RunMetadata() if run_metadata is None else run_metadata
-                return list(runner.traced(feeds, options, metadata))
+                return list(signature.traced(feeds, options, metadata))
             except errors.OpError as error:
                 self._name_operation(error)
                 raise
@@ -228,13 +228,13 @@ class BaseSession:
         """
         with self._named_errors():
             master = self._extend()
-            return self._steps.partial_run_setup(master, fetches, feeds)
+            return self._signatures.partial_run_setup(master, fetches, feeds)
 
     def partial_run(self, handle: str, fetches: Any, feed_dict: dict[Any, Any] | None = None) -> Any:
         """Runs a part of an open step; arguments and result are those of `run` (`tf.Session.partial_run`)."""
         with self._named_errors():
             master = self._extend()
-            return self._steps.partial_run(master, handle, fetches, feed_dict)
+            return self._signatures.partial_run(master, handle, fetches, feed_dict)
 
     def list_devices(self) -> list[DeviceAttributes]:
         """The devices that the session can use."""
@@ -330,8 +330,10 @@ class _Link:
     def __init__(self) -> None:
         self.transport: Transport | None = None
 
-    def prepare(self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> Runner:
-        """The runner of a signature."""
+    def prepare(
+        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+    ) -> Signature:
+        """Makes a run signature known to the master."""
         if self.transport is None:
             raise RuntimeError("Attempted to use a closed Session.")
         return self.transport.prepare(feeds, fetches, targets)

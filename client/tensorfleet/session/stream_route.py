@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 
 from tensorfleet.core import errors
 from tensorfleet.proto import fleet_pb2
-from tensorfleet.session.transport_stream import CONNECT_SECONDS, Connection
+from tensorfleet.session.transport_stream import CONNECT_SECONDS, MasterConnection
 
 # A firewall that drops packets is told from a slow network by nothing but time; gRPC has answered already.
 ROUTE_SECONDS = 3.0
@@ -23,7 +23,7 @@ _FAILURES = (OSError, EOFError, ValueError, KeyError, TypeError, errors.OpError)
 _logger = logging.getLogger("tensorfleet")
 
 
-def find_route(endpoint: fleet_pb2.Endpoint, address: str) -> Connection | None:
+def find_route(endpoint: fleet_pb2.Endpoint, address: str) -> MasterConnection | None:
     """A connection to the endpoint's task, whichever of its addresses answers first.
 
     Args:
@@ -37,11 +37,11 @@ def find_route(endpoint: fleet_pb2.Endpoint, address: str) -> Connection | None:
     local = [a for a in endpoint.stream_address if a.startswith("unix:")]
     for candidate in local:  # answers at once, or is on another machine
         found = _try(candidate, endpoint.incarnation, CONNECT_SECONDS)
-        if isinstance(found, Connection):
+        if isinstance(found, MasterConnection):
             return found
         failures.append(found)
     routes = _routes(endpoint, address)
-    answers: SimpleQueue[Connection | str] = SimpleQueue()
+    answers: SimpleQueue[MasterConnection | str] = SimpleQueue()
     race = _Race(answers)
     for candidate in routes:
         threading.Thread(
@@ -56,7 +56,7 @@ def find_route(endpoint: fleet_pb2.Endpoint, address: str) -> Connection | None:
         except Empty:
             failures.append(f"no answer within {ROUTE_SECONDS:g} s from " + ", ".join(routes))
             break
-        if isinstance(found, Connection):
+        if isinstance(found, MasterConnection):
             race.end()
             return found
         failures.append(found)
@@ -73,12 +73,12 @@ def find_route(endpoint: fleet_pb2.Endpoint, address: str) -> Connection | None:
 class _Race:
     """Takes answers until it ends, and closes the connections that come too late."""
 
-    def __init__(self, answers: SimpleQueue[Connection | str]) -> None:
+    def __init__(self, answers: SimpleQueue[MasterConnection | str]) -> None:
         self._answers = answers
         self._ended = False
         self._lock = threading.Lock()
 
-    def enter(self, answer: Connection | str) -> None:
+    def enter(self, answer: MasterConnection | str) -> None:
         with self._lock:
             if not self._ended:
                 self._answers.put(answer)
@@ -92,8 +92,8 @@ class _Race:
             _close(self._answers.get())
 
 
-def _close(answer: Connection | str) -> None:
-    if isinstance(answer, Connection):
+def _close(answer: MasterConnection | str) -> None:
+    if isinstance(answer, MasterConnection):
         answer.close()
 
 
@@ -107,10 +107,10 @@ def _routes(endpoint: fleet_pb2.Endpoint, address: str) -> list[str]:
     return list(dict.fromkeys([*named, *(f"tcp:{host}:{p}" for p in ports if plain)]))
 
 
-def _try(address: str, incarnation: int, timeout: float) -> Connection | str:
+def _try(address: str, incarnation: int, timeout: float) -> MasterConnection | str:
     """A connection to this very process, or why there is none."""
     try:
-        connection = Connection(address, timeout)
+        connection = MasterConnection(address, timeout)
     except _FAILURES as error:
         return error.message if isinstance(error, errors.OpError) else f"{address}: {error}"
     if connection.incarnation == incarnation:

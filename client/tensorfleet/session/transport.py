@@ -22,7 +22,7 @@ Value = np.ndarray[Any, Any] | np.generic
 DEFAULT_CONNECT_SECONDS = 30.0
 
 
-class Runner(Protocol):
+class Signature(Protocol):
     """One run signature, prepared once: feeds and fetches go by position, in the order given to `prepare`."""
 
     def __call__(self, feeds: Sequence[Value], timeout: float | None = None) -> Sequence[Value]:
@@ -37,7 +37,7 @@ class Runner(Protocol):
 
 
 class Transport(ABC):
-    """One session on one master. Many threads may call its runners at once; failures are `tf.errors`."""
+    """One session on one master. Many threads may run its signatures at once; failures are `tf.errors`."""
 
     @abstractmethod
     def create(self, graph_def: GraphDef, config: ConfigProto) -> None:
@@ -48,8 +48,10 @@ class Transport(ABC):
         """Adds nodes, all of them new. Runners that were prepared before stay valid."""
 
     @abstractmethod
-    def prepare(self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]) -> Runner:
-        """The runner of a signature: names of tensors to feed and to fetch, and of operations to run."""
+    def prepare(
+        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+    ) -> Signature:
+        """Prepares a run signature: names of tensors to feed and to fetch, and of operations to run."""
 
     @abstractmethod
     def partial_run_setup(

@@ -232,8 +232,8 @@ class GrpcTransport(Transport):
 
     def prepare(
         self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
-    ) -> GrpcRunner:
-        return GrpcRunner(self, feeds, fetches, targets)
+    ) -> GrpcSignature:
+        return GrpcSignature(self, feeds, fetches, targets)
 
     def partial_run_setup(
         self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
@@ -312,7 +312,7 @@ class GrpcTransport(Transport):
             self._channel.close()
 
 
-class GrpcRunner:
+class GrpcSignature:
     """A run signature as a RunStepRequest that lacks only its values."""
 
     def __init__(

@@ -33,7 +33,7 @@ _MAX_BUFFERS = 64
 _Response = TypeVar("_Response", bound=Message)
 
 
-class Connection:
+class MasterConnection:
     """A greeted socket to the master, with one call at a time.
 
     Args:
@@ -96,7 +96,7 @@ class StreamTransport(Transport):
 
     def __init__(
         self,
-        connection: Connection,
+        connection: MasterConnection,
         endpoint: fleet_pb2.Endpoint,
         target: str,
         config: config_pb2.ConfigProto,
@@ -111,11 +111,10 @@ class StreamTransport(Transport):
         self.incarnation = endpoint.incarnation
         self._idle = [connection]
         self._open = {connection}
-        self._waiting: dict[Connection, tuple[int, float]] = {}
+        self._waiting: dict[MasterConnection, tuple[int, float]] = {}
         self._ids = itertools.count(1)
         self._handle = ""
         self._version = 0
-        self._closed = False
         self._lock = threading.Lock()
         self._heart = heartbeat.own()
         self._heart.watch(self)
@@ -146,7 +145,7 @@ class StreamTransport(Transport):
 
     def prepare(
         self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
-    ) -> StreamRunner:
+    ) -> StreamSignature:
         response = self._call(
             Method.MAKE_CALLABLE,
             master_pb2.MakeCallableRequest(
@@ -155,7 +154,7 @@ class StreamTransport(Transport):
             ),
             master_pb2.MakeCallableResponse,
         )
-        return StreamRunner(self, response.handle)
+        return StreamSignature(self, response.handle)
 
     def partial_run_setup(
         self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
@@ -189,7 +188,6 @@ class StreamTransport(Transport):
         return [*response.local_device, *response.remote_device]
 
     def close(self) -> None:
-        self._closed = True
         try:
             if self._handle:
                 self._call(
@@ -210,7 +208,7 @@ class StreamTransport(Transport):
         for connection in idle:
             self._drop(connection)
 
-    def _drop(self, connection: Connection) -> None:
+    def _drop(self, connection: MasterConnection) -> None:
         self._open.discard(connection)
         connection.close()
 
@@ -298,14 +296,14 @@ class StreamTransport(Transport):
                 connection.sock.settimeout(timeout + GRACE_SECONDS)
             connection.send(frame(arena=connection.arena))
             answer = connection.reader.read()
-            while answer.kind == Kind.TRACED and answer.a == request_id:
+            while answer.kind == Kind.TRACED and answer.number == request_id:
                 if metadata is not None:
                     metadata.ParseFromString(answer.meta)
                 answer = connection.reader.read()
-            if answer.a != request_id:
-                if answer.kind == Kind.ERROR and not answer.a:
+            if answer.number != request_id:
+                if answer.kind == Kind.ERROR and not answer.number:
                     raise unpack_error(answer)  # the master gives the connection up, and says why
-                raise ValueError(f"the answer to request {answer.a} in place of {request_id}")
+                raise ValueError(f"the answer to request {answer.number} in place of {request_id}")
             if timeout is not None:
                 connection.sock.settimeout(None)
         except BaseException as e:
@@ -320,10 +318,10 @@ class StreamTransport(Transport):
             raise unpack_error(answer)
         return answer
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> MasterConnection:
         try:
             with self._converted():
-                connection = Connection(self._address)
+                connection = MasterConnection(self._address)
         except errors.UnavailableError:
             # A restarted task has its stream endpoint elsewhere.
             if self._current_incarnation() not in (None, self._endpoint.incarnation):
@@ -379,7 +377,7 @@ class StreamTransport(Transport):
         return error
 
 
-class StreamRunner:
+class StreamSignature:
     """A run signature that the master knows by a number."""
 
     __slots__ = ("_callable", "_transport")

@@ -57,27 +57,27 @@ class Connection:
             self.arena.traffic = traffic
 
     def send(self, buffers: list[Any]) -> None:
-        """Sends a frame's buffers; inside of `held`, at its end.
+        """Sends a frame's buffers; inside of `cork`, at its end.
 
         Raises:
             OSError: the connection is closed or broken.
         """
         self.traffic.sent += 1
-        waiting = _held.frames
+        waiting = _corked.frames
         if waiting is None:
             self._send(buffers)
         else:
             waiting.setdefault(self, []).append(buffers)
 
     def push(self, step_id: int, edge: int, tensor: Any) -> None:
-        """Sends a tensor of a step; inside of `held`, small ones of the same step as one frame, which comes
+        """Sends a tensor of a step; inside of `cork`, small ones of the same step as one frame, which comes
         before the large ones: it is received while those are still being copied.
 
         Raises:
             OSError: the connection is closed or broken.
             InvalidArgumentError, ResourceExhaustedError: it cannot be sent.
         """
-        waiting = _held.frames
+        waiting = _corked.frames
         if waiting is None:
             self.send(encode_pushes(step_id, (edge,), (tensor,), self.arena))
             return
@@ -97,7 +97,7 @@ class Connection:
         frame.tensors.append(tensor)
 
     def send_now(self, buffers: list[Any]) -> None:
-        """As `send`, but inside of `held`, too, it is sent at once.
+        """As `send`, but inside of `cork`, too, it is sent at once.
 
         Raises:
             OSError: the connection is closed or broken.
@@ -167,7 +167,7 @@ class Connection:
 
     @property
     def waiting(self) -> int:
-        """How many frames the socket has not taken yet; those of one `held` count as one."""
+        """How many frames the socket has not taken yet; those of one `cork` count as one."""
         return len(self._queue)
 
     def flush(self, timeout: float) -> bool:
@@ -225,14 +225,14 @@ class _Pushes:
             return encode(Kind.ABORT, self.step_id, code, text)
 
 
-class _Held(threading.local):
+class _Corked(threading.local):
     frames: dict[Connection, list[list[Any] | _Pushes]] | None = None
 
 
-_held = _Held()
+_corked = _Corked()
 
 
-class held:
+class cork:
     """Holds back what this thread sends, and writes it at the end: one wake-up per connection.
 
     For code that is known to be short. A connection that breaks is not reported to the sender then, but to
@@ -242,13 +242,13 @@ class held:
     __slots__ = ("_outer",)
 
     def __enter__(self) -> None:
-        self._outer = _held.frames
+        self._outer = _corked.frames
         if self._outer is None:
-            _held.frames = {}
+            _corked.frames = {}
 
     def __exit__(self, *_: object) -> None:
         if self._outer is None:
-            frames, _held.frames = _held.frames, None
+            frames, _corked.frames = _corked.frames, None
             assert frames is not None
             for connection, waiting in frames.items():
                 buffers: list[Any] = []

@@ -5,8 +5,8 @@ kind of frame needs: packed numbers or a protobuf message), a descriptor per ten
 one after the other. Small frames travel in one write; the bytes of large tensors go from the array to the
 socket and from the socket into a fresh array, never through another buffer.
 
-    header     kind u8, flags u8, tensors u16, head u32, a u64, b u64, payload u64      (little endian)
-    head       bytes of meta and descriptors; `a` and `b` mean what the kind says
+    header     kind u8, flags u8, tensors u16, head u32, number u64, detail u64, payload u64   (little endian)
+    head       bytes of meta and descriptors
     descriptor dtype u8, rank u8, bytes u64, then rank times u64
 
 Between processes of one machine a large tensor may lie in shared memory: the highest bit of its dtype says
@@ -56,21 +56,24 @@ _SCALARS = {
 
 
 class Kind(IntEnum):
-    """What a frame says. Requests have an id in `a`, which the answer repeats."""
+    """What a frame says.
+
+    `number` is that of the request, which the answer repeats, or of the step; `detail` is what the kind says.
+    """
 
     HELLO = 1  # meta: Hello; the first frame on a connection, from the side that opened it
-    CALL = 2  # a: request id, b: Method; meta: the request message
-    REPLY = 3  # a: request id; meta: the response message
-    ERROR = 4  # a: request id, or 0 of the connection itself; b: status code; meta: the text
-    RUN = 5  # a: request id, b: callable; meta: session handle; tensors: the feeds
-    RESULT = 6  # a: request id or step; tensors: the fetches
-    RUN_GRAPH = 7  # a: step, b: graph handle; tensors: the fed values
-    PUSH = 8  # a: step, b: edge; one tensor, or none and flag DEAD
-    ABORT = 9  # a: step, b: status code; meta: the text
-    TRACED = 10  # a: request id or step; meta: RunMetadata or StepStats, before the RESULT of the same id
-    COLLECTIVE = 11  # b: what is said about a collective; meta: the rest of it
-    CHUNK = 12  # a: round of a collective, b: number of the chunk; one tensor
-    PUSH_ALL = 13  # a: step; meta: the edges; a tensor for each
+    CALL = 2  # number: request, detail: Method; meta: the request message
+    REPLY = 3  # number: request; meta: the response message
+    ERROR = 4  # number: request, or 0 for the connection itself; detail: status code; meta: the text
+    RUN = 5  # number: request, detail: callable; meta: session handle; tensors: the feeds
+    RESULT = 6  # number: request or step; tensors: the fetches
+    RUN_GRAPH = 7  # number: step, detail: graph handle; tensors: the fed values
+    PUSH = 8  # number: step, detail: edge; one tensor, or none and flag DEAD
+    ABORT = 9  # number: step, detail: status code; meta: the text
+    TRACED = 10  # number: request or step; meta: RunMetadata or StepStats, before the RESULT of the same id
+    COLLECTIVE = 11  # detail: what is said about a collective; meta: the rest of it
+    CHUNK = 12  # number: round of a collective, detail: number of the chunk; one tensor
+    PUSH_ALL = 13  # number: step; meta: the edges; a tensor for each
     BEAT = 14  # between tasks: a sign of life
 
 
@@ -80,7 +83,6 @@ class Method(IntEnum):
     CREATE_SESSION = 1
     EXTEND_SESSION = 2
     MAKE_CALLABLE = 3
-    RELEASE_CALLABLE = 4
     RUN_STEP = 5
     PARTIAL_RUN_SETUP = 6
     CLOSE_SESSION = 7
@@ -102,21 +104,23 @@ TRACE = 2
 class Frame:
     """One received frame."""
 
-    __slots__ = ("a", "b", "flags", "kind", "meta", "tensors")
+    __slots__ = ("detail", "flags", "kind", "meta", "number", "tensors")
 
-    def __init__(self, kind: int, flags: int, a: int, b: int, meta: bytes, tensors: Sequence[Value]) -> None:
+    def __init__(
+        self, kind: int, flags: int, number: int, detail: int, meta: bytes, tensors: Sequence[Value]
+    ) -> None:
         self.kind = kind
         self.flags = flags
-        self.a = a
-        self.b = b
+        self.number = number
+        self.detail = detail
         self.meta = meta
         self.tensors = tensors
 
 
 def encode(
     kind: int,
-    a: int,
-    b: int = 0,
+    number: int,
+    detail: int = 0,
     meta: bytes = b"",
     tensors: Sequence[Value] = _EMPTY,
     flags: int = 0,
@@ -134,14 +138,17 @@ def encode(
         ResourceExhaustedError: there is no memory for the copy that is sent.
     """
     if not tensors:
-        return [HEADER.pack(kind, flags, 0, len(meta), a, b, 0) + meta]
+        return [HEADER.pack(kind, flags, 0, len(meta), number, detail, 0) + meta]
     if len(tensors) == 1:
         found = _SCALARS.get(type(tensors[0]))
         if found is not None:
             descriptor, size = found
             head_size = len(meta) + DESCRIPTOR.size
             return [
-                HEADER.pack(kind, flags, 1, head_size, a, b, size) + meta + descriptor + tensors[0].tobytes()
+                HEADER.pack(kind, flags, 1, head_size, number, detail, size)
+                + meta
+                + descriptor
+                + tensors[0].tobytes()
             ]
     head = bytearray(meta)
     total = 0
@@ -174,7 +181,7 @@ def encode(
                 head += _DIMS[len(shape)].pack(*shape)
             payloads.append(data)
             total += size
-        header = HEADER.pack(kind, flags, len(payloads), len(head), a, b, total)
+        header = HEADER.pack(kind, flags, len(payloads), len(head), number, detail, total)
         if total <= SMALL:
             return [b"".join((header, head, *payloads))]
         return [header + head, *(p for p in payloads if len(p))]
@@ -201,18 +208,18 @@ class FrameTooLarge(ValueError):
     """A frame over the reader's limits, or for which there is no memory.
 
     Attributes:
-        kind, a: of the frame's header.
+        kind, number: of the frame's header.
         head, payload: its sizes in bytes.
         left: how many of its bytes have not been read.
         reason: what there is no memory for, where it is not over the limits.
     """
 
     def __init__(
-        self, kind: int, a: int, head: int, payload: int, left: int | None = None, reason: str = ""
+        self, kind: int, number: int, head: int, payload: int, left: int | None = None, reason: str = ""
     ) -> None:
         super().__init__(reason or f"a frame of {head + payload} bytes is over the limit")
         self.kind = kind
-        self.a = a
+        self.number = number
         self.head = head
         self.payload = payload
         self.left = head + payload if left is None else left
@@ -263,22 +270,22 @@ class Reader:
         """
         if self._end - self._start < HEADER.size:
             self._fill(HEADER.size)
-        kind, flags, count, head_size, a, b, payload = HEADER.unpack_from(self._buffer, self._start)
+        kind, flags, count, head_size, number, detail, payload = HEADER.unpack_from(self._buffer, self._start)
         self._start += HEADER.size
         self.traffic.received += 1
         if head_size > self.max_head or payload > self.max_payload:
             if head_size > MAX_HEAD or payload > MAX_PAYLOAD:
                 raise ValueError(f"A frame's head of {head_size} bytes is over the limit of {MAX_HEAD}")
-            raise FrameTooLarge(kind, a, head_size, payload)
+            raise FrameTooLarge(kind, number, head_size, payload)
         if not head_size:
             if count:
                 raise ValueError(f"A frame says to have {count} tensors, but describes none")
-            return Frame(kind, flags, a, b, b"", _EMPTY)
+            return Frame(kind, flags, number, detail, b"", _EMPTY)
         head = self._bytes(head_size)
         if not count:
-            return Frame(kind, flags, a, b, head, _EMPTY)
+            return Frame(kind, flags, number, detail, head, _EMPTY)
         try:
-            return self._tensors(kind, flags, count, head, a, b, payload)
+            return self._tensors(kind, flags, count, head, number, detail, payload)
         except (struct.error, IndexError, TypeError, OverflowError) as e:
             raise ValueError(f"A frame's tensors cannot be read: {e}") from None
 
@@ -295,7 +302,9 @@ class Reader:
             self.traffic.received_bytes += received
             size -= received
 
-    def _tensors(self, kind: int, flags: int, count: int, head: bytes, a: int, b: int, payload: int) -> Frame:
+    def _tensors(
+        self, kind: int, flags: int, count: int, head: bytes, number: int, detail: int, payload: int
+    ) -> Frame:
         # The frequent frames have no meta, and their descriptors stand at the start of the head.
         offset = 0
         if flags & _HAS_META:
@@ -321,10 +330,10 @@ class Reader:
             except _NoMemory as e:
                 reason = f"Out of memory for a received tensor of {size} bytes, shape {list(dims)}"
                 left += 0 if e.was_read else size
-                raise FrameTooLarge(kind, a, len(head), payload, left, reason) from None
+                raise FrameTooLarge(kind, number, len(head), payload, left, reason) from None
         if left:
             raise ValueError(f"A frame says to have {left} bytes of tensors more than it describes")
-        return Frame(kind, flags, a, b, meta, tensors)
+        return Frame(kind, flags, number, detail, meta, tensors)
 
     def _tensor(self, enum: int, dims: tuple[int, ...], size: int) -> Value:
         if enum & _IN_SHARED_MEMORY:
@@ -423,8 +432,8 @@ _META_SIZE = struct.Struct("<I")
 
 def encode_with_meta(
     kind: int,
-    a: int,
-    b: int,
+    number: int,
+    detail: int,
     meta: bytes,
     tensors: Sequence[Value],
     flags: int = 0,
@@ -432,8 +441,8 @@ def encode_with_meta(
 ) -> list[Any]:
     """`encode` for frames that carry both a meta and tensors."""
     if not tensors:
-        return encode(kind, a, b, meta, flags=flags)
-    return encode(kind, a, b, _META_SIZE.pack(len(meta)) + meta, tensors, flags | _HAS_META, arena)
+        return encode(kind, number, detail, meta, flags=flags)
+    return encode(kind, number, detail, _META_SIZE.pack(len(meta)) + meta, tensors, flags | _HAS_META, arena)
 
 
 def encode_pushes(
@@ -464,4 +473,4 @@ def pack_error(error: errors.OpError) -> tuple[int, bytes]:
 
 def unpack_error(frame: Frame) -> errors.OpError:
     """The error that an ERROR or ABORT frame carries."""
-    return errors.from_code(frame.b, frame.meta.decode("utf-8", "replace"))
+    return errors.from_code(frame.detail, frame.meta.decode("utf-8", "replace"))

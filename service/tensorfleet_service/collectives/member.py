@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from tensorfleet.core import errors
 from tensorfleet_service.collectives.call import Call, Key, Place
 from tensorfleet_service.collectives.ring import Ring
-from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.threads.future import Future
 
 
 class Group:
@@ -27,12 +27,12 @@ class Group:
 
 
 @dataclass(slots=True)
-class Member:
+class CollectiveMember:
     """A device of this task in a collective that has not ended."""
 
     call: Call
     value: Any
-    waiter: Waiter
+    future: Future
     group: Group
     round_id: int = 0
 
@@ -60,8 +60,8 @@ class Collectives(Protocol):
         """What a device knows of one of its groups."""
         ...
 
-    def join(self, call: Call, value: Any, group: Group) -> Waiter:
-        """Takes part with a value; the Waiter gets the result."""
+    def join(self, call: Call, value: Any, group: Group) -> Future:
+        """Takes part with a value; the Future gets the result."""
         ...
 
     def stopped(self, device: str, key: Key, error: errors.OpError) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from tensorfleet.core import errors
 from tensorfleet_service.data.dataset import Dataset, Element, Run, closed_error
 from tensorfleet_service.data.sequence import Sequence
-from tensorfleet_service.threads.waiter import PENDING
+from tensorfleet_service.threads.future import PENDING
 
 AUTOTUNE = -1
 AUTOTUNED_BUFFER = 8

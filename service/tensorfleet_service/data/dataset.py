@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from tensorfleet.core import errors
-from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.threads.future import Future
 
 if TYPE_CHECKING:
     from tensorfleet.core.attr_value import NameAttrList
@@ -148,14 +148,11 @@ class Call:
         return function  # type: ignore[return-value]
 
 
-class Bulk(Protocol):
-    """An iterator that can give several items at once, faster than one by one."""
-
-    def many(self, count: int) -> list[Any]: ...
-
-
 def many(items: Iterator[Any], count: int) -> list[Any]:
-    """The next items; fewer at the end. Only for the numbers of rows, which are there without errors."""
+    """The next items, all at once if the iterator has a method `many`; fewer at the end.
+
+    Only for the numbers of rows, which are there without errors.
+    """
     bulk = getattr(items, "many", None)
     return list(islice(items, count)) if bulk is None else bulk(count)
 
@@ -198,9 +195,9 @@ class Run:
         with self._lock:
             self._kept.discard(part)
 
-    def wait(self, waiter: Any) -> Any:
-        """The result of a waiter, on a thread that may wait."""
-        waiting = _Waiting(waiter)
+    def wait(self, future: Any) -> Any:
+        """The result of a future, on a thread that may wait."""
+        waiting = _Waiting(future)
         self.open(waiting)
         return waiting.result()
 
@@ -215,23 +212,23 @@ class Run:
 
 
 class _Waiting:
-    """A thread that waits for a waiter, until that is completed or the run is closed."""
+    """A thread that waits for a future, until that is completed or the run is closed."""
 
-    def __init__(self, waiter: Waiter) -> None:
-        self._waiter = waiter
+    def __init__(self, future: Future) -> None:
+        self._future = future
         self._ended = threading.Event()
         self._closed = False
 
     def result(self) -> Any:
-        if self._waiter.start(lambda _: self._ended.set()):
+        if self._future.start(lambda _: self._ended.set()):
             self._ended.wait()
             if self._closed:
                 raise closed_error()
-        return self._waiter.result()
+        return self._future.result()
 
     def close(self) -> None:
         self._closed = True
-        self._waiter.cancel()
+        self._future.cancel()
         self._ended.set()
 
 

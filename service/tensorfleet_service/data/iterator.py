@@ -1,7 +1,7 @@
 """The iterator of a task: a place in a dataset, from which steps take elements one after the other.
 
 A step never blocks a thread for its element. Where that can be computed at once, the step computes it; where
-it has to wait, or another step is at the dataset, it stands in line with a Waiter.
+it has to wait, or another step is at the dataset, it stands in line with a Future.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet_service.data.ahead import Ahead
 from tensorfleet_service.data.dataset import Dataset, Element, Run, closed_error
 from tensorfleet_service.graph.graph import type_name
-from tensorfleet_service.threads.waiter import PENDING, Waiter
+from tensorfleet_service.threads.future import PENDING, Future
 
 if TYPE_CHECKING:
     from tensorfleet_service.threads.pool import Pool
@@ -73,8 +73,8 @@ class IteratorResource:
                 if self._place is None:
                     self.initialize(make())
 
-    def get_next(self) -> Element | Waiter:
-        """The next element, or a Waiter for it.
+    def get_next(self) -> Element | Future:
+        """The next element, or a Future for it.
 
         Raises:
             FailedPreconditionError: the iterator is not initialized.
@@ -116,40 +116,40 @@ class _Place:
         self._blocks = dataset.blocks
         self._lock = threading.Lock()
         self._busy = False  # a thread is at the dataset, or the buffer is going to call `_serve`
-        self._line: deque[Waiter] = deque()
+        self._line: deque[Future] = deque()
         self._unclaimed: deque[_Result] = deque()  # made for steps that were cancelled
         self._ended = False
 
-    def get_next(self) -> Element | Waiter:
+    def get_next(self) -> Element | Future:
         with self._lock:
             if self._unclaimed:
                 return _given(self._unclaimed.popleft())
             if self._busy:
                 return self._stand_in_line()
             self._busy = True
-            waiter = self._stand_in_line() if self._blocks and self._poll is None else None
-        if waiter is not None:
+            future = self._stand_in_line() if self._blocks and self._poll is None else None
+        if future is not None:
             self._pool.submit(self._serve)
-            return waiter
+            return future
         result = self._make(None)
         with self._lock:
             if result is PENDING:
-                waiter = self._stand_in_line()
+                future = self._stand_in_line()
             else:
                 others = self._busy = bool(self._line)
-        if waiter is not None:
+        if future is not None:
             self._serve()
-            return waiter
+            return future
         if others:
             self._pool.submit(self._serve)
         return _given(result)
 
-    def _stand_in_line(self) -> Waiter:
-        waiter = Waiter(self._cancel, self)
-        self._line.append(waiter)
-        return waiter
+    def _stand_in_line(self) -> Future:
+        future = Future(self._cancel, self)
+        self._line.append(future)
+        return future
 
-    def waits_for(self, _: Waiter) -> str:
+    def waits_for(self, _: Future) -> str:
         """What a step that wants an element waits for."""
         return "the next element of a dataset, which is being made"
 
@@ -169,8 +169,8 @@ class _Place:
                     self._unclaimed.append(result)
                     self._busy = False
                     return
-                waiter = self._line.popleft()
-            waiter.complete(*result)
+                future = self._line.popleft()
+            future.complete(*result)
 
     def _make(self, listener: Callable[[], None] | None) -> Any:
         """The next element, or the error in its place; PENDING where a buffer has none yet."""
@@ -187,18 +187,18 @@ class _Place:
         except Exception as e:
             return None, e
 
-    def _cancel(self, waiter: Waiter) -> None:
+    def _cancel(self, future: Future) -> None:
         with self._lock:
-            if waiter in self._line:
-                self._line.remove(waiter)
+            if future in self._line:
+                self._line.remove(future)
 
     def close(self) -> None:
         self._run.close()
         with self._lock:
             line = list(self._line)
             self._line.clear()
-        for waiter in line:
-            waiter.complete(None, closed_error())
+        for future in line:
+            future.complete(None, closed_error())
 
 
 def _given(result: _Result) -> Element:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet_service.executor.execution import Execution, Source
-from tensorfleet_service.threads.waiter import FAILED, PENDING
+from tensorfleet_service.threads.future import FAILED, PENDING
 
 if TYPE_CHECKING:
     from tensorfleet_service.executor.dataflow import DataflowPlan

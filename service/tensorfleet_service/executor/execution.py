@@ -11,15 +11,15 @@ import numpy as np
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.executor.dead import DEAD
-from tensorfleet_service.executor.frames import Frame, Iteration
+from tensorfleet_service.executor.frames import Iteration, LoopFrame
 from tensorfleet_service.executor.statements import as_string, node_error
-from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.threads.future import Future
 
 if TYPE_CHECKING:
     from tensorfleet_service.executor.dataflow import DataflowPlan, LoopOp, Op, OpGraph
     from tensorfleet_service.graph.graph import Node
 
-Source = int | Waiter
+Source = int | Future
 """What an op waits for: an edge from another device, in loops with its iteration, or a resource."""
 
 _CONTROL = -1  # the slot of a control input
@@ -34,7 +34,7 @@ class Execution:
 
     Args:
         step: what sends tensors.
-        wait: asks for tensors of other devices and for waiters; None where there are none.
+        wait: asks for tensors of other devices and for futures; None where there are none.
         trace: told of each op that ran.
     """
 
@@ -71,7 +71,7 @@ class Execution:
         self._left = len(plan.rets)
         self._fetched: list[Op] = []  # the fetches that are references, which are read at the end
         self.outstanding: dict[Source, tuple[Op, Iteration]] = {}
-        root = Frame("", "", None, 0)
+        root = LoopFrame("", "", None, 0)
         first = root.iterations[0] = Iteration(root, 0)
         self._ready: deque[tuple[Op, Iteration, list[Any], bool]] = deque(
             (op, first, [], False) for op in self._graph.ops if not op.needs
@@ -104,7 +104,7 @@ class Execution:
                 self._run_op(op, iteration, values, dead)
 
     def arrive(self, source: Source, value: Any) -> None:
-        """Goes on with the op that waits for a tensor or a waiter."""
+        """Goes on with the op that waits for a tensor or a future."""
         op, iteration = self.outstanding.pop(source)
         if op.kind == "_Recv":
             self._received(op, iteration, value)
@@ -234,7 +234,7 @@ class Execution:
             result = op.function(*values)
         except Exception as e:
             raise node_error(op.node, e, None, lambda: values) from e
-        if type(result) is Waiter:
+        if type(result) is Future:
             self._ask(op, iteration, result)
             return True
         self._give_outputs(op, iteration, result)
@@ -336,7 +336,7 @@ class Execution:
 
     # Frames
 
-    def _iteration(self, frame: Frame, number: int) -> Iteration:
+    def _iteration(self, frame: LoopFrame, number: int) -> Iteration:
         """An iteration of a frame, which begins with the loop's constants."""
         found = frame.iterations.get(number)
         if found is None:
@@ -352,7 +352,7 @@ class Execution:
         if frame is None:
             path = f"{iteration.frame.path}/{op.name}"
             parallel = max(int(op.node.attrs["parallel_iterations"]), 1)
-            frame = iteration.children[op.name] = Frame(
+            frame = iteration.children[op.name] = LoopFrame(
                 op.name, path, iteration, self._graph.enters[path], parallel, self._plan.frame_ids
             )
             iteration.busy += 1
@@ -371,7 +371,7 @@ class Execution:
         if not iteration.busy:
             self._end_iterations(iteration.frame)
 
-    def _end_iterations(self, frame: Frame) -> None:
+    def _end_iterations(self, frame: LoopFrame) -> None:
         """Drops iterations to which nothing can come any more, and the frame after the last."""
         while not frame.enters_left:
             iteration = frame.iterations[frame.oldest]

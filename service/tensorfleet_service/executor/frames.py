@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tensorfleet_service.executor.dataflow import Op
 
 
-class Frame:
+class LoopFrame:
     """One run of a loop, or all that is outside of loops."""
 
     __slots__ = (
@@ -58,11 +58,11 @@ class Iteration:
 
     __slots__ = ("busy", "children", "frame", "number", "tag", "waiting")
 
-    def __init__(self, frame: Frame, number: int) -> None:
+    def __init__(self, frame: LoopFrame, number: int) -> None:
         self.frame = frame
         self.number = number
         # What tells the tensors of one edge from each other that are sent in different iterations.
         self.tag: int = 0 if frame.parent is None else in_iteration(frame.tag, number)
         self.busy = 0  # ops that are ready or running, and loops that were begun here
         self.waiting: dict[int, list[Any]] = {}
-        self.children: dict[str, Frame] = {}
+        self.children: dict[str, LoopFrame] = {}

@@ -16,7 +16,7 @@ from tensorfleet_service.executor.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.step import Sender, Step
 from tensorfleet_service.graph.function_graph import body
-from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.threads.future import Future
 
 if TYPE_CHECKING:
     from tensorfleet.core.attr_value import NameAttrList
@@ -55,8 +55,8 @@ class Function:
         moves = movers(xp)
         self._restore = None if moves is None else moves[0]
 
-    def __call__(self, *arguments: Any) -> tuple[Any, ...] | Waiter:
-        """The results, or a Waiter for them.
+    def __call__(self, *arguments: Any) -> tuple[Any, ...] | Future:
+        """The results, or a Future for them.
 
         Raises:
             OpError: an op of the body failed; the message names it.
@@ -71,17 +71,17 @@ class Function:
     def _finish(self, results: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(results) if self._restore is None else tuple(map(self._restore, results))
 
-    def _start(self, arguments: Sequence[Any]) -> Waiter:
+    def _start(self, arguments: Sequence[Any]) -> Future:
         """Runs the body as a step of its own, of which nobody but the caller knows."""
         step = Step(0, self._pool, _push)
         cancelled = errors.CancelledError(None, None, f"{self.name} was cancelled")
-        waiter = Waiter(lambda _: step.fail(cancelled), _Call(self.name, step))
+        future = Future(lambda _: step.fail(cancelled), _Call(self.name, step))
 
         def done(error: errors.OpError | None, results: Sequence[Any]) -> None:
-            waiter.complete(self._finish(results), error)
+            future.complete(self._finish(results), error)
 
         step.start([self.plan], [arguments], done)
-        return waiter
+        return future
 
 
 class _Call:
@@ -93,9 +93,9 @@ class _Call:
         self._name = name
         self._step = step
 
-    def waits_for(self, _: Waiter) -> str:
+    def waits_for(self, _: Future) -> str:
         sources = (source for source, _ in self._step.waiting())
-        what = ", ".join(s.what if isinstance(s, Waiter) else f"edge {s}" for s in sources)
+        what = ", ".join(s.what if isinstance(s, Future) else f"edge {s}" for s in sources)
         return f"function {self._name}, which waits for {what}" if what else f"function {self._name}"
 
 

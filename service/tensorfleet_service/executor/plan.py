@@ -13,7 +13,7 @@ The generated code of `y = (x + 300) + (x - 66)`, with x fed and the last part o
 `t` is the step on this task, `a` the fed values, `c1` and kernels are globals of the code. A variable is
 overwritten or deleted at its last use, so a tensor lives no longer than it must. A partition that waits for
 nothing becomes a plain function. One that receives, or that has an op that may have to wait for other steps,
-becomes a generator: it yields an edge's number where the tensor has to come from another device, or a Waiter
+becomes a generator: it yields an edge's number where the tensor has to come from another device, or a Future
 where a queue has no element yet, and the step resumes it with the value, from whichever thread brings it.
 
 Line n of the code is made of one node, so an exception is traced to its node at no cost to the code itself.
@@ -52,15 +52,13 @@ from tensorfleet_service.executor.statements import (
 )
 from tensorfleet_service.kernels import registry
 from tensorfleet_service.kernels.registry import ALL, AsyncKernel, Expression, KernelNode
-from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.threads.future import Future
 from tensorfleet_service.tracing.timed import Timed
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
     from tensorfleet_service.state.library import Library
     from tensorfleet_service.state.resources import Resources
-
-Trace = Callable[["Node", int, int, Any], None]
 
 
 class Plan(Timed):
@@ -168,7 +166,7 @@ class _Writer:
         self.device = device
         self.nodes = nodes
         self.send = send
-        self.globals: dict[str, Any] = {"xp": xp, "S": as_string, "W": Waiter, "clock": time.time_ns}
+        self.globals: dict[str, Any] = {"xp": xp, "S": as_string, "W": Future, "clock": time.time_ns}
         self.moves = movers(xp)
         if self.moves is not None:
             self.globals["D"], self.globals["H"] = self.moves

@@ -6,7 +6,7 @@ this task) resumes it, at once if the rest is known to be short, else on a threa
 waits inside a step, and a step cannot deadlock on threads.
 
 A partition that waits for another step, such as for an element of a queue, is suspended in the same way: a
-Waiter stands among those who wait, and is cancelled if the step fails.
+Future stands among those who wait, and is cancelled if the step fails.
 
 Invariants: a generator is resumed only by the thread that took it out of `_waiting`, or by the one that runs
 it already; `_waiting` and `_arrived` are changed under the lock; after `fail`, both stay empty.
@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 from tensorfleet.core import errors
 from tensorfleet_service.executor.dataflow import DataflowPlan
 from tensorfleet_service.executor.dataflow_run import DataflowRun
+from tensorfleet_service.threads.future import FAILED, PENDING, Future
 from tensorfleet_service.threads.run_queue import INLINE_SECONDS, resume
-from tensorfleet_service.threads.waiter import FAILED, PENDING, Waiter
 
 if TYPE_CHECKING:
     from tensorfleet_service.executor.plan import Plan
@@ -76,7 +76,7 @@ class Step:
         self.sources: Collection[str] = ()  # and those from which the step's plans receive
         self._lock = threading.Lock()
         self._arrived: dict[int, Any] = {}
-        self._waiting: dict[int | Waiter, AnyRun] = {}
+        self._waiting: dict[int | Future, AnyRun] = {}
         self._remaining = 0
         self._results: list[Any] = []
         self._done: Done | None = None
@@ -180,16 +180,16 @@ class Step:
             done = self._done if self._remaining else None
             self._remaining = 0
         for source, run in waiting:
-            if isinstance(source, Waiter):
+            if isinstance(source, Future):
                 source.cancel()
             run.close()
         if done is not None:
             done(error, [])
 
-    def wait_for(self, source: int | Waiter, run: AnyRun) -> Any:
+    def wait_for(self, source: int | Future, run: AnyRun) -> Any:
         """What a run waits for, if it is there; else PENDING, and the run is resumed with it; or FAILED.
 
-        That is the tensor of an edge, or the waiter itself once it is completed.
+        That is the tensor of an edge, or the future itself once it is completed.
         """
         return self._take(source, run) if type(source) is int else self._await(source, run)  # type: ignore[arg-type]
 
@@ -204,36 +204,36 @@ class Step:
                 self._waiting[edge] = run
             return value
 
-    def _await(self, waiter: Waiter, run: AnyRun) -> Any:
-        """The waiter, if it has been completed meanwhile; else PENDING or FAILED as `_take`."""
+    def _await(self, future: Future, run: AnyRun) -> Any:
+        """The future, if it has been completed meanwhile; else PENDING or FAILED as `_take`."""
         with self._lock:
             failed = self.error is not None
             if not failed:
                 run.pause()
-                self._waiting[waiter] = run
+                self._waiting[future] = run
         if failed:
-            waiter.cancel()
+            future.cancel()
             return FAILED
-        if waiter.start(self._completed):
+        if future.start(self._completed):
             return PENDING
         with self._lock:
-            if self._waiting.pop(waiter, None) is None:
+            if self._waiting.pop(future, None) is None:
                 return PENDING  # for ever: the step has failed, and closed the run
         run.resumed = time.perf_counter()
-        return waiter
+        return future
 
-    def waiting(self) -> list[tuple[int | Waiter, AnyRun]]:
+    def waiting(self) -> list[tuple[int | Future, AnyRun]]:
         """The partitions that are suspended at this moment, each with what it waits for."""
         with self._lock:
             return list(self._waiting.items())
 
-    def _completed(self, waiter: Waiter) -> None:
-        """Called by whoever completed a waiter, in the middle of a step of its own."""
+    def _completed(self, future: Future) -> None:
+        """Called by whoever completed a future, in the middle of a step of its own."""
         with self._lock:
-            run = self._waiting.pop(waiter, None)
+            run = self._waiting.pop(future, None)
         if run is not None:
             plan = run.plan
-            resume(run, waiter, float("inf") if plan.loops else plan.seconds, self.pool)
+            resume(run, future, float("inf") if plan.loops else plan.seconds, self.pool)
 
     def finish(self, index: int, results: Sequence[Any]) -> None:
         """Notes what a partition has returned; the last one ends the step."""
@@ -285,7 +285,7 @@ class _Run:
         self.plan = plan
         self.index = index
         self.args = args
-        self.generator: Generator[int | Waiter, Any, Sequence[Any]] | None = None
+        self.generator: Generator[int | Future, Any, Sequence[Any]] | None = None
         self.explain: Callable[[BaseException], errors.OpError] = plan.explain
         self.longest = 0.0  # seconds between two pauses
         self.resumed = 0.0
@@ -308,7 +308,7 @@ class _Run:
         plan.took(time.perf_counter() - started)
         step.finish(self.index, results)
 
-    def resume(self, source: int | Waiter, value: Any) -> None:
+    def resume(self, source: int | Future, value: Any) -> None:
         """Goes on with the value that the generator waits for, until it waits again or ends."""
         generator = self.generator
         assert generator is not None
@@ -318,7 +318,7 @@ class _Run:
         self.resumed = now
         try:
             while True:
-                if type(value) is Waiter:
+                if type(value) is Future:
                     wanted = value.resume(generator)
                 else:
                     wanted = generator.send(value)

@@ -1,7 +1,7 @@
 """The service's graph: nodes made from GraphDefs, checked against the op definitions.
 
-A master keeps one `Graph` per session and extends it with what the client sends; what the stages of the
-master and the workers hand to each other is a list of `Node`s in the order in which they run.
+A master keeps one `SessionGraph` per session and extends it with what the client sends; what the stages of
+the master and the workers hand to each other is a list of `Node`s in the order in which they run.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Node:
         return f"<Node {_line(self)}>"
 
 
-class Graph:
+class SessionGraph:
     """The graph of a session, which grows by `extend`.
 
     `version` counts the extensions; `functions` is the function library, by name.
@@ -164,7 +164,7 @@ class Graph:
 def from_graph_def(graph_def: graph_pb2.GraphDef) -> list[Node]:
     """The nodes of a partition, in the order of the message, placed on the devices that it names.
 
-    Raises as `Graph.extend` does, but takes internal ops and names.
+    Raises as `SessionGraph.extend` does, but takes internal ops and names.
     """
     made: dict[str, Node] = {}
     inputs: list[tuple[Node, Sequence[str]]] = []

@@ -75,9 +75,9 @@ Watch = Callable[[], Callable[["errors.OpError"], None]]
 
 @dataclass(slots=True)
 class AsyncKernel:
-    """A kernel that may have to wait for other steps: its function returns the outputs, or a Waiter for them.
+    """A kernel that may have to wait for other steps: its function returns the outputs, or a Future for them.
 
-    No thread waits: the step is suspended until the waiter is completed, and cancels it if it fails before.
+    No thread waits: the step is suspended until the future is completed, and cancels it if it fails before.
     """
 
     function: Kernel

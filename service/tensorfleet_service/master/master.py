@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.core import errors
 from tensorfleet.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
 from tensorfleet_service.graph.graph import to_graph_def
-from tensorfleet_service.master.session import MasterSession, Prepared
+from tensorfleet_service.master.session import MasterSession, Signature
 from tensorfleet_service.tracing.trace import StepTrace
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Master:
     def run_step(
         self,
         session: MasterSession,
-        prepared: Prepared,
+        signature: Signature,
         feeds: Sequence[Any],
         done: StepDone,
         options: RunOptions | None = None,
@@ -142,16 +142,16 @@ class Master:
         called.
         """
         if options is None or metadata is None:
-            return session.start(prepared, feeds, done, None, may_block)
+            return session.start(signature, feeds, done, None, may_block)
         if options.output_partition_graphs:
-            for _, nodes in prepared.graphs:
+            for _, nodes in signature.graphs:
                 metadata.partition_graphs.append(to_graph_def(nodes))
         if options.trace_level < RunOptions.SOFTWARE_TRACE:
-            return session.start(prepared, feeds, done, None, may_block)
+            return session.start(signature, feeds, done, None, may_block)
         trace = StepTrace()
 
         def end(error: errors.OpError | None, values: list[Any]) -> None:
             metadata.step_stats.CopyFrom(trace.step_stats())
             done(error, values)
 
-        return session.start(prepared, feeds, end, trace, may_block)
+        return session.start(signature, feeds, end, trace, may_block)

@@ -100,12 +100,12 @@ class _PartialRun:
             targets = [name for name in self._targets if name not in self._ran] if last else []
             ran = frozenset(self._ran)
             extra: list[str] = []
-            prepared = None
+            signature = None
             if wanted or targets:
                 nodes = prune(after(self._session.graph, ran), known, wanted, targets)
                 self._check_fed(nodes, fetches, self._feeds.difference(feeds))
                 extra = [name for name in self._frontier(nodes, set(known)) if name not in wanted]
-                prepared = self._session.prepare(tuple(known), (*wanted, *extra), tuple(targets), ran)
+                signature = self._session.prepare(tuple(known), (*wanted, *extra), tuple(targets), ran)
             self._feeds.difference_update(feeds)
             self._values.update(feeds)
             for name in fetches:
@@ -120,12 +120,12 @@ class _PartialRun:
             self._values.update(zip((*wanted, *extra), results, strict=True))
             done(None, [self._values[name] for name in fetches])
 
-        if prepared is None:
+        if signature is None:
             self._session.check_open()
             step = MasterStep(0, (), 0, end)
             step.start(())
             return step, last
-        return self._session.start(prepared, values, end, may_block=False), last
+        return self._session.start(signature, values, end, may_block=False), last
 
     def _check_fed(self, nodes: Sequence[Node], fetches: Sequence[str], missing: set[str]) -> None:
         for node in nodes:

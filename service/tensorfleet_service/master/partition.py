@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,14 +82,6 @@ def partition(
             if is_back_edge(source, node):
                 cut.copies[node].inputs[i] = (cut.copies[source], index)
     return [Partition(device, part) for device, part in cut.parts.items()]
-
-
-def tasks_of(partitions: Iterable[Partition]) -> dict[str, list[Partition]]:
-    """The partitions of each task ("/job:worker/replica:0/task:1"), in their order."""
-    tasks: dict[str, list[Partition]] = {}
-    for part in partitions:
-        tasks.setdefault(task_of(part.device), []).append(part)
-    return tasks
 
 
 def task_of(device: str) -> str:

@@ -6,12 +6,14 @@ from collections.abc import Collection, Sequence
 
 from tensorfleet.core.errors import InvalidArgumentError, NotFoundError
 from tensorfleet.graph.op_def import OpDef, lookup
-from tensorfleet_service.graph.graph import Graph, Node, is_back_edge, type_name
+from tensorfleet_service.graph.graph import Node, SessionGraph, is_back_edge, type_name
 
 _PLACEHOLDERS = frozenset(("Placeholder", "PlaceholderV2"))
 
 
-def prune(graph: Graph, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> list[Node]:
+def prune(
+    graph: SessionGraph, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
+) -> list[Node]:
     """The nodes that the fetches and targets need, as copies, in one topological order.
 
     The order is depth-first from the fetches and then the targets, as they are given, so a value is made
@@ -43,7 +45,7 @@ def prune(graph: Graph, feeds: Sequence[str], fetches: Sequence[str], targets: S
     return walk.order
 
 
-def after(graph: Graph, ran: Collection[str]) -> Graph:
+def after(graph: SessionGraph, ran: Collection[str]) -> SessionGraph:
     """The graph as some nodes leave it that have run: nobody waits for them any more.
 
     A reference that one of them handed on comes from the variable itself. Other tensors of theirs that are
@@ -51,7 +53,7 @@ def after(graph: Graph, ran: Collection[str]) -> Graph:
     """
     if not ran:
         return graph
-    result = Graph()
+    result = SessionGraph()
     copies = {node: node.copy() for node in graph.nodes.values()}
     for node, copied in copies.items():
         for source, index in node.inputs:
@@ -65,14 +67,14 @@ def after(graph: Graph, ran: Collection[str]) -> Graph:
     return result
 
 
-def _find(graph: Graph, tensor: str) -> tuple[Node | None, int]:
+def _find(graph: SessionGraph, tensor: str) -> tuple[Node | None, int]:
     name, _, index = tensor.partition(":")
     if tensor != name and not (index.isascii() and index.isdigit()):
         return None, 0
     return graph.nodes.get(name), int(index or 0)
 
 
-def _find_feeds(graph: Graph, feeds: Sequence[str]) -> dict[tuple[Node, int], int]:
+def _find_feeds(graph: SessionGraph, feeds: Sequence[str]) -> dict[tuple[Node, int], int]:
     fed: dict[tuple[Node, int], int] = {}
     for position, tensor in enumerate(feeds):
         node, index = _find(graph, tensor)
@@ -87,7 +89,7 @@ def _find_feeds(graph: Graph, feeds: Sequence[str]) -> dict[tuple[Node, int], in
     return fed
 
 
-def _find_fetch(graph: Graph, tensor: str, fed: dict[tuple[Node, int], int]) -> tuple[Node, int]:
+def _find_fetch(graph: SessionGraph, tensor: str, fed: dict[tuple[Node, int], int]) -> tuple[Node, int]:
     node, index = _find(graph, tensor)
     if node is None:
         raise NotFoundError(None, None, f"FetchOutputs node {tensor}: not found")
@@ -106,7 +108,7 @@ def _find_fetch(graph: Graph, tensor: str, fed: dict[tuple[Node, int], int]) -> 
     return node, index
 
 
-def _find_targets(graph: Graph, targets: Sequence[str]) -> list[Node]:
+def _find_targets(graph: SessionGraph, targets: Sequence[str]) -> list[Node]:
     found = [_find(graph, target)[0] for target in targets]
     missing = [target for target, node in zip(targets, found, strict=True) if node is None]
     if missing:

@@ -19,7 +19,7 @@ from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.executor.evaluate import evaluate_node
 from tensorfleet_service.executor.layout import task_of
-from tensorfleet_service.graph.graph import Graph, needed_functions
+from tensorfleet_service.graph.graph import SessionGraph, needed_functions
 from tensorfleet_service.master.colocate import holds_state, state_related
 from tensorfleet_service.master.late_reads import read_late
 from tensorfleet_service.master.members import LocalMember, Member, Registered
@@ -41,14 +41,14 @@ log = logging.getLogger(__name__)
 
 MAX_SIGNATURES = 10_000
 
-Signature = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], frozenset[str]]
+SignatureKey = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], frozenset[str]]
 """The names of feeds, fetches and targets, and of nodes that have run already, in a partial run."""
 
 _random = random.SystemRandom()
 
 
-class Prepared:
-    """A run signature, ready to run.
+class Signature:
+    """A run signature, prepared on its tasks.
 
     Attributes:
         key: what it is prepared for.
@@ -71,7 +71,9 @@ class Prepared:
         "reorder_rets",
     )
 
-    def __init__(self, key: Signature, parts: list[Registered], graphs: list[tuple[str, list[Node]]]) -> None:
+    def __init__(
+        self, key: SignatureKey, parts: list[Registered], graphs: list[tuple[str, list[Node]]]
+    ) -> None:
         feeds, fetches = len(key[0]), len(key[1])
         self.feeds = feeds
         self.fetches = fetches
@@ -110,7 +112,7 @@ class MasterSession:
         self._report = report
         self.config = config
         self.members = {member.task: member for member in members}
-        self.graph = Graph()
+        self.graph = SessionGraph()
         self.created = time.time()
         self.operation_timeout = config.operation_timeout_in_ms / 1000
         self.steps = 0
@@ -123,10 +125,10 @@ class MasterSession:
         self._lock = threading.Lock()
         self._idle = threading.Condition()
         self._draining = False
-        self._prepared: dict[Signature, Prepared] = {}
+        self._signatures: dict[SignatureKey, Signature] = {}
         self._running: dict[int, MasterStep] = {}
         # Steps of `run_metered` by thread: when they began, and what they run.
-        self._direct: dict[int, tuple[int, Prepared]] = {}
+        self._direct: dict[int, tuple[int, Signature]] = {}
         # Step numbers differ between sessions by where they start (a task knows a step by its number, whoever
         # its master is), and from requests on a connection by their highest bit.
         self._step_ids = itertools.count(_random.getrandbits(61) | 1 << 62)
@@ -159,28 +161,28 @@ class MasterSession:
         fetches: tuple[str, ...],
         targets: tuple[str, ...],
         ran: frozenset[str] = frozenset(),
-    ) -> Prepared:
+    ) -> Signature:
         """The graph work of a run signature, done at its first use.
 
         Raises:
             OpError: a name is unknown, a node cannot be placed, has no kernel, or a task does not answer.
         """
         key = (feeds, fetches, targets, ran)
-        found = self._prepared.get(key)
+        found = self._signatures.get(key)
         if found is None:
             with self._lock:
                 self.check_open()
-                found = self._prepared.get(key)
+                found = self._signatures.get(key)
                 if found is None:
                     try:
                         with gc_pause.paused():
-                            found = self._prepared[key] = self._prepare(*key)
+                            found = self._signatures[key] = self._prepare(*key)
                     except errors.OpError as e:
                         if self._meter is not None:
                             self._meter.prepare_errors.add(e.error_code)
                         raise
-                    if len(self._prepared) > MAX_SIGNATURES:
-                        self._drop(self._prepared.pop(next(iter(self._prepared))))
+                    if len(self._signatures) > MAX_SIGNATURES:
+                        self._drop(self._signatures.pop(next(iter(self._signatures))))
         return found
 
     def _prepare(
@@ -189,7 +191,7 @@ class MasterSession:
         fetches: tuple[str, ...],
         targets: tuple[str, ...],
         ran: frozenset[str],
-    ) -> Prepared:
+    ) -> Signature:
         with timed(self._meter, "prune"):
             nodes = prune(after(self.graph, ran), feeds, fetches, targets)
         if any(not node.assigned and holds_state(node) for node in nodes):
@@ -225,20 +227,20 @@ class MasterSession:
             for done in registered:
                 done.member.deregister(done.handle)
             raise
-        return Prepared((feeds, fetches, targets, ran), registered, graphs)
+        return Signature((feeds, fetches, targets, ran), registered, graphs)
 
     def _place(self, nodes: list[Node]) -> None:
         soft = self.config.allow_soft_placement
         place(nodes, self._devices, self._default_device, allow_soft_placement=soft)
 
-    def _drop(self, prepared: Prepared) -> None:
-        parts, prepared.parts = prepared.parts, []
+    def _drop(self, signature: Signature) -> None:
+        parts, signature.parts = signature.parts, []
         for part in parts:
             part.member.deregister(part.handle)
 
     def start(
         self,
-        prepared: Prepared,
+        signature: Signature,
         feeds: Sequence[Any],
         done: StepDone,
         trace: StepTrace | None = None,
@@ -246,9 +248,9 @@ class MasterSession:
     ) -> MasterStep:
         """Starts a step; `done` is called once, possibly before this returns."""
         self.check_open()
-        parts = prepared.parts
+        parts = signature.parts
         if not parts:
-            parts = self.prepare(*prepared.key).parts  # it had to make room for others
+            parts = self.prepare(*signature.key).parts  # it had to make room for others
         self.steps += 1
         step_id = next(self._step_ids)
         running = self._running
@@ -267,7 +269,7 @@ class MasterSession:
                 with self._idle:
                     self._idle.notify_all()
 
-        step = MasterStep(step_id, parts, prepared.fetches, end)
+        step = MasterStep(step_id, parts, signature.fetches, end)
         running[step_id] = step
         if self._refusal is not None:
             # Since it was looked at above: whoever drains does not wait for this step.
@@ -295,18 +297,18 @@ class MasterSession:
         """Whether steps are counted."""
         return self._meter is not None
 
-    def run_metered(self, prepared: Prepared, feeds: Sequence[Any]) -> Sequence[Any]:
+    def run_metered(self, signature: Signature, feeds: Sequence[Any]) -> Sequence[Any]:
         """`run_direct` on a task that counts, and that waits for the step when it drains."""
-        meter, plan = self._meter, prepared.direct
+        meter, plan = self._meter, signature.direct
         if meter is None or plan is None:
-            return self.run_direct(prepared, feeds)
+            return self.run_direct(signature, feeds)
         thread = threading.get_ident()
         began = time.perf_counter_ns()
-        self._direct[thread] = began, prepared
+        self._direct[thread] = began, signature
         try:
             # Now and then a step runs with a clock at each op, which shows where the time goes.
             sampled = not plan.runs & SAMPLE_MASK and meter.sampler.due((plan,))
-            values = self.run_direct(prepared, feeds, meter.sampler if sampled else None)
+            values = self.run_direct(signature, feeds, meter.sampler if sampled else None)
         except errors.OpError as e:
             meter.step_errors.add(e.error_code)
             log.debug("step failed: %s", e.message, extra={"session": self.handle})
@@ -321,28 +323,28 @@ class MasterSession:
         return values
 
     def run_direct(
-        self, prepared: Prepared, feeds: Sequence[Any], sampler: OpSampler | None = None
+        self, signature: Signature, feeds: Sequence[Any], sampler: OpSampler | None = None
     ) -> Sequence[Any]:
         """Runs a step that one device of this task computes alone, on the calling thread.
 
         Raises:
             OpError: the step failed.
         """
-        plan = prepared.direct
+        plan = signature.direct
         assert plan is not None
         function = plan.function if sampler is None else plan.traced()[0]
         if self._refusal is not None:
             self.check_open()
         self.steps += 1
-        if prepared.reorder_args:
+        if signature.reorder_args:
             feeds = [feeds[i] for i in plan.args]
         try:
             values: Sequence[Any] = function(sampler, feeds)
         except Exception as e:
             raise (plan.explain if sampler is None else plan.traced()[1])(e) from None
-        if prepared.reorder_rets:
+        if signature.reorder_rets:
             by_index = dict(zip(plan.rets, values, strict=True))
-            values = [by_index[i] for i in range(prepared.fetches)]
+            values = [by_index[i] for i in range(signature.fetches)]
         return values
 
     def list_devices(self) -> master_pb2.ListDevicesResponse:
@@ -370,7 +372,7 @@ class MasterSession:
                 return
             self._closed = True
             self._refusal = error or errors.AbortedError(None, None, f"Session {self.handle} is not found.")
-            self._prepared.clear()
+            self._signatures.clear()
             functions, self._when_closed = self._when_closed, []
         for function in functions:
             function()
@@ -404,9 +406,9 @@ class MasterSession:
         found = [
             (step.id, (now - step.began) / 1e9, step.unanswered()) for step in list(self._running.values())
         ]
-        for thread, (began, prepared) in list(self._direct.items()):
-            assert prepared.direct is not None
-            found.append((0, (now - began) / 1e9, [computing_in(thread, prepared.direct).text]))
+        for thread, (began, signature) in list(self._direct.items()):
+            assert signature.direct is not None
+            found.append((0, (now - began) / 1e9, [computing_in(thread, signature.direct).text]))
         return found
 
     @property
@@ -421,9 +423,9 @@ class MasterSession:
             raise errors.from_code(self._refusal.error_code, self._refusal.message)
 
     @property
-    def callables(self) -> int:
+    def signatures(self) -> int:
         """How many run signatures are prepared."""
-        return len(self._prepared)
+        return len(self._signatures)
 
 
 def _check_fetches(nodes: Sequence[Node]) -> None:

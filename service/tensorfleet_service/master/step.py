@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
-from tensorfleet.wire.connection import held
+from tensorfleet.wire.connection import cork
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.members import Member, Registered
@@ -54,7 +54,7 @@ class MasterStep:
                 done(None, self._results)
         elif self._parts[-1].member.sends_at_once(self._parts[-1].handle):
             # The first tensors of the master's own part go out in one write with the request to run.
-            with held():
+            with cork():
                 self._start(feeds, trace, may_block)
         else:
             self._start(feeds, trace, may_block)

@@ -22,7 +22,7 @@ from google.protobuf.message import DecodeError, Message
 from tensorfleet.core import errors
 from tensorfleet.proto.step_stats_pb2 import StepStats
 from tensorfleet.wire import stream
-from tensorfleet.wire.connection import Connection, held
+from tensorfleet.wire.connection import Connection, cork
 from tensorfleet.wire.stream import (
     TRACE,
     Frame,
@@ -38,8 +38,8 @@ from tensorfleet.wire.stream import (
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.failures import as_op_error
-from tensorfleet_service.threads.run_queue import resuming
-from tensorfleet_service.threads.spin import WATCHER
+from tensorfleet_service.threads.run_queue import run_queue
+from tensorfleet_service.threads.spin import SPINNER
 
 if TYPE_CHECKING:
     from tensorfleet_service.net.peers import AnyPeer
@@ -167,9 +167,11 @@ class Peer:
         else:
             self._call_connection(self._connection.push, step_id, edge, value)
 
-    def tell(self, kind: Kind, a: int, b: int, meta: bytes = b"", tensors: Sequence[Any] = ()) -> None:
+    def tell(
+        self, kind: Kind, number: int, detail: int, meta: bytes = b"", tensors: Sequence[Any] = ()
+    ) -> None:
         """Sends a frame about a collective, at once: such frames stay in the order in which they are sent."""
-        self._call_connection(self._connection.send_now, self._encode(kind, a, b, meta, tensors))
+        self._call_connection(self._connection.send_now, self._encode(kind, number, detail, meta, tensors))
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
         """Ends a step on the peer; its answer is not waited for any more."""
@@ -263,7 +265,7 @@ class Peer:
                     # An answer will come, and to what this thread has sent, soon.
                     sent = connection.traffic.sent
                     if not reader.buffered:
-                        WATCHER.watch(connection.sock)
+                        SPINNER.spin(connection.sock)
                 try:
                     frame = read()
                 except FrameTooLarge as e:
@@ -276,20 +278,20 @@ class Peer:
                     # together.
                     if not frame.tensors and not frame.flags & stream.DEAD:
                         _check_tensors(frame, 1)
-                    with held(), resuming():
-                        edge = int.from_bytes(frame.meta, "little") if frame.meta else frame.b
+                    with cork(), run_queue():
+                        edge = int.from_bytes(frame.meta, "little") if frame.meta else frame.detail
                         self._service.deliver(
-                            frame.a, (edge,), (DEAD,) if frame.flags & stream.DEAD else frame.tensors
+                            frame.number, (edge,), (DEAD,) if frame.flags & stream.DEAD else frame.tensors
                         )
                 elif kind == Kind.PUSH_ALL:
-                    with held(), resuming():
-                        self._service.deliver(frame.a, pushed_edges(frame), frame.tensors)
+                    with cork(), run_queue():
+                        self._service.deliver(frame.number, pushed_edges(frame), frame.tensors)
                 elif kind == Kind.RESULT:
-                    self._end_step(frame.a, None, frame.tensors)
+                    self._end_step(frame.number, None, frame.tensors)
                 elif kind == Kind.RUN_GRAPH:
-                    with held(), resuming():
+                    with cork(), run_queue():
                         self._service.run_graph(
-                            self, frame.a, frame.b, frame.tensors, bool(frame.flags & TRACE)
+                            self, frame.number, frame.detail, frame.tensors, bool(frame.flags & TRACE)
                         )
                 else:
                     self._handle(frame)
@@ -309,14 +311,14 @@ class Peer:
         """Ends the step, or answers the call, that a frame over the limits belongs to."""
         error = limits.frame_error(frame)
         if frame.kind == Kind.RUN_GRAPH:
-            self.step_done(frame.a, error, (), None)
-        elif frame.kind == Kind.CALL and frame.a:
+            self.step_done(frame.number, error, (), None)
+        elif frame.kind == Kind.CALL and frame.number:
             code, text = pack_error(error)
-            self._send(encode(Kind.ERROR, frame.a, code, text))
+            self._send(encode(Kind.ERROR, frame.number, code, text))
         elif frame.kind == Kind.RESULT:
-            self._end_step(frame.a, error, ())
+            self._end_step(frame.number, error, ())
         else:
-            self._service.abort(frame.a, error)
+            self._service.abort(frame.number, error)
 
     def _handle(self, frame: Frame) -> None:
         match frame.kind:
@@ -325,48 +327,50 @@ class Peer:
                 self._connection.traffic.received -= 1  # what is sent of them is not counted, either
             case Kind.CHUNK:
                 _check_tensors(frame, 1)
-                self._service.chunk(frame.a, frame.b, frame.tensors[0])
+                self._service.chunk(frame.number, frame.detail, frame.tensors[0])
             case Kind.COLLECTIVE:
                 self._service.collective(self, frame)
             case Kind.CALL:
                 self._service.submit(self._answer, frame)
             case Kind.REPLY:
-                call = self._calls.get(frame.a)
+                call = self._calls.get(frame.number)
                 if call is not None:
                     call.meta = frame.meta
                     call.ended.set()
             case Kind.ERROR:
                 error = unpack_error(frame)
-                if not frame.a:
+                if not frame.number:
                     raise ConnectionError(error.message)
-                call = self._calls.get(frame.a)
-                if not self._end_step(frame.a, error, ()) and call is not None:
+                call = self._calls.get(frame.number)
+                if not self._end_step(frame.number, error, ()) and call is not None:
                     call.error = error
                     call.ended.set()
             case Kind.TRACED:
-                running = self._steps.get(frame.a)
+                running = self._steps.get(frame.number)
                 if running is not None and running[1] is not None:
                     running[1].merge(StepStats.FromString(frame.meta))
             case Kind.ABORT:
-                self._service.abort(frame.a, unpack_error(frame))
+                self._service.abort(frame.number, unpack_error(frame))
             case _:
                 raise ValueError(f"a frame of kind {frame.kind} from a task")
 
     def _answer(self, frame: Frame) -> None:
         try:
             try:
-                reply = encode(Kind.REPLY, frame.a, 0, self._service.call(self, frame.b, frame.meta))
+                reply = encode(
+                    Kind.REPLY, frame.number, 0, self._service.call(self, frame.detail, frame.meta)
+                )
             except errors.OpError as e:
                 code, text = pack_error(e)
-                reply = encode(Kind.ERROR, frame.a, code, text)
+                reply = encode(Kind.ERROR, frame.number, code, text)
             except DecodeError as e:
-                message = f"The request of call {frame.b} cannot be read: {e}"
+                message = f"The request of call {frame.detail} cannot be read: {e}"
                 log.warning("%s: %s", self.task, message)
-                reply = encode(Kind.ERROR, frame.a, errors.INVALID_ARGUMENT, message.encode())
+                reply = encode(Kind.ERROR, frame.number, errors.INVALID_ARGUMENT, message.encode())
             except Exception as e:
-                code, text = pack_error(as_op_error(e, f"call {frame.b} of {self.task}"))
-                reply = encode(Kind.ERROR, frame.a, code, text)
-            if frame.a:
+                code, text = pack_error(as_op_error(e, f"call {frame.detail} of {self.task}"))
+                reply = encode(Kind.ERROR, frame.number, code, text)
+            if frame.number:
                 self._send(reply)
         except errors.UnavailableError as e:
             log.debug("call not answered: %s", e.message)

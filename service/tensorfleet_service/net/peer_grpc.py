@@ -18,13 +18,13 @@ from google.protobuf.message import Message
 
 from tensorfleet.core import errors, tensor_util
 from tensorfleet.proto import worker_pb2
-from tensorfleet.wire.connection import held
+from tensorfleet.wire.connection import cork
 from tensorfleet.wire.stream import Method
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import memory
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.net.grpc_loop import Call, Channel, Ended
-from tensorfleet_service.threads.run_queue import resuming
+from tensorfleet_service.threads.run_queue import run_queue
 
 if TYPE_CHECKING:
     from tensorfleet.proto.tensor_pb2 import TensorProto
@@ -240,7 +240,7 @@ class GrpcPeer:
         if len(data) > INLINE_BYTES:
             self._service.submit(function, *arguments)
         else:
-            with held(), resuming():
+            with cork(), run_queue():
                 function(*arguments)
 
     def _start(self, name: str, request: Message, ended: Ended, step_id: int | None = None) -> Call:

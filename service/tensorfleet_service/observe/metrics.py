@@ -197,7 +197,7 @@ def _steps(task: Task) -> Iterator[Metric]:
     yield _gauge(
         "run_signatures",
         "Combinations of feeds and fetches that sessions have prepared.",
-        sum(session.callables for session in sessions),
+        sum(session.signatures for session in sessions),
     )
     yield _gauge("graphs", "Graphs that are registered on this task.", worker.graphs)
 

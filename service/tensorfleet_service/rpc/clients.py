@@ -30,7 +30,7 @@ from tensorfleet_service.net.failures import as_op_error
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
-    from tensorfleet_service.master.session import MasterSession, Prepared
+    from tensorfleet_service.master.session import MasterSession, Signature
     from tensorfleet_service.master.step import MasterStep
     from tensorfleet_service.threads.deadlines import Deadline, Deadlines
 
@@ -46,8 +46,8 @@ class Clients:
         self.master = master
         self._orphan_seconds = orphan_seconds
         self.deadlines = deadlines
-        self.callables: dict[int, tuple[MasterSession, Prepared]] = {}
-        self.callable_ids = itertools.count(1)
+        self.signatures: dict[int, tuple[MasterSession, Signature]] = {}
+        self.numbers = itertools.count(1)
         self.partial: dict[str, PartialRuns] = {}
         self.traffic = Traffic()
         self.draining = False
@@ -133,14 +133,14 @@ class Clients:
             self._forget(handle)  # closed meanwhile
 
     def close_session(self, handle: str) -> None:
-        """Closes a session and forgets its callables."""
+        """Closes a session and forgets its signatures."""
         self._forget(handle)
         self.master.close_session(handle)
 
     def _forget(self, handle: str) -> None:
         self.partial.pop(handle, None)
-        for callable_id in [i for i, (owner, _) in list(self.callables.items()) if owner.handle == handle]:
-            self.callables.pop(callable_id, None)
+        for number in [i for i, (owner, _) in list(self.signatures.items()) if owner.handle == handle]:
+            self.signatures.pop(number, None)
 
 
 class _Client:
@@ -161,7 +161,7 @@ class _Client:
                 try:
                     frame = read()
                 except FrameTooLarge as e:
-                    self._answer_error(e.a, limits.frame_error(e))
+                    self._answer_error(e.number, limits.frame_error(e))
                     self._connection.reader.skip(e)
                     continue
                 if frame.kind == Kind.RUN:
@@ -201,49 +201,49 @@ class _Client:
 
     def _run(self, frame: Frame) -> None:
         self.busy = True
-        found = self._clients.callables.get(frame.b)
+        found = self._clients.signatures.get(frame.detail)
         if found is None:
             self._fail(
-                frame.a,
+                frame.number,
                 errors.AbortedError(
                     None, None, "The session is not found: it was closed, or the server restarted."
                 ),
             )
             return
-        session, prepared = found
-        if len(frame.tensors) != prepared.feeds:
-            message = f"Expected {prepared.feeds} feed tensors, but got {len(frame.tensors)}"
-            self._fail(frame.a, errors.InvalidArgumentError(None, None, message))
+        session, signature = found
+        if len(frame.tensors) != signature.feeds:
+            message = f"Expected {signature.feeds} feed tensors, but got {len(frame.tensors)}"
+            self._fail(frame.number, errors.InvalidArgumentError(None, None, message))
             return
         handle = session.handle
         if handle not in self._sessions:
             self._sessions.add(handle)
             self._clients.attach(handle)
         try:
-            if prepared.direct is not None and not frame.meta and not session.operation_timeout:
-                values = session.run_metered(prepared, frame.tensors)
-                self._answer(frame.a, values)
+            if signature.direct is not None and not frame.meta and not session.operation_timeout:
+                values = session.run_metered(signature, frame.tensors)
+                self._answer(frame.number, values)
                 self._ended()
             else:
-                self._start(frame, session, prepared)
+                self._start(frame, session, signature)
         except errors.OpError as e:
-            self._fail(frame.a, e)
+            self._fail(frame.number, e)
 
     def _fail(self, request: int, error: errors.OpError) -> None:
         """Answers a step with an error."""
         self._answer_error(request, error)
         self._ended()
 
-    def _start(self, frame: Frame, session: MasterSession, prepared: Prepared) -> None:
+    def _start(self, frame: Frame, session: MasterSession, signature: Signature) -> None:
         options = RunOptions.FromString(frame.meta) if frame.meta else None
         metadata = RunMetadata() if options is not None else None
         timeout = (options.timeout_in_ms / 1000 if options is not None else 0) or session.operation_timeout
-        done = _Done(self, frame.a, metadata)
+        done = _Done(self, frame.number, metadata)
         # A step with a limit does not compute on this thread, which is the one that sets the limit; nor does
         # a loop, which may have no end: this thread is the one that notices when the client has gone.
-        may_block = not timeout and not prepared.loops
+        may_block = not timeout and not signature.loops
         step = self._clients.master.run_step(
-            session, prepared, frame.tensors, done, options, metadata, may_block
+            session, signature, frame.tensors, done, options, metadata, may_block
         )
         self._watch(step, done, timeout)
 
@@ -286,26 +286,26 @@ class _Client:
     # Calls
 
     def _call(self, frame: Frame) -> None:
-        function = _CALLS.get(frame.b)
+        function = _CALLS.get(frame.detail)
         try:
-            if frame.b == Method.RUN_STEP:
+            if frame.detail == Method.RUN_STEP:
                 self.busy = True
                 self._partial_run(frame)
                 return
             if function is None:
-                raise errors.UnimplementedError(None, None, f"Call {frame.b} is not known")
+                raise errors.UnimplementedError(None, None, f"Call {frame.detail} is not known")
             reply = function(self, frame.meta)
         except errors.OpError as e:
-            self._fail(frame.a, e)
+            self._fail(frame.number, e)
         except DecodeError as e:
-            message = f"The request of call {frame.b} cannot be read: {e}"
-            self._fail(frame.a, errors.InvalidArgumentError(None, None, message))
+            message = f"The request of call {frame.detail} cannot be read: {e}"
+            self._fail(frame.number, errors.InvalidArgumentError(None, None, message))
         except OSError:
             raise
         except Exception as e:
-            self._fail(frame.a, as_op_error(e, f"call {frame.b}"))
+            self._fail(frame.number, as_op_error(e, f"call {frame.detail}"))
         else:
-            self._connection.send(encode(Kind.REPLY, frame.a, 0, reply.SerializeToString()))
+            self._connection.send(encode(Kind.REPLY, frame.number, 0, reply.SerializeToString()))
 
     def _create_session(self, data: bytes) -> master_pb2.CreateSessionResponse:
         request = master_pb2.CreateSessionRequest.FromString(data)
@@ -327,15 +327,10 @@ class _Client:
         clients = self._clients
         session = clients.master.session(request.session_handle)
         options = request.options
-        prepared = session.prepare(tuple(options.feed), tuple(options.fetch), tuple(options.target))
-        handle = next(clients.callable_ids)
-        clients.callables[handle] = session, prepared
+        signature = session.prepare(tuple(options.feed), tuple(options.fetch), tuple(options.target))
+        handle = next(clients.numbers)
+        clients.signatures[handle] = session, signature
         return master_pb2.MakeCallableResponse(handle=handle)
-
-    def _release_callable(self, data: bytes) -> master_pb2.ReleaseCallableResponse:
-        request = master_pb2.ReleaseCallableRequest.FromString(data)
-        self._clients.callables.pop(request.handle, None)
-        return master_pb2.ReleaseCallableResponse()
 
     def _partial_run_setup(self, data: bytes) -> master_pb2.PartialRunSetupResponse:
         request = master_pb2.PartialRunSetupRequest.FromString(data)
@@ -354,7 +349,7 @@ class _Client:
         if runs is None:
             raise errors.InvalidArgumentError(None, None, "Must run 'setup' before performing partial runs!")
         feeds = dict(zip((feed.name for feed in request.feed), frame.tensors, strict=True))
-        done = _Done(self, frame.a, None)
+        done = _Done(self, frame.number, None)
         step = runs.run(request.partial_run_handle, feeds, list(request.fetch), done)
         timeout = (
             request.options.timeout_in_ms / 1000
@@ -381,7 +376,6 @@ _CALLS: dict[int, Callable[[_Client, bytes], Any]] = {
     Method.CREATE_SESSION: _Client._create_session,
     Method.EXTEND_SESSION: _Client._extend_session,
     Method.MAKE_CALLABLE: _Client._make_callable,
-    Method.RELEASE_CALLABLE: _Client._release_callable,
     Method.PARTIAL_RUN_SETUP: _Client._partial_run_setup,
     Method.CLOSE_SESSION: _Client._close_session,
     Method.LIST_DEVICES: _Client._list_devices,

@@ -74,7 +74,7 @@ class FleetService:
                 nodes=len(session.graph.nodes),
                 steps=session.steps,
                 age_secs=now - session.created,
-                callables=session.callables,
+                callables=session.signatures,
             )
         for variable in self._worker.resources.variables():
             reply.variable.add(

@@ -19,7 +19,7 @@ from tensorfleet.proto.config_pb2 import RunOptions
 from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet_service.devices import memory
 from tensorfleet_service.master.partial import PartialRuns
-from tensorfleet_service.master.step_waiter import StepWaiter
+from tensorfleet_service.master.step_future import StepFuture
 from tensorfleet_service.net.failures import proto_of
 from tensorfleet_service.rpc.grpc_server import Methods
 
@@ -45,7 +45,7 @@ class MasterService:
         self._deadlines = deadlines
         self._lock = threading.Lock()
         self._requests: OrderedDict[int, None] = OrderedDict()
-        self._callables: dict[int, tuple[str, Any]] = {}
+        self._signatures: dict[int, tuple[str, Any]] = {}
         self._callable_ids = itertools.count()
         self._partial: dict[str, PartialRuns] = {}
         self._idle: dict[str, Deadline] = {}
@@ -95,26 +95,26 @@ class MasterService:
             feeds = {feed.name: _value(feed.tensor) for feed in request.feed}
             if len(feeds) != len(request.feed):
                 raise errors.InvalidArgumentError(None, None, "A tensor is fed twice in one step")
-            waiter = _CallWaiter(context)
+            future = _CallFuture(context)
             if request.partial_run_handle:
                 runs = self._partial.get(session.handle)
                 if runs is None:
                     raise errors.InvalidArgumentError(
                         None, None, "Must run 'setup' before performing partial runs!"
                     )
-                step = runs.run(request.partial_run_handle, feeds, fetches, waiter.done)
+                step = runs.run(request.partial_run_handle, feeds, fetches, future.done)
             else:
-                prepared = session.prepare(tuple(feeds), fetches, tuple(request.target))
+                signature = session.prepare(tuple(feeds), fetches, tuple(request.target))
                 step = self._master.run_step(
                     session,
-                    prepared,
+                    signature,
                     list(feeds.values()),
-                    waiter.done,
+                    future.done,
                     request.options,
                     response.metadata,
                     may_block=False,
                 )
-            values = waiter.wait_for(step, _seconds(request.options, session))
+            values = future.wait_for(step, _seconds(request.options, session))
             for name, value in zip(fetches, values, strict=True):
                 response.tensor.add(name=name, tensor=proto_of(value))
         except errors.OpError as e:
@@ -161,11 +161,11 @@ class MasterService:
         session = self._master.session(request.session_handle)
         self._check_new(request.request_id)
         options = request.options
-        prepared = session.prepare(tuple(options.feed), tuple(options.fetch), tuple(options.target))
+        signature = session.prepare(tuple(options.feed), tuple(options.fetch), tuple(options.target))
         with self._lock:
             session.check_open()
             handle = next(self._callable_ids)
-            self._callables[handle] = session.handle, (prepared, options.run_options)
+            self._signatures[handle] = session.handle, (signature, options.run_options)
         return master_pb2.MakeCallableResponse(handle=handle)
 
     def run_callable(
@@ -173,21 +173,21 @@ class MasterService:
     ) -> master_pb2.RunCallableResponse:
         session = self._master.session(request.session_handle)
         self._check_new(request.request_id)
-        found = self._callables.get(request.handle)
+        found = self._signatures.get(request.handle)
         if found is None or found[0] != request.session_handle:
             raise errors.InvalidArgumentError(None, None, f"No such callable handle: {request.handle}")
-        prepared, options = found[1]
-        if len(request.feed) != prepared.feeds:
+        signature, options = found[1]
+        if len(request.feed) != signature.feeds:
             raise errors.InvalidArgumentError(
-                None, None, f"Expected {prepared.feeds} feed tensors, but got {len(request.feed)}"
+                None, None, f"Expected {signature.feeds} feed tensors, but got {len(request.feed)}"
             )
         response = master_pb2.RunCallableResponse()
-        waiter = _CallWaiter(context)
+        future = _CallFuture(context)
         feeds = [_value(tensor) for tensor in request.feed]
         step = self._master.run_step(
-            session, prepared, feeds, waiter.done, options, response.metadata, may_block=False
+            session, signature, feeds, future.done, options, response.metadata, may_block=False
         )
-        for value in waiter.wait_for(step, _seconds(options, session)):
+        for value in future.wait_for(step, _seconds(options, session)):
             response.fetch.append(proto_of(value))
         return response
 
@@ -196,7 +196,7 @@ class MasterService:
     ) -> master_pb2.ReleaseCallableResponse:
         self._master.session(request.session_handle)
         with self._lock:
-            if self._callables.pop(request.handle, None) is None:
+            if self._signatures.pop(request.handle, None) is None:
                 raise errors.InvalidArgumentError(None, None, f"No such callable handle: {request.handle}")
         return master_pb2.ReleaseCallableResponse()
 
@@ -223,8 +223,8 @@ class MasterService:
         with self._lock:
             idle = self._idle.pop(session, None)
             self._partial.pop(session, None)
-            for handle in [h for h, (owner, _) in self._callables.items() if owner == session]:
-                del self._callables[handle]
+            for handle in [h for h, (owner, _) in self._signatures.items() if owner == session]:
+                del self._signatures[handle]
         if idle is not None:
             idle.cancel()
 
@@ -258,7 +258,7 @@ def _seconds(options: RunOptions, session: MasterSession) -> float | None:
     return options.timeout_in_ms / 1000 or session.operation_timeout or None
 
 
-class _CallWaiter(StepWaiter):
+class _CallFuture(StepFuture):
     """Blocks a gRPC thread until its step has ended, the deadline passed, or the client is gone."""
 
     def __init__(self, context: grpc.ServicerContext) -> None:

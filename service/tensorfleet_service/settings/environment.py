@@ -21,7 +21,7 @@ NUMBERS = {
     "TENSORFLEET_RECEIVE_BUFFERS_MB": ("a number of MiB, 0 or more", 0, True),
     "TENSORFLEET_SHARED_MEMORY_MB": ("a number of MiB, 0 or more", 0, True),
     "TENSORFLEET_STALL_SECONDS": ("a number of seconds, 0 to report no step", 0, False),
-    "TENSORFLEET_WATCH_MICROSECONDS": ("a number of microseconds, 0 or more", 0, True),
+    "TENSORFLEET_SPIN_MICROSECONDS": ("a number of microseconds, 0 or more", 0, True),
 }
 """Variables that modules read when they are imported: what to set, the least, whether they are integers."""
 
@@ -45,6 +45,9 @@ KNOWN = frozenset(NUMBERS) | {
     )
 }
 """All variables of TensorFleet, those of clients included: a task may be started from a client's shell."""
+
+RENAMED = {PREFIX + "WATCH_MICROSECONDS": "TENSORFLEET_SPIN_MICROSECONDS"}
+"""Settings of earlier versions: their names now."""
 
 # Those of k8s-dev's scripts, from whose shell a developer may start a task.
 _DEVELOPMENT = (PREFIX + "K8S_", PREFIX + "KIND_")
@@ -81,6 +84,8 @@ def check(environ: Mapping[str, str]) -> list[str]:
     for name, value in sorted(environ.items()):
         if not name.startswith(PREFIX) or name.startswith(_DEVELOPMENT) or is_service_link(name, value):
             continue
+        if name in RENAMED:
+            raise SettingsError(f"{name} is now called {RENAMED[name]}: set that instead")
         if name not in KNOWN:
             meant = _meant(name)
             if meant:

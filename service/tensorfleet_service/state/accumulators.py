@@ -12,7 +12,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.core.dims import Dims, compatible, format_dims
 from tensorfleet.core.dtypes import DType
-from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.threads.future import Future
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Accumulator:
         self.count = 0
         self._step = 0
         self._lock = threading.Lock()
-        self._taking: deque[tuple[int, Waiter]] = deque()
+        self._taking: deque[tuple[int, Future]] = deque()
         self._sum: Any = None
 
     def read(self) -> Any:
@@ -71,7 +71,7 @@ class Accumulator:
             ended[0].complete(ended[1])
 
     def take(self, required: int) -> Any:
-        """What `result` makes the mean of, once so many gradients were added; a Waiter until then.
+        """What `result` makes the mean of, once so many gradients were added; a Future until then.
 
         The next gradients are those of the following step.
 
@@ -84,20 +84,20 @@ class Accumulator:
         with self._lock:
             if not self._taking and self.count >= required:
                 return self._give()
-            waiter = Waiter(self._cancel, self)
-            self._taking.append((required, waiter))
-        return waiter
+            future = Future(self._cancel, self)
+            self._taking.append((required, future))
+        return future
 
-    def waits_for(self, waiter: Waiter) -> str:
+    def waits_for(self, future: Future) -> str:
         """What one who takes the mean waits for."""
         with self._lock:
-            required = next((number for number, other in self._taking if other is waiter), 0)
+            required = next((number for number, other in self._taking if other is future), 0)
             return f"the accumulator '{self.name}' has {self.count} of {required} gradients"
 
-    def _cancel(self, waiter: Waiter) -> None:
+    def _cancel(self, future: Future) -> None:
         ended = None
         with self._lock:
-            self._taking = deque(entry for entry in self._taking if entry[1] is not waiter)
+            self._taking = deque(entry for entry in self._taking if entry[1] is not future)
             if self._taking and self._taking[0][0] <= self.count:
                 ended = self._taking.popleft()[1], self._give()
         if ended is not None:
@@ -106,10 +106,10 @@ class Accumulator:
     def close(self) -> None:
         """Ends those who wait: the accumulator is dropped."""
         with self._lock:
-            waiting = [waiter for _, waiter in self._taking]
+            waiting = [future for _, future in self._taking]
             self._taking.clear()
-        for waiter in waiting:
-            waiter.complete(None, errors.CancelledError(None, None, "TakeGrad operation was cancelled"))
+        for future in waiting:
+            future.complete(None, errors.CancelledError(None, None, "TakeGrad operation was cancelled"))
 
     def _give(self) -> Any:
         """The sum and the number of gradients in it, which go; under the lock."""

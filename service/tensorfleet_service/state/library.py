@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tensorfleet.proto.attr_value_pb2 import NameAttrList
 
 if TYPE_CHECKING:
+    from tensorfleet_service.threads.future import Future
     from tensorfleet_service.threads.pool import Pool
-    from tensorfleet_service.threads.waiter import Waiter
 
 
 class Function(Protocol):
@@ -26,8 +26,8 @@ class Function(Protocol):
     waits: bool
     is_stateful: bool
 
-    def __call__(self, *arguments: Any) -> tuple[Any, ...] | Waiter:
-        """The results, or a Waiter for them; raises OpError if an op of the body fails."""
+    def __call__(self, *arguments: Any) -> tuple[Any, ...] | Future:
+        """The results, or a Future for them; raises OpError if an op of the body fails."""
         ...
 
 

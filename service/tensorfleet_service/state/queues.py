@@ -19,7 +19,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.core.dims import Dims, compatible
 from tensorfleet.core.dtypes import DType
-from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.threads.future import Future
 
 Element = tuple[Any, ...]
 
@@ -29,7 +29,7 @@ class _Attempt:
     the queue.
     """
 
-    __slots__ = ("closes", "elements", "small", "waiter", "wanted")
+    __slots__ = ("closes", "elements", "future", "small", "wanted")
 
     def __init__(
         self, elements: Iterable[Element] = (), wanted: int = 0, small: bool = False, closes: bool = False
@@ -38,7 +38,7 @@ class _Attempt:
         self.wanted = wanted
         self.small = small
         self.closes = closes
-        self.waiter: Waiter | None = None
+        self.future: Future | None = None
 
 
 _Ended = list[tuple[_Attempt, Any, BaseException | None]]
@@ -106,18 +106,18 @@ class Queue:
     def closed(self) -> bool:
         return self._closed
 
-    def enqueue(self, elements: list[Element]) -> Waiter | None:
-        """Puts elements in; a Waiter if they do not all fit yet.
+    def enqueue(self, elements: list[Element]) -> Future | None:
+        """Puts elements in; a Future if they do not all fit yet.
 
-        Those that fit are in then, and stay there if the waiter is cancelled.
+        Those that fit are in then, and stay there if the future is cancelled.
 
         Raises:
             CancelledError: the queue is closed.
         """
         return self._line_up(self._putting, _Attempt(elements))  # type: ignore[no-any-return]
 
-    def dequeue(self, count: int, small: bool = False) -> Waiter | list[Element]:
-        """Takes elements out; a Waiter if there are too few.
+    def dequeue(self, count: int, small: bool = False) -> Future | list[Element]:
+        """Takes elements out; a Future if there are too few.
 
         `small` says that the last elements of a closed queue may be fewer.
 
@@ -126,7 +126,7 @@ class Queue:
         """
         return self._line_up(self._taking, _Attempt((), count, small))  # type: ignore[no-any-return]
 
-    def close(self, cancel_pending: bool = True) -> Waiter | None:
+    def close(self, cancel_pending: bool = True) -> Future | None:
         """Takes no more elements.
 
         Those who stand in line to put some in are cancelled, or go on, and the queue is closed after them.
@@ -154,22 +154,22 @@ class Queue:
             self._go_on(ended)
             mine = next((entry for entry in ended if entry[0] is attempt), None)
             if mine is None:
-                attempt.waiter = Waiter(lambda waiter: self._cancel(line, attempt), self)
+                attempt.future = Future(lambda future: self._cancel(line, attempt), self)
             else:
                 ended.remove(mine)
         _tell(ended)
         if mine is None:
-            return attempt.waiter
+            return attempt.future
         if mine[2] is not None:
             raise mine[2]
         return mine[1]
 
-    def waits_for(self, waiter: Waiter) -> str:
+    def waits_for(self, future: Future) -> str:
         """What one who stands in line waits for."""
         with self._lock:
             size = len(self._elements)
-            taking = next((a for a in self._taking if a.waiter is waiter), None)
-            putting = next((a for a in self._putting if a.waiter is waiter), None)
+            taking = next((a for a in self._taking if a.future is future), None)
+            putting = next((a for a in self._putting if a.future is future), None)
             ahead = self._taking[0] if taking is not None else self._putting[0] if putting else None
         name = f"{self.kind} '{self.name}'"
         if taking is not None:
@@ -282,8 +282,8 @@ class Queue:
 
 def _tell(ended: _Ended) -> None:
     for attempt, value, error in ended:
-        if attempt.waiter is not None:
-            attempt.waiter.complete(value, error)
+        if attempt.future is not None:
+            attempt.future.complete(value, error)
 
 
 def shapes_text(shapes: list[Dims]) -> str:

@@ -1,4 +1,4 @@
-"""Work that waits several times, one Waiter after the other, and no thread meanwhile."""
+"""Work that waits several times, one Future after the other, and no thread meanwhile."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import threading
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.threads.future import Future
 
 if TYPE_CHECKING:
     from tensorfleet_service.threads.pool import Pool
 
 
-def drive(generator: Generator[Waiter, Any, Any], pool: Pool) -> Any:
-    """Runs a generator that yields a Waiter where it has to wait: what it returns, or a Waiter for that."""
+def drive(generator: Generator[Future, Any, Any], pool: Pool) -> Any:
+    """Runs a generator that yields a Future where it has to wait: what it returns, or a Future for that."""
     return _Drive(generator, pool).start()
 
 
 class _Drive:
-    def __init__(self, generator: Generator[Waiter, Any, Any], pool: Pool) -> None:
+    def __init__(self, generator: Generator[Future, Any, Any], pool: Pool) -> None:
         self._generator = generator
         self._pool = pool
         self._lock = threading.Lock()
-        self._current: Waiter | None = None
-        self._result = Waiter(self._cancel, self)
+        self._current: Future | None = None
+        self._result = Future(self._cancel, self)
         self._cancelled = False
 
     def start(self) -> Any:
@@ -33,21 +33,21 @@ class _Drive:
             return e.value
         return self._result
 
-    def _go_on(self, waiter: Waiter) -> None:
+    def _go_on(self, future: Future) -> None:
         """Waits; raises StopIteration where the generator ends at once."""
         while True:
             with self._lock:
-                self._current = waiter
+                self._current = future
                 cancelled = self._cancelled
             if cancelled:
-                waiter.cancel()
+                future.cancel()
                 self._generator.close()
                 return
-            if waiter.start(lambda completed: self._pool.submit(self._resume, completed)):
+            if future.start(lambda completed: self._pool.submit(self._resume, completed)):
                 return
-            waiter = waiter.resume(self._generator)
+            future = future.resume(self._generator)
 
-    def _resume(self, completed: Waiter) -> None:
+    def _resume(self, completed: Future) -> None:
         try:
             self._go_on(completed.resume(self._generator))
         except StopIteration as e:
@@ -55,13 +55,13 @@ class _Drive:
         except Exception as e:
             self._result.complete(None, e)
 
-    def waits_for(self, _: Waiter) -> str:
+    def waits_for(self, _: Future) -> str:
         """What the work waits for at this moment."""
         with self._lock:
             current = self._current
         return "nothing: it is about to go on" if current is None else current.what
 
-    def _cancel(self, _: Waiter) -> None:
+    def _cancel(self, _: Future) -> None:
         with self._lock:
             self._cancelled = True
             current = self._current

@@ -1,6 +1,6 @@
 """Which thread goes on with a run that another step has set off, as an enqueue sets off a dequeue.
 
-In general that is a thread of the pool: whoever completes a waiter is in the middle of something else. But a
+In general that is a thread of the pool: whoever completes a future is in the middle of something else. But a
 thread that handles short work from a connection can as well do it afterwards, which takes less time than to
 wake another thread, and lets all that is sent meanwhile go out together.
 """
@@ -12,63 +12,63 @@ from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from tensorfleet_service.threads.future import Future
     from tensorfleet_service.threads.pool import Pool
-    from tensorfleet_service.threads.waiter import Waiter
 
 INLINE_SECONDS = 0.002
 """A plan known to take less than this runs on the thread that made it runnable."""
 
 
 class Resumable(Protocol):
-    """A run that waits for a waiter."""
+    """A run that waits for a future."""
 
-    def resume(self, source: Waiter, value: Waiter, /) -> None: ...
+    def resume(self, source: Future, value: Future, /) -> None: ...
 
 
-class _Later(threading.local):
-    runs: deque[tuple[Resumable, Waiter, Pool]] | None = None
+class _Queue(threading.local):
+    runs: deque[tuple[Resumable, Future, Pool]] | None = None
     seconds = 0.0
 
 
-_later = _Later()
+_queue = _Queue()
 
 
-class resuming:
+class run_queue:
     """Lets this thread go on, at the end of the block, with short runs that the block has set off."""
 
     __slots__ = ("_outer",)
 
     def __enter__(self) -> None:
-        self._outer = _later.runs
+        self._outer = _queue.runs
         if self._outer is None:
-            _later.runs = deque()
-            _later.seconds = 0.0
+            _queue.runs = deque()
+            _queue.seconds = 0.0
 
     def __exit__(self, *_: object) -> None:
         if self._outer is not None:
             return
-        runs = _later.runs
+        runs = _queue.runs
         assert runs is not None
         try:
             while runs:
-                run, waiter, _pool = runs.popleft()
-                run.resume(waiter, waiter)
+                run, future, _pool = runs.popleft()
+                run.resume(future, future)
         finally:
-            _later.runs = None
-            for run, waiter, pool in runs:
-                pool.submit(run.resume, waiter, waiter)
+            _queue.runs = None
+            for run, future, pool in runs:
+                pool.submit(run.resume, future, future)
 
 
-def resume(run: Resumable, waiter: Waiter, seconds: float, pool: Pool) -> None:
-    """Goes on with a run whose waiter has been completed, soon, and not within this call.
+def resume(run: Resumable, future: Future, seconds: float, pool: Pool) -> None:
+    """Goes on with a run whose future has been completed, soon, and not within this call.
 
     Args:
         seconds: how long the run is known to take.
         pool: where it runs if this thread has other work.
     """
-    runs = _later.runs
-    if runs is not None and _later.seconds + seconds < INLINE_SECONDS:
-        _later.seconds += seconds
-        runs.append((run, waiter, pool))
+    runs = _queue.runs
+    if runs is not None and _queue.seconds + seconds < INLINE_SECONDS:
+        _queue.seconds += seconds
+        runs.append((run, future, pool))
     else:
-        pool.submit(run.resume, waiter, waiter)
+        pool.submit(run.resume, future, future)

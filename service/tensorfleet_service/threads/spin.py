@@ -1,4 +1,4 @@
-"""Watching: looking for an answer in a loop for a moment, before a thread goes to sleep until it comes.
+"""Spinning: looking for an answer in a loop for a moment, before a thread goes to sleep until it comes.
 
 To be woken takes some 50 us, in a virtual machine more: as long as a small step computes. A thread that has
 just sent something and will soon get an answer therefore looks for it itself, as long as nobody else has a
@@ -14,54 +14,54 @@ import socket
 import threading
 from time import perf_counter
 
-LONGEST = int(os.environ.get("TENSORFLEET_WATCH_MICROSECONDS", "1000")) / 1e6
-"""Seconds for which a thread watches; 0 for never."""
+LONGEST_SECONDS = int(os.environ.get("TENSORFLEET_SPIN_MICROSECONDS", "1000")) / 1e6
+"""For so long a thread spins; 0 for never."""
 
-WANTED = 15e-6
-"""An offer that takes so many seconds was taken by another thread."""
+WANTED_SECONDS = 15e-6
+"""An offer of the core that takes so long was taken by another thread."""
 
-PAUSE = 2
-"""So many times no thread watches after that."""
+SKIPPED_SPINS = 2
+"""So many times no thread spins after that."""
 
 
-class Watcher:
-    """At most one thread of a process watches at a time."""
+class Spinner:
+    """At most one thread of a process spins at a time."""
 
     def __init__(self) -> None:
-        self._watching = threading.Lock()
-        self._pause = 0
+        self._spinning = threading.Lock()
+        self._skip = 0
 
-    def watch(self, sock: socket.socket) -> bool:
+    def spin(self, sock: socket.socket) -> bool:
         """Waits for a moment until the socket can be read; whether it can."""
-        if self._pause:
-            self._pause -= 1
+        if self._skip:
+            self._skip -= 1
             return False
-        if not LONGEST or not self._watching.acquire(blocking=False):
+        if not LONGEST_SECONDS or not self._spinning.acquire(blocking=False):
             return False
         try:
-            return self._watch(sock)
+            return self._spin(sock)
         finally:
-            self._watching.release()
+            self._spinning.release()
 
-    def _watch(self, sock: socket.socket) -> bool:
+    def _spin(self, sock: socket.socket) -> bool:
         poll = select.poll()
         try:
             poll.register(sock, select.POLLIN)
         except ValueError:
             return False  # closed meanwhile, as the next look at the socket itself will say better
         look, offer = poll.poll, os.sched_yield
-        end = perf_counter() + LONGEST
+        end = perf_counter() + LONGEST_SECONDS
         while not look(0):
             offered = perf_counter()
             offer()
             now = perf_counter()
-            if now - offered > WANTED:
-                self._pause = PAUSE
+            if now - offered > WANTED_SECONDS:
+                self._skip = SKIPPED_SPINS
                 return False
             if now > end:
                 return False
         return True
 
 
-WATCHER = Watcher()
+SPINNER = Spinner()
 """That of this process."""

@@ -22,7 +22,7 @@ from tensorfleet_service.executor.layout import task_of
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.rendezvous import edge_number, iteration_of
 from tensorfleet_service.executor.step import Step, _Run
-from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.threads.future import Future
 
 if TYPE_CHECKING:
     from tensorfleet_service.executor.step import AnyPlan, AnyRun
@@ -116,7 +116,7 @@ def _short(task: str) -> str:
     return task.replace("/replica:0", "")
 
 
-def _suspended_at(run: AnyRun, source: int | Waiter) -> Node | None:
+def _suspended_at(run: AnyRun, source: int | Future) -> Node | None:
     """The node that waits; None if the run has gone on meanwhile, or the text says it anyway."""
     if isinstance(source, int):
         return None

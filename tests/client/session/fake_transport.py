@@ -31,9 +31,9 @@ class FakeTransport(Transport):
 
     def prepare(
         self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
-    ) -> FakeRunner:
+    ) -> FakeSignature:
         self.prepared.append((feeds, fetches, targets))
-        return FakeRunner(self, feeds, fetches)
+        return FakeSignature(self, feeds, fetches)
 
     def partial_run_setup(
         self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
@@ -55,7 +55,7 @@ class FakeTransport(Transport):
         return self.values.get(name, np.float32(7))
 
 
-class FakeRunner:
+class FakeSignature:
     def __init__(self, master: FakeTransport, feeds: tuple[str, ...], fetches: tuple[str, ...]) -> None:
         self.master = master
         self.feeds = feeds

@@ -12,7 +12,7 @@ import pytest
 
 from tensorfleet.core import errors
 from tensorfleet.wire import buffers, connection, stream
-from tensorfleet.wire.connection import MAX_PUSHES, Connection, held
+from tensorfleet.wire.connection import MAX_PUSHES, Connection, cork
 from tensorfleet.wire.stream import Frame, Kind, Reader, encode, pushed_edges
 
 TIMEOUT = 20.0
@@ -57,11 +57,11 @@ def test_sending_does_not_wait_for_the_reader(pair: Pair) -> None:
     reader = Reader(pair[1])
     for i in range(count):
         frame = reader.read()
-        assert (frame.a, frame.b) == (i, 2 * i)
+        assert (frame.number, frame.detail) == (i, 2 * i)
         assert frame.tensors[0][i] == i
         assert np.array_equal(frame.tensors[0], tensor)
     frame = reader.read()
-    assert (frame.kind, frame.a, frame.meta) == (Kind.ABORT, count, b"last")
+    assert (frame.kind, frame.number, frame.meta) == (Kind.ABORT, count, b"last")
     connection.close()
 
 
@@ -78,9 +78,9 @@ def test_frames_of_several_threads_stay_whole_and_in_their_order(pair: Pair) -> 
     following = [0] * 4
     for _ in range(800):
         frame = reader.read()
-        assert frame.b == following[frame.a]
-        assert (frame.tensors[0] == frame.b).all()
-        following[frame.a] += 1
+        assert frame.detail == following[frame.number]
+        assert (frame.tensors[0] == frame.detail).all()
+        following[frame.number] += 1
     for thread in threads:
         join(thread)
     connection.close()
@@ -144,14 +144,14 @@ def test_held_frames_are_one_write(pair: Pair, monkeypatch: pytest.MonkeyPatch) 
     connection = Connection(pair[0], "held")
     writes = Writes(connection, monkeypatch)
     reader = Reader(pair[1])
-    with held():
+    with cork():
         connection.send(encode(Kind.RUN_GRAPH, 1, 0))
-        with held():
+        with cork():
             connection.send(encode(Kind.PUSH, 2, 0, b"", [np.float32(1)]))
         assert writes.count == 0  # the inner block ends within the outer one
         connection.send(encode(Kind.PUSH, 3, 0, b"", [np.arange(3)]))
     assert writes.count == 1
-    assert [reader.read().a for _ in range(3)] == [1, 2, 3]
+    assert [reader.read().number for _ in range(3)] == [1, 2, 3]
     connection.send(encode(Kind.PUSH, 4, 0))
     assert writes.count == 2
     connection.close()
@@ -160,7 +160,7 @@ def test_held_frames_are_one_write(pair: Pair, monkeypatch: pytest.MonkeyPatch) 
 def test_held_small_tensors_of_a_step_are_one_frame(pair: Pair) -> None:
     connection = Connection(pair[0], "held")
     large = np.arange(100_000)
-    with held():
+    with cork():
         connection.send(encode(Kind.RUN_GRAPH, 1, 0))
         connection.push(1, 8, large + 8)
         connection.push(1, 7, np.float32(1.5))
@@ -172,39 +172,39 @@ def test_held_small_tensors_of_a_step_are_one_frame(pair: Pair) -> None:
     reader = Reader(pair[1])
     assert reader.read().kind == Kind.RUN_GRAPH
     frame = reader.read()
-    assert (frame.kind, frame.a, pushed_edges(frame)) == (Kind.PUSH_ALL, 1, (7, 1 << 63, 9))
+    assert (frame.kind, frame.number, pushed_edges(frame)) == (Kind.PUSH_ALL, 1, (7, 1 << 63, 9))
     one, strings, nothing = frame.tensors
     assert (one, list(strings), nothing.shape, nothing.dtype) == (1.5, [b"a", b"bc"], (2, 0), np.int8)
     for edge in (8, 6):
         frame = reader.read()
-        assert (frame.kind, frame.a, frame.b) == (Kind.PUSH, 1, edge)
+        assert (frame.kind, frame.number, frame.detail) == (Kind.PUSH, 1, edge)
         np.testing.assert_array_equal(frame.tensors[0], large + edge)
     alone = reader.read()
-    assert (alone.kind, alone.a, alone.b, list(alone.tensors[0])) == (Kind.PUSH, 2, 5, [0, 1, 2])
+    assert (alone.kind, alone.number, alone.detail, list(alone.tensors[0])) == (Kind.PUSH, 2, 5, [0, 1, 2])
     assert reader.read().kind == Kind.RESULT
     connection.close()
 
 
 def test_held_large_tensors_need_no_frame_for_small_ones(pair: Pair) -> None:
     connection = Connection(pair[0], "held")
-    with held():
+    with cork():
         connection.push(1, 7, np.arange(100_000))
     frame = Reader(pair[1]).read()
-    assert (frame.kind, frame.a, frame.b, connection.traffic.sent) == (Kind.PUSH, 1, 7, 1)
+    assert (frame.kind, frame.number, frame.detail, connection.traffic.sent) == (Kind.PUSH, 1, 7, 1)
     connection.close()
 
 
 def test_held_tensors_that_are_many_are_several_frames(pair: Pair) -> None:
     connection = Connection(pair[0], "held")
     count = 2 * MAX_PUSHES + 1
-    with held():
+    with cork():
         for i in range(count):
             connection.push(1, i, np.int64(i))
     reader = Reader(pair[1])
     got: list[tuple[int, int]] = []
     while len(got) < count:
         frame = reader.read()
-        edges = pushed_edges(frame) if frame.kind == Kind.PUSH_ALL else (frame.b,)
+        edges = pushed_edges(frame) if frame.kind == Kind.PUSH_ALL else (frame.detail,)
         got += zip(edges, map(int, frame.tensors), strict=True)
     assert got == [(i, i) for i in range(count)]
     connection.close()
@@ -214,7 +214,7 @@ def test_what_is_not_held_is_sent_at_once(pair: Pair) -> None:
     connection = Connection(pair[0], "open")
     connection.push(1, 7, np.float32(1))
     frame = Reader(pair[1]).read()
-    assert (frame.kind, frame.a, frame.b, frame.tensors) == (Kind.PUSH, 1, 7, [1])
+    assert (frame.kind, frame.number, frame.detail, frame.tensors) == (Kind.PUSH, 1, 7, [1])
     connection.close()
 
 
@@ -225,7 +225,7 @@ def test_edges_that_do_not_fit_the_tensors_are_refused() -> None:
 
 def test_held_large_frames_keep_their_order(pair: Pair) -> None:
     connection = Connection(pair[0], "held")
-    with held():
+    with cork():
         for i in range(5):
             connection.send(encode(Kind.PUSH, i, 0, b"", [np.full(1 << 17, i, np.float64)]))
             connection.send(encode(Kind.PUSH, i, 1, b"", [np.int32(i)]))
@@ -241,15 +241,15 @@ def test_held_leaves_the_buffers_of_the_caller_alone() -> None:
     with b, d:
         one, other = Connection(a, "one"), Connection(c, "other")
         abort = encode(Kind.ABORT, 1)
-        with held():
+        with cork():
             one.send(abort)
             one.send(encode(Kind.PUSH, 2))
             other.send(abort)  # the same frame to another task
         one.close()
         other.close()
         got = [Reader(b), Reader(d)]
-        assert [got[0].read().a, got[0].read().a] == [1, 2]
-        assert got[1].read().a == 1
+        assert [got[0].read().number, got[0].read().number] == [1, 2]
+        assert got[1].read().number == 1
         with pytest.raises(EOFError):
             got[1].read()
 
@@ -257,7 +257,7 @@ def test_held_leaves_the_buffers_of_the_caller_alone() -> None:
 def test_held_does_not_report_a_broken_connection(pair: Pair) -> None:
     connection = Connection(pair[0], "held")
     connection.close()
-    with held():
+    with cork():
         connection.send(encode(Kind.ABORT, 1))
     with pytest.raises(OSError, match="connection closed"):
         connection.send(encode(Kind.ABORT, 1))

@@ -102,7 +102,7 @@ def test_dtypes_and_ranks(pair: Pair, dtype: Any) -> None:
         np.broadcast_to(values(dtype, ())[()], (50_000,)),
     ]
     (frame,) = transfer(pair, encode(Kind.RESULT, 7, 8, b"", sent))
-    assert (frame.kind, frame.a, frame.b, frame.meta, frame.flags) == (Kind.RESULT, 7, 8, b"", 0)
+    assert (frame.kind, frame.number, frame.detail, frame.meta, frame.flags) == (Kind.RESULT, 7, 8, b"", 0)
     for got, value in zip(frame.tensors, sent, strict=True):
         same(got, value)
 
@@ -165,7 +165,7 @@ def test_large_tensors_are_not_copied_to_be_sent() -> None:
 def test_several_frames_in_one_write(pair: Pair) -> None:
     buffers = [b for i in range(100) for b in encode(Kind.PUSH, i, 2 * i, b"", [np.full(i, i)])]
     for i, frame in enumerate(transfer(pair, buffers, 100)):
-        assert (frame.a, frame.b) == (i, 2 * i)
+        assert (frame.number, frame.detail) == (i, 2 * i)
         same(frame.tensors[0], np.full(i, i))
 
 
@@ -182,7 +182,7 @@ def test_frames_byte_by_byte(pair: Pair) -> None:
     # The next byte is sent when the reader asks for it: every read gets exactly one.
     reader = Reader(OneByteSocket(data))  # type: ignore[arg-type]
     frames = [reader.read() for _ in range(4)]
-    assert [(f.kind, f.a, f.b, f.meta) for f in frames] == [
+    assert [(f.kind, f.number, f.detail, f.meta) for f in frames] == [
         (Kind.CALL, 1, 2, b"meta"),
         (Kind.RUN, 3, 4, b"more"),
         (Kind.PUSH, 5, 6, b""),
@@ -218,7 +218,7 @@ def test_large_tensors_through_a_connection(pair: Pair) -> None:
     join(thread)
     connection.close()
     for i, frame in enumerate(received):
-        assert frame.a == i
+        assert frame.number == i
         for got, value in zip(frame.tensors, sent, strict=True):
             same(got, value)
 

@@ -14,8 +14,8 @@ import pytest
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.kernels.registry import AsyncKernel, make_kernel
 from tensorfleet_service.state.resources import Resources
+from tensorfleet_service.threads.future import Future
 from tensorfleet_service.threads.pool import Pool
-from tensorfleet_service.threads.waiter import Waiter
 from tensorfleet_service.worker.collectives.service import Collectives
 from tests.kernels.harness import make_node
 
@@ -59,22 +59,22 @@ def member(rank: int, resources: Resources, op: str, *inputs: Any, xp: ModuleTyp
     return kernel.function(*values)
 
 
-def result(waiter: Waiter) -> Any:
+def result(future: Future) -> Any:
     done = Event()
-    if waiter.start(lambda _: done.set()):
+    if future.start(lambda _: done.set()):
         assert done.wait(10)
-    return waiter.result()
+    return future.result()
 
 
 @pytest.mark.parametrize("xp", [np, device_module()], ids=["host", "device"])
 def test_results_are_where_the_device_is(resources: Resources, xp: ModuleType) -> None:
     x = np.array([1.0, 2.0], np.float32)
-    waiters = [
+    futures = [
         member(i, resources, "CollectiveReduce", x, xp=xp, T=dtypes.float32, **KEYS, **REDUCED)
         for i in range(2)
     ]
-    for waiter in waiters:
-        value = result(waiter)
+    for future in futures:
+        value = result(future)
         assert isinstance(value, xp.ndarray)
         assert getattr(value, "values", value).tolist() == [2.0, 4.0]
 

@@ -12,7 +12,7 @@ import tensorfleet as tf
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.state.accumulators import Accumulator
 from tensorfleet_service.state.queues import PriorityQueue, Queue, RandomShuffleQueue
-from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.threads.future import Future
 
 TIMEOUT = 20.0
 
@@ -30,19 +30,19 @@ def numbers(taken: Any) -> list[int]:
 
 
 class Outcome:
-    """What a waiter was completed with."""
+    """What a future was completed with."""
 
-    def __init__(self, waiter: Any) -> None:
-        assert isinstance(waiter, Waiter)
-        self.ended = not waiter.start(self._completed)
-        self.waiter = waiter
+    def __init__(self, future: Any) -> None:
+        assert isinstance(future, Future)
+        self.ended = not future.start(self._completed)
+        self.future = future
 
-    def _completed(self, waiter: Waiter) -> None:
+    def _completed(self, future: Future) -> None:
         self.ended = True
 
     def result(self) -> Any:
         assert self.ended
-        return self.waiter.result()
+        return self.future.result()
 
 
 def test_those_who_wait_are_served_in_turn() -> None:
@@ -80,7 +80,7 @@ def test_one_who_gives_up_gives_back_what_it_had() -> None:
     many, one = queue.dequeue(3), Outcome(queue.dequeue(1))
     queue.enqueue(elements(1, 2))
     assert not one.ended
-    assert isinstance(many, Waiter)
+    assert isinstance(many, Future)
     many.cancel()
     assert numbers(one.result()) == [1]
     assert numbers(queue.dequeue(1)) == [2]
@@ -142,7 +142,7 @@ def test_many_producers_and_consumers_lose_and_double_nothing() -> None:
     queue = fifo(capacity=3)
 
     def wait(found: Any) -> Any:
-        if not isinstance(found, Waiter):
+        if not isinstance(found, Future):
             return found
         ended = threading.Event()
         if found.start(lambda _: ended.set()):
@@ -159,7 +159,7 @@ def test_many_producers_and_consumers_lose_and_double_nothing() -> None:
     taken: list[int] = []
     while len(taken) < 798:
         given_up = queue.dequeue(1000)  # never complete: a complete one may be past giving up
-        assert isinstance(given_up, Waiter)
+        assert isinstance(given_up, Future)
         given_up.cancel()
         taken += numbers(wait(queue.dequeue(2)))
     taken += numbers(wait(queue.dequeue(800 - len(taken))))

@@ -17,8 +17,8 @@ from tensorfleet_service.data.ahead import Ahead, Prefetch
 from tensorfleet_service.data.dataset import Dataset, Element, Run
 from tensorfleet_service.data.iterator import IteratorResource
 from tensorfleet_service.data.sources import Range
+from tensorfleet_service.threads.future import Future
 from tensorfleet_service.threads.pool import Pool
-from tensorfleet_service.threads.waiter import Waiter
 
 SECONDS = 20.0
 
@@ -57,7 +57,7 @@ def iterator(dataset: Dataset, pool: Pool) -> IteratorResource:
 
 def following(source: IteratorResource) -> int:
     found = source.get_next()
-    if isinstance(found, Waiter):
+    if isinstance(found, Future):
         ended = threading.Event()
         if found.start(lambda _: ended.set()):
             assert ended.wait(SECONDS), "nobody brings the element"
@@ -122,14 +122,14 @@ def test_who_waits_is_told_when_the_iterator_is_closed(pool: Pool) -> None:
         return x
 
     source = iterator(Prefetch(Mapped(numbers(9), 2, 2, block), 1), pool)
-    waiters = [source.get_next() for _ in range(3)]
+    futures = [source.get_next() for _ in range(3)]
     told = threading.Barrier(4)
-    for waiter in waiters:
-        assert isinstance(waiter, Waiter)
-        assert waiter.start(lambda _: threading.Thread(target=told.wait, args=(SECONDS,)).start())
+    for future in futures:
+        assert isinstance(future, Future)
+        assert future.start(lambda _: threading.Thread(target=told.wait, args=(SECONDS,)).start())
     source.close()
     told.wait(SECONDS)
-    for waiter in waiters:
+    for future in futures:
         with pytest.raises(errors.CancelledError, match="closed or initialized anew"):
-            waiter.result()  # type: ignore[union-attr]
+            future.result()  # type: ignore[union-attr]
     gate.set()

@@ -11,7 +11,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet_service.devices.device import Device
-from tensorfleet_service.graph.graph import Graph
+from tensorfleet_service.graph.graph import SessionGraph
 from tensorfleet_service.master.partition import partition
 from tensorfleet_service.master.place import place
 from tensorfleet_service.master.prune import prune
@@ -56,7 +56,7 @@ def test_values_move_where_a_partition_begins_and_ends() -> None:
             z = y + y
         with tf.device("/cpu:0"):
             w = z + 1.0
-    service_graph = Graph()
+    service_graph = SessionGraph()
     service_graph.extend(graph.as_graph_def())
     nodes = prune(service_graph, [x.name], [w.name, y.name], [])
     place(nodes, [d.name for d in devices], devices[0].name)

@@ -19,8 +19,8 @@ from tensorfleet_service.executor.functions import Library
 from tensorfleet_service.graph.function_graph import body
 from tensorfleet_service.graph.graph import describe, needed_functions
 from tensorfleet_service.state.resources import Resources
+from tensorfleet_service.threads.future import Future
 from tensorfleet_service.threads.pool import Pool
-from tensorfleet_service.threads.waiter import Waiter
 
 DEVICE = "/job:worker/replica:0/task:0/device:CPU:0"
 SECONDS = 20.0
@@ -257,12 +257,12 @@ def test_a_call_that_waits_has_no_thread(library: Library) -> None:
     takes, puts_one = instantiate(library, "takes"), instantiate(library, "puts")
     assert takes.waits
     given_up, kept = takes(np.float32(1)), takes(np.float32(2))
-    assert isinstance(given_up, Waiter)
+    assert isinstance(given_up, Future)
     given_up.cancel()
     results: list[Any] = []
 
     arrived = threading.Event()
-    assert kept.start(lambda waiter: (results.append(waiter.result()), arrived.set()))
+    assert kept.start(lambda future: (results.append(future.result()), arrived.set()))
     puts_one(np.float32(40))
     assert arrived.wait(SECONDS)
     assert results == [(42,)]

@@ -7,7 +7,7 @@ import pytest
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet.proto import graph_pb2
-from tensorfleet_service.graph.graph import Graph, describe, from_graph_def, to_graph_def
+from tensorfleet_service.graph.graph import SessionGraph, describe, from_graph_def, to_graph_def
 from tests.service.graphs import graph, graph_def
 
 X = "x = Placeholder()\n"
@@ -65,7 +65,7 @@ def test_wrong_graphs_are_refused_with_tensorflows_words(case: str) -> None:
     else:
         definition = graph_def(text)
     with pytest.raises(errors.InvalidArgumentError) as caught:
-        Graph().extend(definition)
+        SessionGraph().extend(definition)
     assert caught.value.message.startswith(message)
     assert caught.value.message.endswith("}}]]")
 
@@ -83,7 +83,7 @@ def test_attributes_of_another_kind_are_refused(attr: str, field: str, value: ob
     definition = graph_def(X)
     setattr(definition.node[0].attr[attr], field, value)
     with pytest.raises(errors.InvalidArgumentError, match="x") as caught:
-        Graph().extend(definition)
+        SessionGraph().extend(definition)
     assert caught.value.message.startswith(message)
 
 
@@ -91,7 +91,7 @@ def test_lists_are_checked_by_their_items() -> None:
     definition = graph_def(X + "n = Squeeze(x)")
     definition.node[1].attr["squeeze_dims"].list.s.append(b"a")
     with pytest.raises(errors.InvalidArgumentError) as caught:
-        Graph().extend(definition)
+        SessionGraph().extend(definition)
     assert "type 'list(string)' when 'list(int)' expected" in caught.value.message
 
 
@@ -99,10 +99,10 @@ def test_unknown_ops_and_missing_attributes_are_not_found() -> None:
     definition = graph_pb2.GraphDef()
     definition.node.add(name="n", op="NoSuchOp")
     with pytest.raises(errors.NotFoundError, match="Op type not registered 'NoSuchOp' in binary running on"):
-        Graph().extend(definition)
+        SessionGraph().extend(definition)
     definition.node[0].op = "Placeholder"
     with pytest.raises(errors.NotFoundError, match="No attr named 'dtype' in NodeDef:"):
-        Graph().extend(definition)
+        SessionGraph().extend(definition)
 
 
 def test_a_refused_extension_leaves_nothing_behind() -> None:
@@ -130,7 +130,7 @@ def test_nodes_come_in_any_order() -> None:
 def test_attributes_take_their_defaults_and_unknown_ones_are_kept() -> None:
     definition = graph_def(X + "n = MatMul(x, x)")
     definition.node[1].attr["invented_later"].i = 3
-    made = Graph()
+    made = SessionGraph()
     made.extend(definition)
     attrs = made.nodes["n"].attrs
     assert attrs["transpose_a"] is False
@@ -157,7 +157,7 @@ def test_a_control_input_counts_once() -> None:
 def test_functions_may_come_again_but_not_differ() -> None:
     definition = graph_pb2.GraphDef()
     definition.library.function.add().signature.name = "f"
-    made = Graph()
+    made = SessionGraph()
     made.extend(definition)
     made.extend(definition)
     assert list(made.functions) == ["f"]
@@ -216,6 +216,6 @@ def test_partitions_may_hold_what_clients_may_not() -> None:
 def test_many_controls_and_many_extensions_cost_no_more_than_their_edges() -> None:
     definition = graph_def("".join(f"n{i} = NoOp()\n" for i in range(20_000)))
     definition.node.add(name="all", op="NoOp").input.extend(f"^n{i}" for i in range(20_000))
-    made = Graph()
+    made = SessionGraph()
     made.extend(definition)
     assert len(made.nodes["all"].controls) == 20_000

@@ -88,8 +88,8 @@ class Cluster:
         self.calls: list[tuple[errors.OpError | None, list[Any]]] = []
 
     def start(self, feeds: dict[str, Any], fetches: Sequence[str], targets: Sequence[str] = ()) -> None:
-        prepared = self.session.prepare(tuple(feeds), tuple(fetches), tuple(targets))
-        self.session.start(prepared, list(feeds.values()), lambda *result: self.calls.append(result))
+        signature = self.session.prepare(tuple(feeds), tuple(fetches), tuple(targets))
+        self.session.start(signature, list(feeds.values()), lambda *result: self.calls.append(result))
 
     def counts(self) -> list[tuple[int, int]]:
         """How many requests to run and to abort each task got."""
@@ -193,9 +193,9 @@ def test_the_local_task_runs_last() -> None:
     local = LocalMember(worker, "session", False)
     session = MasterSession("session", ConfigProto(), [local, FakeMember(1, []), FakeMember(2, [])])
     session.extend(graph_def(FIVE))
-    prepared = session.prepare(("x", "y"), ("c",), ())
-    assert [part.member.task[-1] for part in prepared.parts] == ["1", "2", "0"]
-    assert prepared.direct is None
+    signature = session.prepare(("x", "y"), ("c",), ())
+    assert [part.member.task[-1] for part in signature.parts] == ["1", "2", "0"]
+    assert signature.direct is None
     assert session.prepare(("x",), ("a",), ()).direct is not None
     worker.close()
 
@@ -321,12 +321,12 @@ def test_a_refused_registration_is_taken_back_everywhere() -> None:
 def test_signatures_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_module, "MAX_SIGNATURES", 3)
     cluster = Cluster("x = Placeholder()\n" + "\n".join(f"n{i} = Neg(x) @ /task:1" for i in range(6)), 2)
-    prepared = [cluster.session.prepare(("x",), (f"n{i}",), ()) for i in range(6)]
-    assert cluster.session.callables == 3
+    signatures = [cluster.session.prepare(("x",), (f"n{i}",), ()) for i in range(6)]
+    assert cluster.session.signatures == 3
     assert len(cluster.members[1].graphs) == 3
-    assert cluster.session.prepare(("x",), ("n5",), ()) is prepared[5]
+    assert cluster.session.prepare(("x",), ("n5",), ()) is signatures[5]
     # Who still has an old one runs it: it is prepared once more.
-    cluster.session.start(prepared[0], [1], lambda *result: cluster.calls.append(result))
+    cluster.session.start(signatures[0], [1], lambda *result: cluster.calls.append(result))
     cluster.members[1].answer(["value"])
     assert cluster.calls == [(None, ["value"])]
     assert len(cluster.registrations) == 7
@@ -345,7 +345,7 @@ def test_close_ends_steps_and_gives_everything_back() -> None:
     assert [type(error) for error, _ in cluster.calls] == [errors.CancelledError] * 3
     assert cluster.counts() == [(3, 3)] * 5
     assert [member.deleted for member in cluster.members] == [["session"]] * 5
-    assert cluster.session.callables == 0
+    assert cluster.session.signatures == 0
     with pytest.raises(errors.AbortedError, match="Session session is not found"):
         cluster.start({"x": 1, "y": 2}, ["e"])
     assert cluster.counts() == [(3, 3)] * 5
@@ -407,12 +407,12 @@ def test_a_wrong_graph_leaves_no_session() -> None:
 def test_reset_closes_all_sessions() -> None:
     tasks = Tasks()
     session = tasks.session()
-    prepared = session.prepare(("x",), ("b",), ())
+    signature = session.prepare(("x",), ("b",), ())
     tasks.master.reset(["box"])
     assert tasks.containers == [["box"]]
     assert tasks.master.sessions() == []
     with pytest.raises(errors.AbortedError, match=r"closed by Session\.reset"):
-        session.start(prepared, [1], lambda *_: None)
+        session.start(signature, [1], lambda *_: None)
 
 
 def test_a_draining_master_takes_no_sessions() -> None:

@@ -16,7 +16,7 @@ from tensorfleet_service.devices.device import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember
 from tensorfleet_service.master.partial import PartialRuns
-from tensorfleet_service.master.session import Prepared
+from tensorfleet_service.master.session import Signature
 from tensorfleet_service.worker.worker import Worker
 from tests.service.graphs import const, graph_def
 
@@ -34,8 +34,8 @@ class Local:
         self.partial = PartialRuns(self.session)
 
     def run(self, feeds: dict[str, Any], fetches: Sequence[str], targets: Sequence[str] = ()) -> list[Any]:
-        prepared = self.session.prepare(tuple(feeds), tuple(fetches), tuple(targets))
-        return self._wait(lambda done: self.session.start(prepared, list(feeds.values()), done))
+        signature = self.session.prepare(tuple(feeds), tuple(fetches), tuple(targets))
+        return self._wait(lambda done: self.session.start(signature, list(feeds.values()), done))
 
     def part(self, handle: str, feeds: dict[str, Any], fetches: Sequence[str]) -> list[Any]:
         return self._wait(lambda done: self.partial.run(handle, feeds, fetches, done))
@@ -57,11 +57,13 @@ class Local:
 
 def test_metadata_of_a_step() -> None:
     local = Local("x = Placeholder()\na = Neg(x)\nb = Neg(a) @ /cpu:1")
-    prepared = local.session.prepare(("x",), ("b",), ())
+    signature = local.session.prepare(("x",), ("b",), ())
     metadata = RunMetadata()
     options = RunOptions(trace_level=RunOptions.FULL_TRACE, output_partition_graphs=True)
     ended = threading.Event()
-    local.master.run_step(local.session, prepared, [np.float32(1)], lambda *_: ended.set(), options, metadata)
+    local.master.run_step(
+        local.session, signature, [np.float32(1)], lambda *_: ended.set(), options, metadata
+    )
     assert ended.wait(TIMEOUT)
     assert len(metadata.partition_graphs) == 2
     assert len(metadata.step_stats.dev_stats) == 2
@@ -193,7 +195,7 @@ def test_an_unknown_name_in_a_setup(local: Local) -> None:
         local.partial.setup([], ["nothing:0"], [])
 
 
-def test_prepared_says_what_it_is_for(local: Local) -> None:
-    prepared: Prepared = local.session.prepare(("x",), ("a", "counted"), ())
-    assert (prepared.feeds, prepared.fetches) == (1, 2)
-    assert prepared.key == (("x",), ("a", "counted"), (), frozenset())
+def test_a_signature_says_what_it_is_for(local: Local) -> None:
+    signature: Signature = local.session.prepare(("x",), ("a", "counted"), ())
+    assert (signature.feeds, signature.fetches) == (1, 2)
+    assert signature.key == (("x",), ("a", "counted"), (), frozenset())

@@ -9,7 +9,7 @@ import pytest
 
 from tensorfleet.core import gc_pause
 from tensorfleet_service.devices.device import null_devices
-from tensorfleet_service.graph.graph import Graph, Node
+from tensorfleet_service.graph.graph import Node, SessionGraph
 from tensorfleet_service.master.partition import Partition, partition
 from tensorfleet_service.master.place import place
 from tensorfleet_service.master.prune import prune
@@ -17,7 +17,7 @@ from tests.service.graphs import chain
 
 OPS, TASKS = 100_000, 1_000
 
-Stages = tuple[Graph, list[Node], list[Partition]]
+Stages = tuple[SessionGraph, list[Node], list[Partition]]
 
 
 @pytest.fixture(scope="module")

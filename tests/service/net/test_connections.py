@@ -23,7 +23,7 @@ import tensorfleet as tf
 from tensorfleet.cluster.server import Server
 from tensorfleet.core import errors
 from tensorfleet.proto import config_pb2, fleet_pb2
-from tensorfleet.session.transport_stream import Connection as ClientConnection, StreamTransport
+from tensorfleet.session.transport_stream import MasterConnection, StreamTransport
 from tensorfleet.wire import shared_memory
 from tensorfleet.wire.connection import Connection
 from tensorfleet.wire.stream import (
@@ -103,7 +103,7 @@ class FakeMaster:
             incarnation=self._incarnation,
             stream_address=[address],
         )
-        connection = ClientConnection(address)
+        connection = MasterConnection(address)
         return StreamTransport(connection, endpoint, "grpc://127.0.0.1:1", config_pb2.ConfigProto())
 
     def _serve(self, connection: Connection, hello: dict[str, Any]) -> None:
@@ -120,8 +120,8 @@ class FakeMaster:
 
 def test_an_answer_that_comes_twice_is_nobodys_result() -> None:
     def twice(connection: Connection, frame: Frame) -> None:
-        for _ in range(2 if frame.a == 1 else 1):
-            connection.send(encode(Kind.RESULT, frame.a, 0, b"", (np.float32(frame.a),)))
+        for _ in range(2 if frame.number == 1 else 1):
+            connection.send(encode(Kind.RESULT, frame.number, 0, b"", (np.float32(frame.number),)))
 
     master = FakeMaster(twice)
     transport = master.transport()

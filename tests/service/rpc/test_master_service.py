@@ -58,7 +58,7 @@ def test_sessions_that_were_reset_leave_nothing(server: tf.train.Server) -> None
         if each._master is server._task._master  # type: ignore[attr-defined]
     )
     assert isinstance(service, MasterService)
-    assert [service._callables, service._partial, service._idle] == [{}, {}, {}]
+    assert [service._signatures, service._partial, service._idle] == [{}, {}, {}]
     for session in sessions:
         with suppress(tf.errors.AbortedError):
             session.close()

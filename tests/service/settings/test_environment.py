@@ -50,6 +50,11 @@ def test_a_misspelt_variable_is_an_error(name: str, meant: str) -> None:
         check({name: "1"})
 
 
+def test_a_setting_that_was_renamed_names_the_new_one() -> None:
+    with pytest.raises(SettingsError, match="is now called TENSORFLEET_SPIN_MICROSECONDS: set that instead"):
+        check({"TENSORFLEET_WATCH_MICROSECONDS": "100"})
+
+
 def test_an_unknown_variable_is_a_warning() -> None:
     assert check({"TENSORFLEET_FAVOURITE_COLOUR": "red", "PATH": "/bin"}) == [
         "TENSORFLEET_FAVOURITE_COLOUR is set, but no setting has that name"
@@ -67,7 +72,7 @@ def test_an_unknown_variable_is_a_warning() -> None:
         ("TENSORFLEET_MAX_TENSORS_MB", "-1"),
         ("TENSORFLEET_RECEIVE_BUFFERS_MB", "x"),
         ("TENSORFLEET_SHARED_MEMORY_MB", "-1"),
-        ("TENSORFLEET_WATCH_MICROSECONDS", "fast"),
+        ("TENSORFLEET_SPIN_MICROSECONDS", "fast"),
     ],
 )
 def test_an_impossible_number_names_its_variable(name: str, value: str) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tensorfleet_service.threads.future import Future
 from tensorfleet_service.threads.pool import Pool
-from tensorfleet_service.threads.run_queue import INLINE_SECONDS, resume, resuming
-from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.threads.run_queue import INLINE_SECONDS, resume, run_queue
 
 TIMEOUT = 20.0
 SHORT = INLINE_SECONDS / 4
@@ -20,12 +20,12 @@ class Run:
 
     def __init__(self, then: Callable[[], None] = lambda: None) -> None:
         self.thread: threading.Thread | None = None
-        self.waiter = Waiter(lambda waiter: None)
+        self.future = Future(lambda future: None)
         self._resumed = threading.Event()
         self._then = then
 
-    def resume(self, source: Waiter, value: Waiter, /) -> None:
-        assert source is value is self.waiter
+    def resume(self, source: Future, value: Future, /) -> None:
+        assert source is value is self.future
         self.thread = threading.current_thread()
         self._resumed.set()
         self._then()
@@ -44,10 +44,10 @@ def pool() -> Iterator[Pool]:
 
 def test_short_runs_follow_the_block(pool: Pool) -> None:
     last = Run()
-    first = Run(lambda: resume(last, last.waiter, SHORT, pool))
-    with resuming():
-        with resuming():
-            resume(first, first.waiter, SHORT, pool)
+    first = Run(lambda: resume(last, last.future, SHORT, pool))
+    with run_queue():
+        with run_queue():
+            resume(first, first.future, SHORT, pool)
         assert first.thread is None  # the inner block is part of the outer one
     assert first.thread is last.thread is threading.current_thread()
 
@@ -55,11 +55,11 @@ def test_short_runs_follow_the_block(pool: Pool) -> None:
 def test_the_pool_goes_on_with_what_is_long_or_too_much(pool: Pool) -> None:
     long = Run()
     short = [Run() for _ in range(5)]
-    with resuming():
-        resume(long, long.waiter, float("inf"), pool)
+    with run_queue():
+        resume(long, long.future, float("inf"), pool)
         assert long.elsewhere()
         for run in short:
-            resume(run, run.waiter, SHORT, pool)
+            resume(run, run.future, SHORT, pool)
         assert [run.thread for run in short[:3]] == [None] * 3
         assert all(run.elsewhere() for run in short[3:])
     assert not any(run.elsewhere() for run in short[:3])
@@ -67,7 +67,7 @@ def test_the_pool_goes_on_with_what_is_long_or_too_much(pool: Pool) -> None:
 
 def test_without_a_block_the_pool_goes_on(pool: Pool) -> None:
     run = Run()
-    resume(run, run.waiter, 0.0, pool)
+    resume(run, run.future, 0.0, pool)
     assert run.elsewhere()
 
 
@@ -78,14 +78,14 @@ def test_what_is_left_after_an_error_is_done_all_the_same(pool: Pool) -> None:
     broken, other = Run(stop), Run()
 
     def block() -> None:
-        with resuming():
-            resume(broken, broken.waiter, 0.0, pool)
-            resume(other, other.waiter, 0.0, pool)
+        with run_queue():
+            resume(broken, broken.future, 0.0, pool)
+            resume(other, other.future, 0.0, pool)
 
     with pytest.raises(KeyboardInterrupt):
         block()
     assert not broken.elsewhere()
     assert other.elsewhere()
     again = Run()
-    resume(again, again.waiter, 0.0, pool)
+    resume(again, again.future, 0.0, pool)
     assert again.elsewhere()

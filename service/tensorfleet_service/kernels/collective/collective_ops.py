@@ -44,7 +44,7 @@ class _Member:
         return self._group
 
     def run(self, value: Any, dims: Sequence[int], group_size: int, group_key: int, instance_key: int) -> Any:
-        """The result, or a Waiter for it; `value` is None for a member that receives."""
+        """The result, or a Future for it; `value` is None for a member that receives."""
         self._calls += 1
         node = self._node
         if group_size < 1:
@@ -71,8 +71,8 @@ class _Member:
             self.sends,
             self._seconds,
         )
-        waiter = self._service.join(call, value, group)
-        return waiter if self._moves is None else waiter.then(self._moves[0])
+        future = self._service.join(call, value, group)
+        return future if self._moves is None else future.then(self._moves[0])
 
     def watch(self) -> Callable[[errors.OpError], None]:
         """Lets other members go if a step fails before it comes here, unless by a collective of the group."""

@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
 from tensorfleet_service.state.accumulators import Accumulator, SparseAccumulator
-from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.threads.future import Future
 
 ACCUMULATOR = "accumulator"
 """The kind of accumulators among a task's resources."""
@@ -62,7 +62,7 @@ def apply_sparse_gradient(node: KernelNode) -> Kernel:
 def take_gradient(node: KernelNode) -> AsyncKernel:
     def run(handle: Accumulator, required: Any) -> Any:
         found = handle.take(int(required))
-        return found.then(handle.result) if type(found) is Waiter else handle.result(found)
+        return found.then(handle.result) if type(found) is Future else handle.result(found)
 
     return AsyncKernel(run)
 

@@ -18,7 +18,7 @@ from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels.functions.function_ops import library_of
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
 from tensorfleet_service.state.resources import DEFAULT_CONTAINER
-from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.threads.future import Future
 
 ITERATOR = "iterator"
 """The kind of iterators among a task's resources."""
@@ -97,7 +97,7 @@ def get_next(node: KernelNode) -> AsyncKernel:
 
     def run(iterator: IteratorResource) -> Any:
         found = iterator.get_next()
-        return found.then(outputs) if type(found) is Waiter else outputs(found)  # type: ignore[arg-type]
+        return found.then(outputs) if type(found) is Future else outputs(found)  # type: ignore[arg-type]
 
     return AsyncKernel(run)
 

@@ -20,7 +20,7 @@ from tensorfleet_service.state.queues import (
     RandomShuffleQueue,
     shapes_text,
 )
-from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.threads.future import Future
 
 QUEUE = "queue"
 """The kind of queues among a task's resources."""
@@ -121,7 +121,7 @@ def _own(value: Any) -> Any:
 def enqueue(node: KernelNode) -> AsyncKernel:
     check_types = _type_check(node.input_types[1:])
 
-    def run(queue: Queue, *components: Any) -> Waiter | None:
+    def run(queue: Queue, *components: Any) -> Future | None:
         check_types(queue)
         queue.check(components, batch=False)
         return queue.enqueue([tuple(map(_own, components))])
@@ -133,7 +133,7 @@ def enqueue(node: KernelNode) -> AsyncKernel:
 def enqueue_many(node: KernelNode) -> AsyncKernel:
     check_types = _type_check(node.input_types[1:])
 
-    def run(queue: Queue, *components: Any) -> Waiter | None:
+    def run(queue: Queue, *components: Any) -> Future | None:
         check_types(queue)
         queue.check(components, batch=True)
         return queue.enqueue(list(zip(*map(_rows, components), strict=True)))
@@ -177,7 +177,7 @@ def dequeue(node: KernelNode) -> AsyncKernel:
     def run(queue: Queue) -> Any:
         check_types(queue)
         found = queue.dequeue(1)
-        return found.then(first) if type(found) is Waiter else first(found)  # type: ignore[arg-type]
+        return found.then(first) if type(found) is Future else first(found)  # type: ignore[arg-type]
 
     return AsyncKernel(run)
 
@@ -199,7 +199,7 @@ def dequeue_many(node: KernelNode) -> AsyncKernel:
             return _outputs(queue.batch(elements, xp))
 
         found = queue.dequeue(count, small)
-        return found.then(batch) if type(found) is Waiter else batch(found)  # type: ignore[arg-type]
+        return found.then(batch) if type(found) is Future else batch(found)  # type: ignore[arg-type]
 
     return AsyncKernel(run)
 

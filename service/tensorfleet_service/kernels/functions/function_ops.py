@@ -10,7 +10,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
 from tensorfleet_service.threads.drive import drive
-from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.threads.future import Future
 
 if TYPE_CHECKING:
     from tensorfleet_service.state.library import Function, Library
@@ -33,7 +33,7 @@ def _outputs(results: tuple[Any, ...]) -> Any:
 
 def _call(function: Function, arguments: tuple[Any, ...]) -> Any:
     results = function(*arguments)
-    return results.then(_outputs) if type(results) is Waiter else _outputs(results)  # type: ignore[arg-type]
+    return results.then(_outputs) if type(results) is Future else _outputs(results)  # type: ignore[arg-type]
 
 
 @kernel("PartitionedCall", "StatefulPartitionedCall")
@@ -88,15 +88,15 @@ def while_(node: KernelNode) -> Kernel | AsyncKernel:
             state = body(*state)  # type: ignore[assignment]
         return _outputs(state)
 
-    def steps(state: tuple[Any, ...]) -> Generator[Waiter, Any, Any]:
+    def steps(state: tuple[Any, ...]) -> Generator[Future, Any, Any]:
         while True:
             found = condition(*state)
-            if type(found) is Waiter:
+            if type(found) is Future:
                 found = yield found
             if not _truth(found[0]):  # type: ignore[index]
                 return _outputs(state)
             made = body(*state)
-            state = (yield made) if type(made) is Waiter else made  # type: ignore[assignment]
+            state = (yield made) if type(made) is Future else made  # type: ignore[assignment]
 
     if condition.waits or body.waits:
         return AsyncKernel(lambda *state: drive(steps(state), pool))

@@ -107,22 +107,22 @@ class Leader:
     def __len__(self) -> int:
         return len(self._rounds) + len(self._pending) + len(self._joins)
 
-    def receive(self, peer: Peer | None, verb: int, a: int, fields: dict[str, Any]) -> None:
+    def receive(self, peer: Peer | None, verb: int, number: int, fields: dict[str, Any]) -> None:
         """A message from a task; None is this one."""
         place = self._here if peer is None else (peer.task, peer.incarnation)
         match verb:
             case Verb.JOIN:
                 known = [(str(device), int(incarnation)) for device, incarnation in fields["known"]]
-                self._join(_Join(peer, place, a, Call.from_dict(fields["call"]), known))
+                self._join(_Join(peer, place, number, Call.from_dict(fields["call"]), known))
             case Verb.LEAVE:
-                found = self._joins.get((place, a))
+                found = self._joins.get((place, number))
                 if found is not None:
                     self._fail(found, errors.AbortedError(None, None, fields["text"]))
             case Verb.DONE:
-                self._done(place[0], a)
+                self._done(place[0], number)
             case Verb.BROKEN:
-                if a in self._rounds:
-                    self._fail(self._rounds[a], errors.from_code(fields["code"], fields["text"]))
+                if number in self._rounds:
+                    self._fail(self._rounds[number], errors.from_code(fields["code"], fields["text"]))
             case Verb.STOPPED:
                 key = fields["group_key"], fields["instance_key"]
                 for waiting in list(self._pending.get(key, ())):

@@ -1,4 +1,4 @@
-"""Sender: the way of a ring's chunks to the next task."""
+"""ChunkSender: the way of a ring's chunks to the next task."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NEXT_SECONDS = 30.0  # to reach the next task of a ring, which is known to be there
 
 
-class Sender:
+class ChunkSender:
     """What a ring sends to the next task by."""
 
     __slots__ = ("_peer", "_peers", "_task")

@@ -1,7 +1,7 @@
 """Collectives: a task's part in the collectives of its devices.
 
 Control messages are small, and one lock keeps them in order: a message is sent under the lock under which it
-was decided. Chunks of tensors take no lock but that of their ring. Members that wait are Waiters, which are
+was decided. Chunks of tensors take no lock but that of their ring. Members that wait are Futures, which are
 completed outside of the lock, as the steps that wait have locks of their own.
 """
 
@@ -32,14 +32,14 @@ from tensorfleet_service.collectives.call import (
     pack,
     unpack,
 )
-from tensorfleet_service.collectives.member import Group, Member, Running
+from tensorfleet_service.collectives.member import CollectiveMember, Group, Running
 from tensorfleet_service.collectives.ring import Ring
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.threads.deadlines import Deadlines
-from tensorfleet_service.threads.waiter import Waiter
+from tensorfleet_service.threads.future import Future
 from tensorfleet_service.worker.collectives.leader import Leader
-from tensorfleet_service.worker.collectives.sender import Sender, streaming
+from tensorfleet_service.worker.collectives.sender import ChunkSender, streaming
 
 if TYPE_CHECKING:
     from tensorfleet.wire.stream import Frame
@@ -66,7 +66,7 @@ class Collectives:
         self._lock = threading.RLock()
         self._numbers = itertools.count(1)
         self._groups: WeakValueDictionary[tuple[str, int], Group] = WeakValueDictionary()
-        self._members: dict[int, Member] = {}
+        self._members: dict[int, CollectiveMember] = {}
         self._running: dict[int, Running] = {}
         self._early: dict[int, list[tuple[int, Any]]] = {}
         self._early_bytes = 0
@@ -74,7 +74,7 @@ class Collectives:
         self._ended: OrderedDict[int, errors.OpError | None] = OrderedDict()
         self._outbox: list[tuple[int, Verb, bytes]] | None = None
         self._closed = False
-        self._completed: list[tuple[Waiter, Any, errors.OpError | None]] = []
+        self._completed: list[tuple[Future, Any, errors.OpError | None]] = []
         self._deadlines = Deadlines()
         self._leader = Leader(
             self._tell, self.here, self._deadlines, self._call_locked, self._alive, self._tasks
@@ -110,21 +110,21 @@ class Collectives:
                 found = self._groups[device, group_key] = Group()
             return found
 
-    def join(self, call: Call, value: Any, group: Group) -> Waiter:
+    def join(self, call: Call, value: Any, group: Group) -> Future:
         """Takes part in a collective, of two members at least, with a value in the host's memory.
 
-        The waiter is completed with the result, an array that the members of this task share.
+        The future is completed with the result, an array that the members of this task share.
         """
         call = replace(call, seconds=call.seconds or self.seconds)
         with self._locked():
             number = next(self._numbers)
-            waiter = Waiter(partial(self._leave, number), self)
-            self._members[number] = Member(call, value, waiter, group)
+            future = Future(partial(self._leave, number), self)
+            self._members[number] = CollectiveMember(call, value, future, group)
             try:
                 self._to_leader(Verb.JOIN, number, {"call": call.to_dict(), "known": group.members})
             except errors.OpError as e:
                 self._end_member(number, e)
-        return waiter
+        return future
 
     def stopped(self, device: str, key: Key, error: errors.OpError) -> None:
         """A step has failed before its collective had begun: those who wait for it need not."""
@@ -138,17 +138,17 @@ class Collectives:
             except errors.UnavailableError as e:
                 log.debug("the leader was not told of a step that failed: %s", e.message)
 
-    def waits_for(self, waiter: Waiter) -> str:
+    def waits_for(self, future: Future) -> str:
         """What a member of a collective waits for."""
         with self._locked():
-            member = next((m for m in self._members.values() if m.waiter is waiter), None)
+            member = next((m for m in self._members.values() if m.future is future), None)
         if member is None:
             return "a collective, which has ended"
         if member.round_id:
             return f"{member.call.title}: the data of the other members"
         return f"{member.call.title}: other members, to come to its leader {self._leading}"
 
-    def _leave(self, number: int, waiter: Waiter) -> None:
+    def _leave(self, number: int, future: Future) -> None:
         with self._locked():
             member = self._members.pop(number, None)
             if member is None:
@@ -168,10 +168,10 @@ class Collectives:
         try:
             fields = unpack(frame.meta)
             with self._locked():
-                if frame.b in (Verb.START, Verb.FAIL):
-                    self._follow(frame.b, frame.a, fields)
+                if frame.detail in (Verb.START, Verb.FAIL):
+                    self._follow(frame.detail, frame.number, fields)
                 else:
-                    self._leader.receive(peer, frame.b, frame.a, fields)
+                    self._leader.receive(peer, frame.detail, frame.number, fields)
         except (KeyError, TypeError) as e:
             raise ValueError(f"a message about a collective lacks {e}") from None
 
@@ -248,8 +248,8 @@ class Collectives:
         finally:
             with self._lock:
                 completed, self._completed = self._completed, []
-            for waiter, value, error in completed:
-                waiter.complete(value, error)
+            for future, value, error in completed:
+                future.complete(value, error)
 
     def _call_locked(self, function: Callable[..., None], *arguments: Any) -> None:
         with self._locked():
@@ -269,29 +269,29 @@ class Collectives:
     def _reach(self, task: str) -> AnyPeer | None:
         return None if self._peers is None else self._peers.existing(task)
 
-    def _tell(self, peer: Peer | None, verb: Verb, a: int, fields: dict[str, Any]) -> None:
+    def _tell(self, peer: Peer | None, verb: Verb, number: int, fields: dict[str, Any]) -> None:
         """As the leader, to a member."""
         if peer is None:
-            self._follow(verb, a, fields)
+            self._follow(verb, number, fields)
             return
         try:
-            peer.tell(Kind.COLLECTIVE, a, verb, pack(fields))
+            peer.tell(Kind.COLLECTIVE, number, verb, pack(fields))
         except errors.UnavailableError as e:
             log.debug("%s was not told of a collective: %s", peer.task, e.message)
 
-    def _to_leader(self, verb: Verb, a: int, fields: dict[str, Any]) -> None:
+    def _to_leader(self, verb: Verb, number: int, fields: dict[str, Any]) -> None:
         """As a member; what cannot be sent yet is kept until there is a connection."""
         if self._leading == self.here[0]:
-            self._leader.receive(None, verb, a, fields)
+            self._leader.receive(None, verb, number, fields)
             return
         peer = self._reach(self._leading) if self._outbox is None else None
         if peer is not None:
-            streaming(peer).tell(Kind.COLLECTIVE, a, verb, pack(fields))
+            streaming(peer).tell(Kind.COLLECTIVE, number, verb, pack(fields))
             return
         if self._outbox is None:
             self._outbox = []
             self._pool.submit(self._find_leader)
-        self._outbox.append((a, verb, pack(fields)))
+        self._outbox.append((number, verb, pack(fields)))
 
     def _find_leader(self) -> None:
         """Connects to the leader, as long as members want it; then sends what they had to say."""
@@ -329,8 +329,8 @@ class Collectives:
                     continue
                 outbox, self._outbox = self._outbox, None
                 try:
-                    for a, verb, meta in outbox if peer is not None else []:
-                        peer.tell(Kind.COLLECTIVE, a, verb, meta)  # type: ignore[union-attr]
+                    for number, verb, meta in outbox if peer is not None else []:
+                        peer.tell(Kind.COLLECTIVE, number, verb, meta)  # type: ignore[union-attr]
                 except errors.UnavailableError as e:
                     for number in list(self._members):
                         self._end_member(number, e)
@@ -363,7 +363,7 @@ class Collectives:
         places = [(str(task), int(incarnation)) for task, incarnation in fields["tasks"]]
         before = places[fields["position"] - 1]
         following = places[(fields["position"] + 1) % len(places)][0]
-        sender = Sender(self._peers, following)
+        sender = ChunkSender(self._peers, following)
         ring = Ring(
             round_id,
             members[0].call,
@@ -386,7 +386,7 @@ class Collectives:
         self._drop_early(round_id)
         self._pool.submit(self._begin, ring, early, sender if len(places) > 1 else None)
 
-    def _begin(self, ring: Ring, early: list[tuple[int, Any]], sender: Sender | None) -> None:
+    def _begin(self, ring: Ring, early: list[tuple[int, Any]], sender: ChunkSender | None) -> None:
         def begin() -> None:
             if sender is not None:
                 sender.connect()
@@ -436,7 +436,7 @@ class Collectives:
             for number in running.joins:
                 member = self._members.pop(number)
                 member.group.members = running.members
-                self._completed.append((member.waiter, result, None))
+                self._completed.append((member.future, result, None))
             try:
                 self._to_leader(Verb.DONE, ring.round_id, {})
             except errors.OpError as e:
@@ -448,7 +448,7 @@ class Collectives:
             member.group.failures += 1
             member.group.members = []
             # Each has an exception of its own: it gets a traceback where it is raised.
-            self._completed.append((member.waiter, None, errors.from_code(error.error_code, error.message)))
+            self._completed.append((member.future, None, errors.from_code(error.error_code, error.message)))
 
     def _end_round(self, round_id: int) -> None:
         running = self._running.get(round_id)

@@ -1,4 +1,4 @@
-"""Waiter: the place of a value that is not there yet, which a kernel returns in place of the value."""
+"""Future: the place of a value that is not there yet, which a kernel returns instead of the value."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ FAILED: Any = object()
 
 
 class Owner(Protocol):
-    """What has waiters: a queue, an accumulator."""
+    """What will complete a future: a queue, an accumulator."""
 
-    def waits_for(self, waiter: Waiter, /) -> str:
-        """What the waiter still lacks, in words."""
+    def waits_for(self, future: Future, /) -> str:
+        """What the future still lacks, in words."""
         ...
 
 
-class Waiter:
+class Future:
     """A value to come. One side completes it, once; the other side starts to wait for it, or cancels it.
 
-    A waiter that was cancelled may still be completed by a thread that took it before: what it brings is
+    A future that was cancelled may still be completed by a thread that took it before: what it brings is
     then as good as delivered, just as if the step had ended a moment later.
     """
 
     __slots__ = ("_cancel", "_convert", "_done", "_error", "_lock", "_owner", "_value")
 
-    def __init__(self, cancel: Callable[[Waiter], None], owner: Owner | None = None) -> None:
-        """`cancel` makes the resource, `owner`, forget the waiter, and take back what it has kept for it."""
+    def __init__(self, cancel: Callable[[Future], None], owner: Owner | None = None) -> None:
+        """`cancel` makes the resource, `owner`, forget the future, and take back what it has kept for it."""
         self._cancel = cancel
         self._owner = owner
         self._convert: Callable[[Any], Any] | None = None
         self._lock = threading.Lock()
         self._value: Any = _EMPTY
         self._error: BaseException | None = None
-        self._done: Callable[[Waiter], None] | None = None
+        self._done: Callable[[Future], None] | None = None
 
     @property
     def what(self) -> str:
@@ -56,7 +56,7 @@ class Waiter:
         if done is not None:
             done(self)
 
-    def start(self, done: Callable[[Waiter], None]) -> bool:
+    def start(self, done: Callable[[Future], None]) -> bool:
         """Has `done` called on completion, by the thread that completes; False if that was before."""
         with self._lock:
             if self._value is not _EMPTY:
@@ -70,7 +70,7 @@ class Waiter:
             self._done = None
         self._cancel(self)
 
-    def then(self, convert: Callable[[Any], Any]) -> Waiter:
+    def then(self, convert: Callable[[Any], Any]) -> Future:
         """Has the value converted by the one who waits, who then has the time for it."""
         self._convert = convert
         return self

@@ -1,6 +1,6 @@
 """Run signatures: what is worked out once for each pair of fetches and feed keys, and then only called.
 
-A `Step` takes the values of the feed keys, in the order of the keys, and returns what `Session.run` returns.
+A `Run` takes the values of the feed keys, in the order of the keys, and returns what `Session.run` returns.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.session import feeds
 from tensorfleet.session.fetches import Build, Fetches, expansion_of
-from tensorfleet.session.transport import Runner, Transport, Value
+from tensorfleet.session.transport import Signature, Transport, Value
 
 if TYPE_CHECKING:
     from tensorfleet.proto.config_pb2 import RunMetadata, RunOptions
 
-Step = Callable[[Iterable[Any]], Any]
-Prepare = Callable[[tuple[str, ...], tuple[str, ...], tuple[str, ...]], Runner]
+Run = Callable[[Iterable[Any]], Any]
+Prepare = Callable[[tuple[str, ...], tuple[str, ...], tuple[str, ...]], Signature]
 _Key = tuple[Any, ...]
 
 
-class Steps:
+class Signatures:
     """The run signatures of one session.
 
     Attributes:
-        cache: steps by the identities of what they were asked with: `id(fetches)`, or a tuple of that and of
+        cache: runs by the identities of what they were asked with: `id(fetches)`, or a tuple of that and of
             the ids of the feed keys. These objects are kept alive, so no other object has their ids.
     """
 
     def __init__(self, graph: Graph, prepare: Prepare) -> None:
-        self.cache: dict[Any, Step] = {}
+        self.cache: dict[Any, Run] = {}
         self._graph = graph
         self._prepare = prepare
-        self._runners: dict[tuple[_Key, _Key, _Key], Runner] = {}
+        self._signatures: dict[tuple[_Key, _Key, _Key], Signature] = {}
         self._alive: list[Any] = []
-        graph._steps.add(self)
+        graph._signatures.add(self)
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
         """Runs a step whose fetches are several objects, or that was not seen before."""
@@ -48,14 +48,14 @@ class Steps:
             return self._call(fetches, feed_dict, _run)
         keys = tuple(feed_dict or ())
         cache_key = _cache_key(fetches, keys)
-        step = self.cache.get(cache_key)
-        if step is None:
-            step = self.compile(fetches, keys) if _all_last(fetches, keys) else None
-            if step is None:
+        run = self.cache.get(cache_key)
+        if run is None:
+            run = self.compile(fetches, keys) if _all_last(fetches, keys) else None
+            if run is None:
                 return self._call(fetches, feed_dict, _run)
             self._alive.append((_copy(fetches), keys))
-            self.cache[cache_key] = step
-        return step(feed_dict.values() if feed_dict else ())
+            self.cache[cache_key] = run
+        return run(feed_dict.values() if feed_dict else ())
 
     def run_traced(
         self, fetches: Any, feed_dict: Mapping[Any, Any] | None, options: RunOptions, metadata: RunMetadata
@@ -63,11 +63,11 @@ class Steps:
         """Runs a step under `options`."""
         timeout = options.timeout_in_ms / 1000 or None
         return self._call(
-            fetches, feed_dict, lambda runner, values: runner.traced(values, options, metadata, timeout)
+            fetches, feed_dict, lambda signature, values: signature.traced(values, options, metadata, timeout)
         )
 
-    def compile(self, fetches: Any, keys: Sequence[Any]) -> Step | None:
-        """The step of a signature; None if its keys are nested, composite or several names of one tensor."""
+    def compile(self, fetches: Any, keys: Sequence[Any]) -> Run | None:
+        """What runs a signature; None if its keys are nested, composite or several names of one tensor."""
         if any(isinstance(key, tuple) or expansion_of(key) is not None for key in keys):
             return None
         fed = [feeds.feed_tensor(self._graph, key) for key in keys]
@@ -80,19 +80,19 @@ class Steps:
         # Sorted, so that the order of a feed_dict makes no new signature on the master.
         order = sorted(range(len(fed)), key=lambda i: fed[i].name)
         targets = [e for e in wanted.elements if isinstance(e, Operation)]
-        runner = self._runner([fed[i] for i in order], tensors, targets)
+        signature = self._signature([fed[i] for i in order], tensors, targets)
         plan = [(i, feeds.converter(fed[i])) for i in order]
         if wanted.elements == [fetches]:
-            return _single_step(runner, plan, tensors)
-        return _general_step(runner, plan, _expand(wanted.elements, wanted.build))
+            return _single_run(signature, plan, tensors)
+        return _general_run(signature, plan, _expand(wanted.elements, wanted.build))
 
     def _call(
         self,
         fetches: Any,
         feed_dict: Mapping[Any, Any] | None,
-        run: Callable[[Runner, list[Value]], Sequence[Value]],
+        run: Callable[[Signature, list[Value]], Sequence[Value]],
     ) -> Any:
-        """Runs a step in which nothing is kept for the next time but the runner."""
+        """Runs a step in which nothing is kept for the next time but the signature."""
         fed = self._convert(feed_dict)
         wanted = Fetches(self._graph, fetches)
         needed = [e for e in wanted.elements if e not in fed]
@@ -100,8 +100,8 @@ class Steps:
         if needed:
             order = sorted(fed, key=lambda tensor: tensor.name)
             tensors = [e for e in needed if isinstance(e, Tensor)]
-            runner = self._runner(order, tensors, [e for e in needed if isinstance(e, Operation)])
-            results = run(runner, [fed[tensor] for tensor in order])
+            signature = self._signature(order, tensors, [e for e in needed if isinstance(e, Operation)])
+            results = run(signature, [fed[tensor] for tensor in order])
         return _with_fed(wanted, fed, results)
 
     def _convert(self, feed_dict: Mapping[Any, Any] | None) -> dict[Tensor, Value]:
@@ -111,14 +111,14 @@ class Steps:
             fed[tensor] = feeds.convert(tensor, value, key, whole_value)
         return fed
 
-    def _runner(
+    def _signature(
         self, fed: Sequence[Tensor], tensors: Sequence[Tensor], targets: Sequence[Operation]
-    ) -> Runner:
+    ) -> Signature:
         key = (tuple(t.name for t in fed), tuple(t.name for t in tensors), tuple(op.name for op in targets))
-        runner = self._runners.get(key)
-        if runner is None:
-            runner = self._runners[key] = self._prepare(*key)
-        return runner
+        signature = self._signatures.get(key)
+        if signature is None:
+            signature = self._signatures[key] = self._prepare(*key)
+        return signature
 
     def partial_run_setup(self, master: Transport, fetches: Any, keys: Any) -> str:
         """Opens a step that is run in parts."""
@@ -156,12 +156,12 @@ class Steps:
         return _with_fed(wanted, fed, results)
 
 
-def _run(runner: Runner, values: list[Value]) -> Sequence[Value]:
-    return runner(values)
+def _run(signature: Signature, values: list[Value]) -> Sequence[Value]:
+    return signature(values)
 
 
 def _cache_key(fetches: Any, keys: tuple[Any, ...]) -> Any:
-    """The key of a step by the identities of its objects."""
+    """The key of a run by the identities of its objects."""
     kind = type(fetches)
     if kind is list or kind is tuple:
         return kind, tuple(map(id, fetches)), tuple(map(id, keys))
@@ -171,7 +171,7 @@ def _cache_key(fetches: Any, keys: tuple[Any, ...]) -> Any:
 
 
 def _all_last(fetches: Any, keys: tuple[Any, ...]) -> bool:
-    """Whether a step may be kept: none of its objects is a mere name, nested or composite."""
+    """Whether a run may be kept: none of its objects is a mere name, nested or composite."""
     kind = type(fetches)
     leaves = fetches.values() if kind is dict else fetches if kind is list or kind is tuple else (fetches,)
     return all(map(_lasts, leaves)) and all(map(_lasts, keys))
@@ -222,16 +222,18 @@ def _with_fed(wanted: Fetches, fed: dict[Tensor, Value], results: Sequence[Value
     return wanted.build(values)
 
 
-def _single_step(runner: Runner, plan: list[tuple[int, feeds.Convert]], tensors: Sequence[Tensor]) -> Step:
-    """A step that fetches one tensor or one operation."""
+def _single_run(
+    signature: Signature, plan: list[tuple[int, feeds.Convert]], tensors: Sequence[Tensor]
+) -> Run:
+    """A run that fetches one tensor or one operation."""
     if not tensors:
-        return _general_step(runner, plan, lambda _: None)
+        return _general_run(signature, plan, lambda _: None)
     if tensors[0].dtype.base is dtypes.string or len(plan) > 1:
-        return _general_step(runner, plan, lambda results: _finish(results[0]))
+        return _general_run(signature, plan, lambda results: _finish(results[0]))
     if not plan:
 
         def fetch(_: Iterable[Any]) -> Any:
-            value: Any = runner(())[0]
+            value: Any = signature(())[0]
             return value if value.shape else value[()]
 
         return fetch
@@ -239,25 +241,27 @@ def _single_step(runner: Runner, plan: list[tuple[int, feeds.Convert]], tensors:
 
     def feed_and_fetch(values: Iterable[Any]) -> Any:
         for value in values:
-            result: Any = runner((convert(value),))[0]
+            result: Any = signature((convert(value),))[0]
             return result if result.shape else result[()]
 
     return feed_and_fetch
 
 
-def _general_step(runner: Runner, plan: list[tuple[int, feeds.Convert]], build: Build) -> Step:
+def _general_run(signature: Signature, plan: list[tuple[int, feeds.Convert]], build: Build) -> Run:
     if not plan:
-        return lambda _: build(runner(()))
+        return lambda _: build(signature(()))
     if [place for place, _ in plan] == list(range(len(plan))):
         converters = [convert for _, convert in plan]
 
         def in_order(values: Iterable[Any]) -> Any:
-            return build(runner([convert(value) for convert, value in zip(converters, values, strict=True)]))
+            return build(
+                signature([convert(value) for convert, value in zip(converters, values, strict=True)])
+            )
 
         return in_order
 
     def reorder(values: Iterable[Any]) -> Any:
         given = list(values)
-        return build(runner([convert(given[place]) for place, convert in plan]))
+        return build(signature([convert(given[place]) for place, convert in plan]))
 
     return reorder

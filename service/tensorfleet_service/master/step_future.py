@@ -1,4 +1,4 @@
-"""StepWaiter: blocks a thread until a step has ended."""
+"""StepFuture: the end of a step, for which one thread waits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tensorfleet_service.master.step import MasterStep
 
 
-class StepWaiter:
+class StepFuture:
     """What a step calls at its end, and where one thread waits for that."""
 
     __slots__ = ("_error", "_running", "_values", "has_ended")

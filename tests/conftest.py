@@ -18,7 +18,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-missing",
         action="store_true",
-        help="write tests/compat/missing_names.txt anew: the names of TensorFlow that are lacking",
+        help="write client/tensorfleet/core/missing_names.txt anew: the names of TensorFlow that are lacking",
     )
 
 

@@ -18,8 +18,8 @@ FLOORS = {
         *("ops", "ops/functions", "ops/array", "ops/math", "ops/linalg", "ops/io", "ops/data_flow"),
         *("ops/control_flow", "ops/debugging", "ops/random", "ops/text", "ops/state", "ops/functional"),
         *("ops/training", "ops/nn", "ops/collective"),
-        *("autodiff", "kube", "cluster", "metrics", "layers", "rnn", "data", "export", "summary"),
-        *("train", "contrib", "distribute", "api", "", "examples", "cli"),
+        *("autodiff", "kube", "cluster", "metrics", "losses", "layers", "rnn", "data", "export"),
+        *("summary", "train", "contrib", "distribute", "api", "", "examples", "cli"),
     ),
     "tensorfleet_service": (
         *("graph", "threads", "devices", "tracing", "collectives", "state", "data"),
@@ -40,6 +40,8 @@ FLOORS = {
         ),
     ),
 }
+# Modules that hold public names only lie on top of the rooms, as those in the package's own folder.
+PUBLIC = ("tensorfleet.compat", "tensorfleet.io", "tensorfleet.nn", "tensorfleet.ops.collective_ops")
 FOLDERS = {
     "tensorfleet": ROOT / "client" / "tensorfleet",
     "tensorfleet_service": ROOT / "service" / "tensorfleet_service",
@@ -62,6 +64,8 @@ FILES = files()
 def floor(module: str) -> tuple[str, int]:
     """The package of a module, and the floor of its room."""
     package, *names = module.split(".")
+    if f"{module}.".startswith(tuple(f"{public}." for public in PUBLIC)):
+        return package, FLOORS[package].index("")
     if FILES[module].name != "__init__.py":
         names = names[:-1]
     floors = FLOORS[package]

@@ -1,273 +1,611 @@
-"""TensorFlow 1.x's public names, served by a TensorFleet cluster."""
+"""TensorFlow 1.x's public names, served by a TensorFleet cluster.
 
-# ruff: noqa: F401, F403
+Every name is written here beside the module that defines it. Namespaces such as `tf.train` are modules of
+this package that hold names only; they are imported at their first use.
+"""
 
-from __future__ import annotations
+import typing as _typing
 
-import sys as _sys
-from importlib import import_module as _import_module
-from typing import TYPE_CHECKING
-from typing import Any as _Any
-
-from tensorfleet import (
-    contrib as _contrib,
+from tensorfleet.api.behavior import (
+    control_flow_v2_enabled as control_flow_v2_enabled,
+    disable_control_flow_v2 as disable_control_flow_v2,
+    disable_eager_execution as disable_eager_execution,
+    disable_tensor_equality as disable_tensor_equality,
+    disable_v2_behavior as disable_v2_behavior,
+    disable_v2_tensorshape as disable_v2_tensorshape,
+    executing_eagerly as executing_eagerly,
+    executing_eagerly_outside_functions as executing_eagerly_outside_functions,
 )
-from tensorfleet import (
-    distribute as _distribute,
+from tensorfleet.autodiff.custom_gradient import (
+    custom_gradient as custom_gradient,
+    grad_pass_through as grad_pass_through,
 )
-from tensorfleet import (
-    layers as _layers,
+from tensorfleet.autodiff.gradients import (
+    AggregationMethod as AggregationMethod,
+    UnconnectedGradients as UnconnectedGradients,
+    gradients as gradients,
+    hessians as hessians,
 )
-from tensorfleet import (
-    losses as losses,
-)
-from tensorfleet import ops as _ops
-from tensorfleet import (
-    rnn as _rnn,
-)
-from tensorfleet import (
-    summary as _summary,
-)
-from tensorfleet import (
-    train as _train,
-)
-from tensorfleet.api import app as app
-from tensorfleet.api import namespaces as _namespaces
-from tensorfleet.api import test as test
-from tensorfleet.api.behavior import *
-from tensorfleet.autodiff.custom_gradient import *
-from tensorfleet.autodiff.gradients import *
-from tensorfleet.cluster import cluster_resolver as _cluster_resolver
-from tensorfleet.cluster import kubernetes_resolver as _kube_resolver
-from tensorfleet.cluster.cluster import ClusterSpec as _ClusterSpec
-from tensorfleet.cluster.server import Server as _Server
-from tensorfleet.core import compat as compat
-from tensorfleet.core import dtypes as dtypes
-from tensorfleet.core import errors as errors
-from tensorfleet.core import file_io as _file_io
-from tensorfleet.core import logging as logging
 from tensorfleet.core.device import DeviceSpec as DeviceSpec
-from tensorfleet.core.dtypes import QUANTIZED_DTYPES as QUANTIZED_DTYPES
-from tensorfleet.core.dtypes import DType as DType
-from tensorfleet.core.dtypes import as_dtype as as_dtype
-from tensorfleet.core.dtypes import bfloat16 as bfloat16
-from tensorfleet.core.dtypes import bool as bool
-from tensorfleet.core.dtypes import complex64 as complex64
-from tensorfleet.core.dtypes import complex128 as complex128
-from tensorfleet.core.dtypes import double as double
-from tensorfleet.core.dtypes import float16 as float16
-from tensorfleet.core.dtypes import float32 as float32
-from tensorfleet.core.dtypes import float64 as float64
-from tensorfleet.core.dtypes import half as half
-from tensorfleet.core.dtypes import int8 as int8
-from tensorfleet.core.dtypes import int16 as int16
-from tensorfleet.core.dtypes import int32 as int32
-from tensorfleet.core.dtypes import int64 as int64
-from tensorfleet.core.dtypes import qint8 as qint8
-from tensorfleet.core.dtypes import qint16 as qint16
-from tensorfleet.core.dtypes import qint32 as qint32
-from tensorfleet.core.dtypes import quint8 as quint8
-from tensorfleet.core.dtypes import quint16 as quint16
-from tensorfleet.core.dtypes import resource as resource
-from tensorfleet.core.dtypes import string as string
-from tensorfleet.core.dtypes import uint8 as uint8
-from tensorfleet.core.dtypes import uint16 as uint16
-from tensorfleet.core.dtypes import uint32 as uint32
-from tensorfleet.core.dtypes import uint64 as uint64
-from tensorfleet.core.dtypes import variant as variant
+from tensorfleet.core.dtypes import (
+    QUANTIZED_DTYPES as QUANTIZED_DTYPES,
+    DType as DType,
+    as_dtype as as_dtype,
+    bfloat16 as bfloat16,
+    bool as bool,
+    complex64 as complex64,
+    complex128 as complex128,
+    double as double,
+    float16 as float16,
+    float32 as float32,
+    float64 as float64,
+    half as half,
+    int8 as int8,
+    int16 as int16,
+    int32 as int32,
+    int64 as int64,
+    qint8 as qint8,
+    qint16 as qint16,
+    qint32 as qint32,
+    quint8 as quint8,
+    quint16 as quint16,
+    resource as resource,
+    string as string,
+    uint8 as uint8,
+    uint16 as uint16,
+    uint32 as uint32,
+    uint64 as uint64,
+    variant as variant,
+)
 from tensorfleet.core.errors import OpError as OpError
 from tensorfleet.core.logging import get_logger as get_logger
-from tensorfleet.core.shapes import Dimension as Dimension
-from tensorfleet.core.shapes import TensorShape as TensorShape
-from tensorfleet.core.shapes import dimension_at_index as dimension_at_index
-from tensorfleet.core.shapes import dimension_value as dimension_value
-from tensorfleet.core.tensor_util import make_ndarray as make_ndarray
-from tensorfleet.core.tensor_util import make_tensor_proto as make_tensor_proto
+from tensorfleet.core.shapes import (
+    Dimension as Dimension,
+    TensorShape as TensorShape,
+    dimension_at_index as dimension_at_index,
+    dimension_value as dimension_value,
+)
+from tensorfleet.core.tensor_util import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
 from tensorfleet.core.version import __version__ as __version__
-from tensorfleet.data import dataset as _dataset
-from tensorfleet.graph import graph_util as graph_util
-from tensorfleet.graph.convert import convert_to_tensor as convert_to_tensor
+from tensorfleet.graph import graph as _graph
 from tensorfleet.graph.convert import (
+    constant as constant,
+    convert_to_tensor as convert_to_tensor,
     register_tensor_conversion_function as register_tensor_conversion_function,
 )
-from tensorfleet.graph.framework import *
-from tensorfleet.graph.gradient_registry import *
-from tensorfleet.graph.graph import MIN_CONSUMER_VERSION as GRAPH_DEF_VERSION_MIN_CONSUMER
-from tensorfleet.graph.graph import PRODUCER_VERSION as GRAPH_DEF_VERSION
+from tensorfleet.graph.default_session import get_default_session as get_default_session
+from tensorfleet.graph.framework import (
+    add_to_collection as add_to_collection,
+    add_to_collections as add_to_collections,
+    colocate_with as colocate_with,
+    container as container,
+    control_dependencies as control_dependencies,
+    device as device,
+    get_collection as get_collection,
+    get_collection_ref as get_collection_ref,
+    name_scope as name_scope,
+    op_scope as op_scope,
+)
+from tensorfleet.graph.gradient_registry import (
+    NoGradient as NoGradient,
+    NotDifferentiable as NotDifferentiable,
+    RegisterGradient as RegisterGradient,
+)
+from tensorfleet.graph.graph import (
+    Graph as Graph,
+    get_default_graph as get_default_graph,
+    reset_default_graph as reset_default_graph,
+)
+from tensorfleet.graph.graph_keys import GraphKeys as GraphKeys
 from tensorfleet.graph.import_graph import import_graph_def as import_graph_def
 from tensorfleet.graph.operation import Operation as Operation
-from tensorfleet.graph.tensor import Tensor as Tensor
-from tensorfleet.graph.tensor import is_tensor as is_tensor
-from tensorfleet.ops.array.casting import *
-from tensorfleet.ops.array.constants import *
-from tensorfleet.ops.array.identity import *
-from tensorfleet.ops.array.indexed_slices import *
-from tensorfleet.ops.array.indexing import *
-from tensorfleet.ops.array.joining import *
-from tensorfleet.ops.array.padding import *
-from tensorfleet.ops.array.rearranging import *
-from tensorfleet.ops.array.selection import *
-from tensorfleet.ops.array.shaping import *
-from tensorfleet.ops.array.slicing import *
-from tensorfleet.ops.collective import collective_ops as _collective_ops
-from tensorfleet.ops.control_flow.control import *
-from tensorfleet.ops.control_flow.control_flow import *
-from tensorfleet.ops.data_flow import dataset_ops as _dataset_ops
-from tensorfleet.ops.data_flow.accumulators import *
-from tensorfleet.ops.data_flow.partition import *
-from tensorfleet.ops.data_flow.queues import *
-from tensorfleet.ops.data_flow.tensor_array import *
-from tensorfleet.ops.debugging.checks import *
-from tensorfleet.ops.functional.map_fn import *
-from tensorfleet.ops.functions import function_ops as _function_ops
-from tensorfleet.ops.io import checkpoint as _checkpoint_ops
-from tensorfleet.ops.io import summary as _summary_ops
-from tensorfleet.ops.io.logging import *
-from tensorfleet.ops.io.script import *
-from tensorfleet.ops.linalg.linalg import *
-from tensorfleet.ops.linalg.linalg_names import *
-from tensorfleet.ops.linalg.matrix_parts import *
-from tensorfleet.ops.math import operators as _operators
-from tensorfleet.ops.math.add_n import *
-from tensorfleet.ops.math.arithmetic import *
-from tensorfleet.ops.math.clip import *
-from tensorfleet.ops.math.comparison import *
-from tensorfleet.ops.math.complex_numbers import *
-from tensorfleet.ops.math.elementwise import *
-from tensorfleet.ops.math.extrema import *
-from tensorfleet.ops.math.matmul import *
-from tensorfleet.ops.math.reduction import *
-from tensorfleet.ops.math.scan import *
-from tensorfleet.ops.math.segment import *
-from tensorfleet.ops.math.special import *
-from tensorfleet.ops.nn import names as _nn_ops
-from tensorfleet.ops.nn.activation import *
-from tensorfleet.ops.nn.confusion import *
-from tensorfleet.ops.random.random_ops import *
-from tensorfleet.ops.state import resource_variable_ops as _resource_ops
-from tensorfleet.ops.state.initializers import *
-from tensorfleet.ops.state.partitioned_variables import *
-from tensorfleet.ops.state.partitioners import *
-from tensorfleet.ops.state.variable_collections import *
-from tensorfleet.ops.state.variable_ops import *
-from tensorfleet.ops.state.variable_scope import *
-from tensorfleet.ops.state.variables import *
-from tensorfleet.ops.text.strings import *
-from tensorfleet.proto import cluster_pb2 as _cluster_pb2
-from tensorfleet.proto import tensorflow_server_pb2 as _server_pb2
-from tensorfleet.proto.attr_value_pb2 import AttrValue as AttrValue
-from tensorfleet.proto.attr_value_pb2 import NameAttrList as NameAttrList
+from tensorfleet.graph.tensor import Tensor as Tensor, is_tensor as is_tensor
+from tensorfleet.ops.array.casting import (
+    bitcast as bitcast,
+    cast as cast,
+    saturate_cast as saturate_cast,
+    to_bfloat16 as to_bfloat16,
+    to_complex64 as to_complex64,
+    to_complex128 as to_complex128,
+    to_double as to_double,
+    to_float as to_float,
+    to_int32 as to_int32,
+    to_int64 as to_int64,
+)
+from tensorfleet.ops.array.constants import (
+    eye as eye,
+    fill as fill,
+    lin_space as lin_space,
+    linspace as linspace,
+    ones as ones,
+    ones_like as ones_like,
+    range as range,
+    zeros as zeros,
+    zeros_like as zeros_like,
+)
+from tensorfleet.ops.array.identity import (
+    check_numerics as check_numerics,
+    ensure_shape as ensure_shape,
+    guarantee_const as guarantee_const,
+    identity as identity,
+    identity_n as identity_n,
+    placeholder as placeholder,
+    placeholder_with_default as placeholder_with_default,
+    stop_gradient as stop_gradient,
+)
+from tensorfleet.ops.array.indexed_slices import (
+    IndexedSlices as IndexedSlices,
+    IndexedSlicesValue as IndexedSlicesValue,
+    convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices,
+)
+from tensorfleet.ops.array.indexing import (
+    batch_gather as batch_gather,
+    gather as gather,
+    gather_nd as gather_nd,
+    one_hot as one_hot,
+    scatter_nd as scatter_nd,
+    tensor_scatter_add as tensor_scatter_add,
+    tensor_scatter_nd_add as tensor_scatter_nd_add,
+    tensor_scatter_nd_max as tensor_scatter_nd_max,
+    tensor_scatter_nd_min as tensor_scatter_nd_min,
+    tensor_scatter_nd_sub as tensor_scatter_nd_sub,
+    tensor_scatter_nd_update as tensor_scatter_nd_update,
+    tensor_scatter_sub as tensor_scatter_sub,
+    tensor_scatter_update as tensor_scatter_update,
+)
+from tensorfleet.ops.array.joining import (
+    concat as concat,
+    pack as pack,
+    parallel_stack as parallel_stack,
+    split as split,
+    stack as stack,
+    unpack as unpack,
+    unstack as unstack,
+)
+from tensorfleet.ops.array.padding import pad as pad, tile as tile
+from tensorfleet.ops.array.rearranging import (
+    depth_to_space as depth_to_space,
+    invert_permutation as invert_permutation,
+    matrix_transpose as matrix_transpose,
+    meshgrid as meshgrid,
+    reverse as reverse,
+    reverse_sequence as reverse_sequence,
+    reverse_v2 as reverse_v2,
+    roll as roll,
+    space_to_depth as space_to_depth,
+    transpose as transpose,
+)
+from tensorfleet.ops.array.selection import (
+    boolean_mask as boolean_mask,
+    in_top_k as in_top_k,
+    select as select,
+    sequence_mask as sequence_mask,
+    top_k as top_k,
+    where as where,
+    where_v2 as where_v2,
+)
+from tensorfleet.ops.array.shaping import (
+    broadcast_dynamic_shape as broadcast_dynamic_shape,
+    broadcast_static_shape as broadcast_static_shape,
+    broadcast_to as broadcast_to,
+    expand_dims as expand_dims,
+    get_static_value as get_static_value,
+    rank as rank,
+    reshape as reshape,
+    shape as shape,
+    shape_n as shape_n,
+    size as size,
+    squeeze as squeeze,
+)
+from tensorfleet.ops.array.slicing import newaxis as newaxis, slice as slice, strided_slice as strided_slice
+from tensorfleet.ops.control_flow.control import group as group, no_op as no_op, tuple as tuple
+from tensorfleet.ops.control_flow.control_flow import case as case, cond as cond, while_loop as while_loop
+from tensorfleet.ops.data_flow.accumulators import (
+    ConditionalAccumulator as ConditionalAccumulator,
+    ConditionalAccumulatorBase as ConditionalAccumulatorBase,
+    SparseConditionalAccumulator as SparseConditionalAccumulator,
+)
+from tensorfleet.ops.data_flow.partition import (
+    dynamic_partition as dynamic_partition,
+    dynamic_stitch as dynamic_stitch,
+    histogram_fixed_width as histogram_fixed_width,
+    setdiff1d as setdiff1d,
+    sparse_to_dense as sparse_to_dense,
+    unique as unique,
+    unique_with_counts as unique_with_counts,
+)
+from tensorfleet.ops.data_flow.queues import (
+    FIFOQueue as FIFOQueue,
+    PaddingFIFOQueue as PaddingFIFOQueue,
+    PriorityQueue as PriorityQueue,
+    QueueBase as QueueBase,
+    RandomShuffleQueue as RandomShuffleQueue,
+)
+from tensorfleet.ops.data_flow.tensor_array import TensorArray as TensorArray
+from tensorfleet.ops.debugging.checks import (
+    assert_equal as assert_equal,
+    assert_greater as assert_greater,
+    assert_greater_equal as assert_greater_equal,
+    assert_integer as assert_integer,
+    assert_less as assert_less,
+    assert_less_equal as assert_less_equal,
+    assert_near as assert_near,
+    assert_negative as assert_negative,
+    assert_non_negative as assert_non_negative,
+    assert_non_positive as assert_non_positive,
+    assert_none_equal as assert_none_equal,
+    assert_positive as assert_positive,
+    assert_proper_iterable as assert_proper_iterable,
+    assert_rank as assert_rank,
+    assert_rank_at_least as assert_rank_at_least,
+    assert_rank_in as assert_rank_in,
+    assert_scalar as assert_scalar,
+    assert_type as assert_type,
+    is_numeric_tensor as is_numeric_tensor,
+)
+from tensorfleet.ops.functional.map_fn import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
+from tensorfleet.ops.io.logging import (
+    Assert as Assert,
+    Print as Print,
+    print as print,
+    timestamp as timestamp,
+)
+from tensorfleet.ops.io.script import numpy_function as numpy_function, py_func as py_func
+from tensorfleet.ops.linalg.linalg import (
+    cholesky as cholesky,
+    cholesky_solve as cholesky_solve,
+    matrix_determinant as matrix_determinant,
+    matrix_inverse as matrix_inverse,
+    matrix_solve as matrix_solve,
+    matrix_triangular_solve as matrix_triangular_solve,
+    norm as norm,
+    qr as qr,
+    self_adjoint_eig as self_adjoint_eig,
+    self_adjoint_eigvals as self_adjoint_eigvals,
+    svd as svd,
+)
+from tensorfleet.ops.linalg.matrix_parts import (
+    diag as diag,
+    diag_part as diag_part,
+    matrix_band_part as matrix_band_part,
+    matrix_diag as matrix_diag,
+    matrix_diag_part as matrix_diag_part,
+    matrix_set_diag as matrix_set_diag,
+    trace as trace,
+)
+from tensorfleet.ops.math import operators as _operators  # noqa: F401  the operators of tensors
+from tensorfleet.ops.math.add_n import accumulate_n as accumulate_n, add_n as add_n
+from tensorfleet.ops.math.arithmetic import (
+    add as add,
+    div as div,
+    div_no_nan as div_no_nan,
+    divide as divide,
+    floor_div as floor_div,
+    floordiv as floordiv,
+    floormod as floormod,
+    maximum as maximum,
+    minimum as minimum,
+    mod as mod,
+    mul as mul,
+    multiply as multiply,
+    pow as pow,
+    realdiv as realdiv,
+    scalar_mul as scalar_mul,
+    squared_difference as squared_difference,
+    sub as sub,
+    subtract as subtract,
+    truediv as truediv,
+    truncatediv as truncatediv,
+    truncatemod as truncatemod,
+)
+from tensorfleet.ops.math.clip import (
+    clip_by_average_norm as clip_by_average_norm,
+    clip_by_global_norm as clip_by_global_norm,
+    clip_by_norm as clip_by_norm,
+    clip_by_value as clip_by_value,
+    global_norm as global_norm,
+)
+from tensorfleet.ops.math.comparison import (
+    equal as equal,
+    greater as greater,
+    greater_equal as greater_equal,
+    less as less,
+    less_equal as less_equal,
+    logical_and as logical_and,
+    logical_not as logical_not,
+    logical_or as logical_or,
+    logical_xor as logical_xor,
+    not_equal as not_equal,
+)
+from tensorfleet.ops.math.complex_numbers import (
+    angle as angle,
+    complex as complex,
+    complex_abs as complex_abs,
+    conj as conj,
+    imag as imag,
+    real as real,
+)
+from tensorfleet.ops.math.elementwise import (
+    abs as abs,
+    acos as acos,
+    acosh as acosh,
+    asin as asin,
+    asinh as asinh,
+    atan as atan,
+    atan2 as atan2,
+    atanh as atanh,
+    ceil as ceil,
+    cos as cos,
+    cosh as cosh,
+    exp as exp,
+    expm1 as expm1,
+    floor as floor,
+    inv as inv,
+    is_finite as is_finite,
+    is_inf as is_inf,
+    is_nan as is_nan,
+    log as log,
+    log1p as log1p,
+    log_sigmoid as log_sigmoid,
+    neg as neg,
+    negative as negative,
+    reciprocal as reciprocal,
+    rint as rint,
+    round as round,
+    rsqrt as rsqrt,
+    sigmoid as sigmoid,
+    sign as sign,
+    sin as sin,
+    sinh as sinh,
+    sqrt as sqrt,
+    square as square,
+    tan as tan,
+    tanh as tanh,
+)
+from tensorfleet.ops.math.extrema import (
+    arg_max as arg_max,
+    arg_min as arg_min,
+    argmax as argmax,
+    argmin as argmin,
+)
+from tensorfleet.ops.math.matmul import batch_matmul as batch_matmul, matmul as matmul, tensordot as tensordot
+from tensorfleet.ops.math.reduction import (
+    count_nonzero as count_nonzero,
+    reduce_all as reduce_all,
+    reduce_any as reduce_any,
+    reduce_logsumexp as reduce_logsumexp,
+    reduce_max as reduce_max,
+    reduce_mean as reduce_mean,
+    reduce_min as reduce_min,
+    reduce_prod as reduce_prod,
+    reduce_sum as reduce_sum,
+)
+from tensorfleet.ops.math.scan import cumprod as cumprod, cumsum as cumsum
+from tensorfleet.ops.math.segment import (
+    segment_max as segment_max,
+    segment_mean as segment_mean,
+    segment_min as segment_min,
+    segment_prod as segment_prod,
+    segment_sum as segment_sum,
+    sparse_segment_mean as sparse_segment_mean,
+    sparse_segment_sqrt_n as sparse_segment_sqrt_n,
+    sparse_segment_sum as sparse_segment_sum,
+    unsorted_segment_max as unsorted_segment_max,
+    unsorted_segment_mean as unsorted_segment_mean,
+    unsorted_segment_min as unsorted_segment_min,
+    unsorted_segment_prod as unsorted_segment_prod,
+    unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
+    unsorted_segment_sum as unsorted_segment_sum,
+)
+from tensorfleet.ops.math.special import (
+    digamma as digamma,
+    erf as erf,
+    erfc as erfc,
+    lgamma as lgamma,
+    polygamma as polygamma,
+    zeta as zeta,
+)
+from tensorfleet.ops.nn.confusion import confusion_matrix as confusion_matrix
+from tensorfleet.ops.random.random_ops import (
+    multinomial as multinomial,
+    random_crop as random_crop,
+    random_gamma as random_gamma,
+    random_normal as random_normal,
+    random_poisson as random_poisson,
+    random_shuffle as random_shuffle,
+    random_uniform as random_uniform,
+    set_random_seed as set_random_seed,
+    truncated_normal as truncated_normal,
+)
+from tensorfleet.ops.state.initializers import (
+    constant_initializer as constant_initializer,
+    glorot_normal_initializer as glorot_normal_initializer,
+    glorot_uniform_initializer as glorot_uniform_initializer,
+    he_normal as he_normal,
+    he_uniform as he_uniform,
+    identity_initializer as identity_initializer,
+    lecun_normal as lecun_normal,
+    lecun_uniform as lecun_uniform,
+    ones_initializer as ones_initializer,
+    orthogonal_initializer as orthogonal_initializer,
+    random_normal_initializer as random_normal_initializer,
+    random_uniform_initializer as random_uniform_initializer,
+    truncated_normal_initializer as truncated_normal_initializer,
+    uniform_unit_scaling_initializer as uniform_unit_scaling_initializer,
+    variance_scaling_initializer as variance_scaling_initializer,
+    zeros_initializer as zeros_initializer,
+)
+from tensorfleet.ops.state.partitioned_variables import (
+    create_partitioned_variables as create_partitioned_variables,
+)
+from tensorfleet.ops.state.partitioners import (
+    fixed_size_partitioner as fixed_size_partitioner,
+    min_max_variable_partitioner as min_max_variable_partitioner,
+    variable_axis_size_partitioner as variable_axis_size_partitioner,
+)
+from tensorfleet.ops.state.variable_collections import (
+    all_variables as all_variables,
+    assert_variables_initialized as assert_variables_initialized,
+    global_variables as global_variables,
+    global_variables_initializer as global_variables_initializer,
+    initialize_all_tables as initialize_all_tables,
+    initialize_all_variables as initialize_all_variables,
+    initialize_local_variables as initialize_local_variables,
+    initialize_variables as initialize_variables,
+    local_variables as local_variables,
+    local_variables_initializer as local_variables_initializer,
+    model_variables as model_variables,
+    moving_average_variables as moving_average_variables,
+    report_uninitialized_variables as report_uninitialized_variables,
+    tables_initializer as tables_initializer,
+    trainable_variables as trainable_variables,
+    variables_initializer as variables_initializer,
+)
+from tensorfleet.ops.state.variable_ops import (
+    assign as assign,
+    assign_add as assign_add,
+    assign_sub as assign_sub,
+    count_up_to as count_up_to,
+    is_variable_initialized as is_variable_initialized,
+    scatter_add as scatter_add,
+    scatter_div as scatter_div,
+    scatter_max as scatter_max,
+    scatter_min as scatter_min,
+    scatter_mul as scatter_mul,
+    scatter_nd_add as scatter_nd_add,
+    scatter_nd_sub as scatter_nd_sub,
+    scatter_nd_update as scatter_nd_update,
+    scatter_sub as scatter_sub,
+    scatter_update as scatter_update,
+)
+from tensorfleet.ops.state.variable_scope import (
+    AUTO_REUSE as AUTO_REUSE,
+    VariableScope as VariableScope,
+    get_local_variable as get_local_variable,
+    get_variable as get_variable,
+    get_variable_scope as get_variable_scope,
+    no_regularizer as no_regularizer,
+    variable_creator_scope as variable_creator_scope,
+    variable_op_scope as variable_op_scope,
+    variable_scope as variable_scope,
+)
+from tensorfleet.ops.state.variables import (
+    Variable as Variable,
+    VariableAggregation as VariableAggregation,
+    VariableSynchronization as VariableSynchronization,
+    disable_resource_variables as disable_resource_variables,
+    enable_resource_variables as enable_resource_variables,
+    resource_variables_enabled as resource_variables_enabled,
+)
+from tensorfleet.ops.text.strings import (
+    as_string as as_string,
+    decode_base64 as decode_base64,
+    decode_raw as decode_raw,
+    encode_base64 as encode_base64,
+    reduce_join as reduce_join,
+    regex_replace as regex_replace,
+    string_join as string_join,
+    string_strip as string_strip,
+    string_to_number as string_to_number,
+    substr as substr,
+)
+from tensorfleet.proto.attr_value_pb2 import AttrValue as AttrValue, NameAttrList as NameAttrList
 from tensorfleet.proto.config_pb2 import (
     ConfigProto as ConfigProto,
-)
-from tensorfleet.proto.config_pb2 import (
     GPUOptions as GPUOptions,
-)
-from tensorfleet.proto.config_pb2 import (
     GraphOptions as GraphOptions,
-)
-from tensorfleet.proto.config_pb2 import (
     OptimizerOptions as OptimizerOptions,
-)
-from tensorfleet.proto.config_pb2 import (
     RunMetadata as RunMetadata,
-)
-from tensorfleet.proto.config_pb2 import (
     RunOptions as RunOptions,
 )
 from tensorfleet.proto.graph_pb2 import GraphDef as GraphDef
 from tensorfleet.proto.node_def_pb2 import NodeDef as NodeDef
-from tensorfleet.session.session import InteractiveSession as InteractiveSession
-from tensorfleet.session.session import Session as Session
-from tensorfleet.session.session import get_default_session as get_default_session
-
-if TYPE_CHECKING:
-    from tensorfleet.proto.event_pb2 import Event as Event
-    from tensorfleet.proto.event_pb2 import LogMessage as LogMessage
-    from tensorfleet.proto.event_pb2 import SessionLog as SessionLog
-    from tensorfleet.proto.histogram_pb2 import HistogramProto as HistogramProto
-    from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef as MetaGraphDef
-    from tensorfleet.proto.meta_graph_pb2 import TensorInfo as TensorInfo
-    from tensorfleet.proto.summary_pb2 import Summary as Summary
-    from tensorfleet.proto.summary_pb2 import SummaryMetadata as SummaryMetadata
+from tensorfleet.session.session import InteractiveSession as InteractiveSession, Session as Session
 
 VERSION = __version__
+GRAPH_DEF_VERSION = _graph.PRODUCER_VERSION
+GRAPH_DEF_VERSION_MIN_CONSUMER = _graph.MIN_CONSUMER_VERSION
 
-# These can be imported by the names that they have here, wherever they lie.
-for _path, _module in (
-    *(("app", app), ("compat", compat), ("dtypes", dtypes), ("errors", errors), ("graph_util", graph_util)),
-    *(("logging", logging), ("losses", losses), ("test", test), ("ops.collective_ops", _collective_ops)),
-):
-    _sys.modules[f"{__name__}.{_path}"] = _module
-vars(_ops)["collective_ops"] = _collective_ops
+if _typing.TYPE_CHECKING:
+    from tensorfleet import (
+        app as app,
+        bitwise as bitwise,
+        compat as compat,
+        contrib as contrib,
+        data as data,
+        debugging as debugging,
+        distribute as distribute,
+        dtypes as dtypes,
+        errors as errors,
+        flags as flags,
+        gfile as gfile,
+        graph_util as graph_util,
+        initializers as initializers,
+        io as io,
+        layers as layers,
+        linalg as linalg,
+        logging as logging,
+        losses as losses,
+        manip as manip,
+        math as math,
+        metrics as metrics,
+        nn as nn,
+        queue as queue,
+        random as random,
+        sparse as sparse,
+        strings as strings,
+        summary as summary,
+        test as test,
+        train as train,
+    )
+    from tensorfleet.proto.event_pb2 import Event as Event, LogMessage as LogMessage, SessionLog as SessionLog
+    from tensorfleet.proto.histogram_pb2 import HistogramProto as HistogramProto
+    from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef as MetaGraphDef, TensorInfo as TensorInfo
+    from tensorfleet.proto.summary_pb2 import Summary as Summary, SummaryMetadata as SummaryMetadata
+else:
+    from tensorfleet.core.public import namespace as _namespace
 
-# The namespaces, from what the modules above declare.
-bitwise = _namespaces.make("bitwise")
-contrib = _namespaces.make(
-    "contrib",
-    **{
-        name: _namespaces.make(f"contrib.{name}")
-        for name in ("framework", "layers", "opt", "rnn", "seq2seq", "training")
-    },
-)
-data = _namespaces.make("data", experimental=_namespaces.make("data.experimental"))
-debugging = _namespaces.make("debugging")
-distribute = _namespaces.make(
-    "distribute", Server=_Server, cluster_resolver=_namespaces.make("distribute.cluster_resolver")
-)
-initializers = _namespaces.make("initializers")
-io = _namespaces.make("io", gfile=_namespaces.make("io.gfile"))
-layers = _namespaces.make("layers")
-linalg = _namespaces.make("linalg")
-manip = _namespaces.make("manip")
-math = _namespaces.make("math")
-nn = _namespaces.make("nn", rnn_cell=_namespaces.make("nn.rnn_cell"))
-queue = _namespaces.make("queue")
-random = _namespaces.make("random")
-sparse = _namespaces.make("sparse")
-strings = _namespaces.make("strings")
-summary = _namespaces.make("summary")
-train = _namespaces.make(
-    "train",
-    ClusterDef=_cluster_pb2.ClusterDef,
-    ClusterSpec=_ClusterSpec,
-    JobDef=_cluster_pb2.JobDef,
-    Server=_Server,
-    ServerDef=_server_pb2.ServerDef,
-)
-_namespaces.make("dtypes")
-_sys.modules[f"{__name__}.compat.v1"] = compat.v1 = _sys.modules[__name__]  # type: ignore[attr-defined]
-
-_LAZY = {
-    "Event": "event_pb2",
-    "HistogramProto": "histogram_pb2",
-    "LogMessage": "event_pb2",
-    "MetaGraphDef": "meta_graph_pb2",
-    "SessionLog": "event_pb2",
-    "Summary": "summary_pb2",
-    "SummaryMetadata": "summary_pb2",
-    "TensorInfo": "meta_graph_pb2",
-}
-"""Messages that few programs need, by the module that declares them: they are imported at their first use."""
-
-
-_LAZY_MODULES = {
-    "flags": "tensorfleet.api.flags",
-    "gfile": "tensorfleet.api.gfile",
-    "metrics": "tensorfleet.metrics",
-}
-"""Modules that few programs need; they are imported at their first use as well."""
-
-
-def __getattr__(name: str) -> _Any:
-    if name in _LAZY_MODULES:
-        return _import_module(_LAZY_MODULES[name])
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    message = getattr(_import_module(f"tensorfleet.proto.{_LAZY[name]}"), name)
-    globals()[name] = message
-    return message
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_LAZY_MODULES})
+    __getattr__, __dir__ = _namespace(
+        __name__,
+        modules=(
+            "app",
+            "bitwise",
+            "compat",
+            "contrib",
+            "data",
+            "debugging",
+            "distribute",
+            "dtypes",
+            "errors",
+            "flags",
+            "gfile",
+            "graph_util",
+            "initializers",
+            "io",
+            "layers",
+            "linalg",
+            "logging",
+            "losses",
+            "manip",
+            "math",
+            "metrics",
+            "nn",
+            "queue",
+            "random",
+            "sparse",
+            "strings",
+            "summary",
+            "test",
+            "train",
+        ),
+        names={
+            "Event": "tensorfleet.proto.event_pb2",
+            "HistogramProto": "tensorfleet.proto.histogram_pb2",
+            "LogMessage": "tensorfleet.proto.event_pb2",
+            "MetaGraphDef": "tensorfleet.proto.meta_graph_pb2",
+            "SessionLog": "tensorfleet.proto.event_pb2",
+            "Summary": "tensorfleet.proto.summary_pb2",
+            "SummaryMetadata": "tensorfleet.proto.summary_pb2",
+            "TensorInfo": "tensorfleet.proto.meta_graph_pb2",
+        },
+    )

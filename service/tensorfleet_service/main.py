@@ -16,8 +16,10 @@ from tensorfleet_service.observe.http_server import HttpServer
 from tensorfleet_service.observe.stack_dump import STACK_DUMP
 from tensorfleet_service.settings import settings as settings_module
 from tensorfleet_service.settings.environment import SettingsError
-from tensorfleet_service.settings.settings import Settings
-from tensorfleet_service.settings.settings import parser as parser  # of the command, for its completion
+from tensorfleet_service.settings.settings import (
+    Settings,
+    parser as parser,  # of the command, for its completion
+)
 
 logger = logging.getLogger(__name__)
 

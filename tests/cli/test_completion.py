@@ -33,7 +33,7 @@ def test_a_script_is_printed_for_each_shell(shell: str, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        ("tensorfleet st", ["status"]),
+        ("tensorfleet st", ["status", "stacks"]),
         ("tensorfleet completion b", ["bash"]),
         ("tensorfleet serve --job", ["--job-name"]),
         ("tensorfleet examples add", ["add_238"]),

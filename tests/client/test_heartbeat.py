@@ -133,7 +133,7 @@ def threads() -> list[str]:
 @pytest.mark.parametrize("how", ["forgotten", "dropped"])
 def test_the_thread_runs_while_there_is_somebody_to_look_after(how: str) -> None:
     heart = Heart(LIMIT, Answers())
-    assert not threads()
+    until(lambda: not threads(), SECONDS)  # of sessions that other tests have closed
     for _ in range(2):
         other: Any = Other(lives=True)
         heart.watch(other)
@@ -149,8 +149,9 @@ def test_the_thread_runs_while_there_is_somebody_to_look_after(how: str) -> None
 
 def test_no_limit() -> None:
     heart = Heart(0, Answers())
+    before = threads()
     heart.watch(Other())
-    assert not threads()
+    assert threads() <= before
 
 
 def test_the_limit_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ pytest.importorskip("tensorflow")
 
 import tensorflow.compat.v1 as tf
 
-from tensorfleet.core import dtypes
+import tensorfleet as fleet
 from tensorfleet.graph.graph import Graph
 from tensorfleet.ops.array import (
     casting,
@@ -47,15 +46,12 @@ FAMILIES = (
     slicing,
     strings,
 )
-NAMES = {name: module for module in FAMILIES for name in module.__all__}
-OURS = SimpleNamespace(
-    **{name: getattr(module, name) for name, module in NAMES.items()},
-    float32=dtypes.float32,
-    int32=dtypes.int32,
-    int64=dtypes.int64,
-    bool=dtypes.bool,
-    uint8=dtypes.uint8,
-)
+NAMES = [
+    name
+    for name, value in vars(fleet).items()
+    if not name.startswith("_")
+    and getattr(value, "__module__", None) in {module.__name__ for module in FAMILIES}
+]
 
 # Names of before TensorFlow 1.0, and functions that TensorFlow only has in a namespace.
 ONLY_OURS = {"pack", "unpack", "select"}
@@ -66,7 +62,7 @@ NESTED = {"top_k": tf.nn.top_k, "in_top_k": tf.nn.in_top_k}
 def test_signature(name: str) -> None:
     """The same parameters in the same order, with the same defaults."""
     theirs = inspect.signature(NESTED.get(name) or getattr(tf, name)).parameters
-    ours = inspect.signature(getattr(OURS, name)).parameters
+    ours = inspect.signature(getattr(fleet, name)).parameters
     assert [(p.name, p.kind, _default(p)) for p in ours.values()] == [
         (p.name, p.kind, _default(p)) for p in theirs.values()
     ]
@@ -74,7 +70,7 @@ def test_signature(name: str) -> None:
 
 def _default(parameter: inspect.Parameter) -> Any:
     default = parameter.default
-    return default.name if isinstance(default, (dtypes.DType, tf.DType)) else default
+    return default.name if isinstance(default, (fleet.DType, tf.DType)) else default
 
 
 def _x(library: Any, *dims: int | None, dtype: str = "float32", name: str = "x") -> Any:
@@ -217,7 +213,7 @@ def test_nodes(build: Callable[[Any], Any]) -> None:
     with tf.Graph().as_default() as theirs:
         build(tf)
     with Graph().as_default() as ours:
-        build(OURS)
+        build(fleet)
     assert _nodes(ours) == _nodes(theirs)
 
 
@@ -249,7 +245,7 @@ BAD: list[Callable[[Any], Any]] = [
     lambda t: t.ensure_shape(_x(t, 3), [2]),
     lambda t: (
         t.broadcast_static_shape(tf.TensorShape([2]).as_list(), [3])
-        if t is OURS
+        if t is fleet
         else tf.broadcast_static_shape(tf.TensorShape([2]), tf.TensorShape([3]))
     ),
 ]
@@ -261,25 +257,25 @@ def test_errors(build: Callable[[Any], Any]) -> None:
     with tf.Graph().as_default(), pytest.raises((TypeError, ValueError)) as theirs:
         build(tf)
     with Graph().as_default(), pytest.raises((TypeError, ValueError)) as ours:
-        build(OURS)
+        build(fleet)
     assert ours.type is theirs.type
 
 
 def test_old_argument_orders() -> None:
     """`split(axis, parts, value)` and `concat(axis, values)` as before TensorFlow 1.0."""
     with Graph().as_default():
-        x = _x(OURS, 4, 6)
-        assert [t.dims for t in OURS.split(1, 3, x)] == [(4, 2)] * 3
-        assert [t.dims for t in OURS.split(OURS.constant(0), 2, x)] == [(2, 6)] * 2
-        assert OURS.concat(1, [x, x]).dims == (4, 12)
-        assert OURS.concat(OURS.constant(0), [x, x]).dims == (8, 6)
-        assert OURS.select(_x(OURS, 4, 6, dtype="bool"), x, x).op.type == "Select"
-        assert OURS.reverse(x, [True, False]).op.type == "Reverse"
+        x = _x(fleet, 4, 6)
+        assert [t.dims for t in fleet.split(1, 3, x)] == [(4, 2)] * 3
+        assert [t.dims for t in fleet.split(fleet.constant(0), 2, x)] == [(2, 6)] * 2
+        assert fleet.concat(1, [x, x]).dims == (4, 12)
+        assert fleet.concat(fleet.constant(0), [x, x]).dims == (8, 6)
+        assert fleet.select(_x(fleet, 4, 6, dtype="bool"), x, x).op.type == "Select"
+        assert fleet.reverse(x, [True, False]).op.type == "Reverse"
 
 
 def test_static_values() -> None:
     """What is known of a tensor before any run."""
-    for library in (tf, OURS):
+    for library in (tf, fleet):
         graph: Any = tf.Graph() if library is tf else Graph()
         with graph.as_default():
             x = _x(library, None, 3)

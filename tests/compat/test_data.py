@@ -13,8 +13,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import tensorflow.compat.v1 as real
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 import tensorfleet as fleet
 

@@ -11,8 +11,10 @@ import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 real = pytest.importorskip("tensorflow").compat.v1
-from tensorflow.python.framework import op_def_library as real_op_def_library  # noqa: E402
-from tensorflow.python.framework import ops as real_ops  # noqa: E402
+from tensorflow.python.framework import (  # noqa: E402
+    op_def_library as real_op_def_library,
+    ops as real_ops,
+)
 
 import tensorfleet as fleet  # noqa: E402
 from tensorfleet.core import dtypes  # noqa: E402

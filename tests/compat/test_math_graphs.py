@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import os
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,10 +12,10 @@ import pytest
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 tf = pytest.importorskip("tensorflow").compat.v1
 
-from tensorfleet.core import dtypes  # noqa: E402
+import tensorfleet as fleet  # noqa: E402
 from tensorfleet.graph.graph import Graph  # noqa: E402
 from tensorfleet.ops.array.identity import placeholder  # noqa: E402
-from tensorfleet.ops.linalg import linalg, linalg_names, matrix_parts  # noqa: E402
+from tensorfleet.ops.linalg import linalg, matrix_parts  # noqa: E402
 from tensorfleet.ops.math import (  # noqa: E402
     add_n,
     arithmetic,
@@ -33,25 +33,21 @@ from tensorfleet.ops.math import (  # noqa: E402
 from tensorfleet.ops.nn import activation  # noqa: E402
 
 MODULES = (
-    *(activation, add_n, arithmetic, comparison, complex_numbers, elementwise, extrema, linalg, linalg_names),
+    *(activation, add_n, arithmetic, comparison, complex_numbers, elementwise, extrema, linalg),
     *(matmul, matrix_parts, reduction, scan, segment, special),
 )
 # Of TensorFlow 0.x, and not in TensorFlow 2.21.
 OLD_NAMES = {"batch_matmul", "complex_abs", "inv", "mul", "neg", "sub"}
 
 
-def _ours() -> Any:
-    """The public names as `tensorfleet` gives them."""
-    root = SimpleNamespace(float32=dtypes.float32, int32=dtypes.int32, int64=dtypes.int64)
-    for module in MODULES:
-        for name in module.__all__:
-            setattr(root, name, getattr(module, name))
-        for namespace, names in module.NAMESPACES.items():
-            if not hasattr(root, namespace):
-                setattr(root, namespace, SimpleNamespace())
-            for name in names:
-                setattr(getattr(root, namespace), name, getattr(module, name))
-    return root
+def _names_of(module: Any) -> list[str]:
+    """The public names, such as `math.add`, of what a module defines."""
+    return [
+        f"{prefix}{name}"
+        for prefix in ("", "math.", "linalg.", "nn.", "bitwise.")
+        for name, value in vars(operator.attrgetter(prefix[:-1])(fleet) if prefix else fleet).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]
 
 
 EXPRESSIONS = [
@@ -138,20 +134,16 @@ def _attrs(op: Any) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_same_graph(expression: str) -> None:
     theirs = _graph(expression, tf, tf.Graph(), lambda d, s, n: tf.placeholder(d, s, name=n))
-    ours = _graph(expression, _ours(), Graph(), lambda d, s, n: placeholder(d, s, name=n))
+    ours = _graph(expression, fleet, Graph(), lambda d, s, n: placeholder(d, s, name=n))
     assert ours == theirs
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__.rpartition(".")[2])
 def test_same_arguments(module: Any) -> None:
-    for prefix, names in (("", module.__all__), *((f"{k}.", v) for k, v in module.NAMESPACES.items())):
-        for name in names:
-            if not prefix and name in OLD_NAMES:
-                continue
-            theirs: Any = tf
-            for part in f"{prefix}{name}".split("."):
-                theirs = getattr(theirs, part)
-            assert _arguments(getattr(module, name)) == _arguments(theirs), f"{prefix}{name}"
+    names = [name for name in _names_of(module) if name not in OLD_NAMES]
+    assert names
+    for name in names:
+        assert _arguments(operator.attrgetter(name)(fleet)) == _arguments(operator.attrgetter(name)(tf)), name
 
 
 def _arguments(function: Any) -> list[tuple[str, str]]:

@@ -9,8 +9,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from tensorfleet.graph import op_def
 from tests.compat.cluster import Cluster

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,33 +12,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import tensorflow.compat.v1 as real
 
-import tensorfleet.ops
-from tensorfleet.core import dtypes
-from tensorfleet.graph import convert, framework
+import tensorfleet as ours
 
 real.disable_v2_behavior()
-
-
-def _ours() -> SimpleNamespace:
-    """The public names of all families, as the package `tensorfleet` gives them."""
-    names: dict[str, Any] = {name: getattr(framework, name) for name in framework.__all__}
-    names["convert_to_tensor"] = convert.convert_to_tensor
-    names["constant"] = convert.constant
-    for name in ("float32", "int32", "int64", "string", "bool"):
-        names[name] = getattr(dtypes, name)
-    spaces: dict[str, dict[str, Any]] = {"random": {}, "initializers": {}}
-    for info in pkgutil.walk_packages(tensorfleet.ops.__path__, "tensorfleet.ops."):
-        module = importlib.import_module(info.name)
-        for name in getattr(module, "__all__", ()):
-            names[name] = getattr(module, name)
-        for space, members in getattr(module, "NAMESPACES", {}).items():
-            pairs = members.items() if isinstance(members, dict) else [(m, m) for m in members]
-            for alias, name in pairs:
-                spaces.setdefault(space, {})[alias] = getattr(module, name)
-    return SimpleNamespace(**names, **{s: SimpleNamespace(**m) for s, m in spaces.items() if s not in names})
-
-
-ours = _ours()
 
 
 @pytest.fixture(autouse=True)
@@ -265,7 +238,7 @@ def test_graphs_are_equal(build: Callable[[Any], None]) -> None:
     build(real)
     expected = nodes(real.get_default_graph().as_graph_def())
     build(ours)
-    got = nodes(framework.get_default_graph().as_graph_def())
+    got = nodes(ours.get_default_graph().as_graph_def())
     for ours_node, real_node in zip(got, expected, strict=False):
         if "PyFunc" not in real_node[1]:
             assert ours_node == real_node

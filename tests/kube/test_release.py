@@ -13,8 +13,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.core import errors
-from tensorfleet.kube import api as kube_api
-from tensorfleet.kube import release as releases
+from tensorfleet.kube import api as kube_api, release as releases
 from tests.kube.fake_api import FakeApi, release, task_pod
 
 from_kubernetes = tf.train.ClusterSpec.from_kubernetes

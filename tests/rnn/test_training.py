@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tests.cluster.conftest import MakeCluster
-from tests.cluster.conftest import cluster as cluster
+from tests.cluster.conftest import MakeCluster, cluster as cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 

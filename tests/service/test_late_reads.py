@@ -81,8 +81,35 @@ def test_each_state_has_its_read() -> None:
     assert inputs(nodes, "b") == "r"
     assert inputs(nodes, "_late_0_v") == "v, ^a"
     assert inputs(nodes, "m") == "_late_0_v, ^a"
-    assert inputs(nodes, "_late_1_v") == "v, ^a, ^c"
+    assert inputs(nodes, "_late_1_v") == "v, ^c"  # which comes after a
     assert inputs(nodes, "y") == "_late_1_v, ^c"
+
+
+def test_a_read_waits_for_the_last_changes_alone() -> None:
+    count = 300
+    lines = ["a0 = AssignAdd(v, one)", "y0 = Neg(r; ^a0)"]
+    for i in range(1, count):
+        lines += [f"a{i} = AssignAdd(v, one; ^y{i - 1})", f"y{i} = Neg(r; ^a{i})"]
+    nodes = late("\n".join(lines), [f"y{i}" for i in range(count)])
+    made = [node for node in nodes if node.name.startswith("_late_")]
+    assert len(made) == count
+    assert sum(len(node.controls) for node in made) == count
+
+
+def test_changes_without_an_order_are_all_waited_for() -> None:
+    nodes = late("a = AssignAdd(v, one)\nb = AssignAdd(v, one)\ny = Neg(r; ^a, ^b)", ["y"])
+    assert inputs(nodes, "_late_0_v") == "v, ^a, ^b"
+
+
+@pytest.mark.parametrize("op", ["Identity({})", "Reshape({}, shape)"])
+def test_long_chains_are_made_again(op: str) -> None:
+    count = 2000  # deeper than Python calls
+    lines = [f"k{i} = {op.format(f'k{i - 1}' if i else 'r')}" for i in range(count)]
+    nodes = late("\n".join([*lines, "a = AssignAdd(v, one)", f"y = Neg(k{count - 1}; ^a)"]), ["y"])
+    read = next(node for node in nodes if node.name == "_late_0_v")
+    assert inputs(nodes, "_late_0_v") == "v, ^a"
+    (y,) = (node for node in nodes if node.name == "y")
+    assert y.inputs[0][0] is read or y.inputs[0][0].name == f"_late_0_k{count - 1}"
 
 
 def test_what_shares_the_memory_is_made_again() -> None:

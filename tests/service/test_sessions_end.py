@@ -67,7 +67,9 @@ def lost_peer() -> Any:
 
 
 def test_a_session_of_a_master_that_was_lost_meanwhile_is_not_made(worker: Worker) -> None:
-    peers: Any = SimpleNamespace(serve=lambda _: None, push=None)
+    peers: Any = SimpleNamespace(
+        serve=lambda _: None, push=None, forget=lambda _: None, existing=lambda _: None
+    )
     tasks = Tasks(worker, peers)
     peer = lost_peer()
     tasks.peer_lost(peer)

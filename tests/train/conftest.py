@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import tensorfleet as tf
-from tests.cluster.conftest import MakeCluster
-from tests.cluster.conftest import cluster as cluster
+from tests.cluster.conftest import MakeCluster, cluster as cluster
 
 
 @pytest.fixture(autouse=True)

@@ -5,17 +5,6 @@ Programs that begin with `tf.disable_v2_behavior()` run unchanged.
 
 from __future__ import annotations
 
-__all__ = [
-    "control_flow_v2_enabled",
-    "disable_control_flow_v2",
-    "disable_eager_execution",
-    "disable_tensor_equality",
-    "disable_v2_behavior",
-    "disable_v2_tensorshape",
-    "executing_eagerly",
-    "executing_eagerly_outside_functions",
-]
-
 
 def disable_v2_behavior() -> None:
     """Does nothing: graphs and sessions are what there is."""

@@ -11,19 +11,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = [
-    "DEFINE_bool",
-    "DEFINE_boolean",
-    "DEFINE_enum",
-    "DEFINE_float",
-    "DEFINE_integer",
-    "DEFINE_list",
-    "DEFINE_string",
-    "FLAGS",
-    "mark_flag_as_required",
-    "mark_flags_as_required",
-]
-
 
 class FlagValues:
     """The flags of the program (`tf.app.flags.FLAGS`): one attribute for each."""

@@ -8,24 +8,6 @@ from typing import Any
 from tensorfleet.core import file_io
 from tensorfleet.core.file_io import GFile
 
-__all__ = [
-    "Copy",
-    "DeleteRecursively",
-    "Exists",
-    "FastGFile",
-    "GFile",
-    "Glob",
-    "IsDirectory",
-    "ListDirectory",
-    "MakeDirs",
-    "MkDir",
-    "Open",
-    "Remove",
-    "Rename",
-    "Stat",
-    "Walk",
-]
-
 FastGFile = Open = GFile
 
 

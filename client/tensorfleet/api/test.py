@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tensorfleet.autodiff.gradient_checker import compute_gradient as compute_gradient
-from tensorfleet.autodiff.gradient_checker import compute_gradient_error as compute_gradient_error
+from tensorfleet.autodiff.gradient_checker import (
+    compute_gradient as compute_gradient,
+    compute_gradient_error as compute_gradient_error,
+)
 from tensorfleet.graph.graph import Graph
 from tensorfleet.session.session import Session
 

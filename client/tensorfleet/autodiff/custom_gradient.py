@@ -16,8 +16,6 @@ from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 
-__all__ = ["custom_gradient", "grad_pass_through"]
-
 _numbers = itertools.count()
 
 

@@ -11,8 +11,6 @@ from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.default_session import get_default_session
 from tensorfleet.graph.tensor import Tensor
 
-__all__ = ["compute_gradient", "compute_gradient_error"]
-
 Array = np.ndarray[Any, Any]
 
 

@@ -37,8 +37,6 @@ from tensorfleet.ops.control_flow.gradient_control_flow import (
 )
 from tensorfleet.ops.math.add_n import add_n
 
-__all__ = ["AggregationMethod", "UnconnectedGradients", "gradients", "hessians"]
-
 
 class UnconnectedGradients(enum.Enum):
     """What the gradient of an x is that ys do not depend on (`tf.UnconnectedGradients`)."""

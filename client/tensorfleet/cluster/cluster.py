@@ -62,8 +62,7 @@ class ClusterSpec:
             FailedPreconditionError: there is no kubeconfig, or no such context in it.
             UnavailableError: the API server cannot be reached.
         """
-        from tensorfleet.kube import api
-        from tensorfleet.kube import release as releases
+        from tensorfleet.kube import api, release as releases
 
         kubernetes = api.Cluster("ClusterSpec.from_kubernetes", context)
         return cls(releases.find(kubernetes, release, namespace or kubernetes.namespace).jobs)

@@ -11,15 +11,6 @@ from typing import Any
 from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.proto.config_pb2 import ConfigProto
 
-NAMESPACES: dict[str, list[str]] = {
-    "distribute.cluster_resolver": [
-        "ClusterResolver",
-        "SimpleClusterResolver",
-        "TFConfigClusterResolver",
-        "UnionResolver",
-    ]
-}
-
 
 class ClusterResolver(ABC):
     """Finds the tasks of a cluster (`tf.distribute.cluster_resolver.ClusterResolver`).

@@ -11,10 +11,6 @@ from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.cluster.cluster_resolver import ClusterResolver, master_url
 from tensorfleet.kube.api import kubeconfig, package
 
-NAMESPACES: dict[str, list[str]] = {
-    "distribute.cluster_resolver": ["KubernetesClusterResolver", "KubernetesExecutableLocation"]
-}
-
 
 class KubernetesExecutableLocation(enum.Enum):
     """Where the program runs (`tf.distribute.cluster_resolver.KubernetesExecutableLocation`)."""

@@ -1,5 +1,27 @@
-"""The names under `tf.contrib` that many TensorFlow 1.x programs use, beside those of `contrib.training`."""
+"""`tf.contrib`: the names of it that many TensorFlow 1.x programs use."""
 
-from tensorfleet.contrib import flattening, regularizers, scaling, sequences, weight_decay
+import typing as _typing
 
-__all__ = ["flattening", "regularizers", "scaling", "sequences", "weight_decay"]
+from tensorfleet.contrib import (
+    framework as framework,
+    layers as layers,
+    opt as opt,
+    rnn as rnn,
+    seq2seq as seq2seq,
+    training as training,
+)
+
+if not _typing.TYPE_CHECKING:
+    from tensorfleet.core.public import namespace as _namespace
+
+    __getattr__, __dir__ = _namespace(
+        __name__,
+        modules=(
+            "framework",
+            "layers",
+            "opt",
+            "rnn",
+            "seq2seq",
+            "training",
+        ),
+    )

@@ -9,9 +9,6 @@ from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.layers import core
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {"contrib.layers": ["flatten"]}
-
 
 def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Tensor:
     """All dimensions but the first in one (`tf.contrib.layers.flatten`).

@@ -15,17 +15,6 @@ from tensorfleet.ops.math.add_n import add_n
 from tensorfleet.ops.math.reduction import reduce_sum
 from tensorfleet.ops.nn.activation import l2_loss
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {
-    "contrib.layers": [
-        "apply_regularization",
-        "l1_l2_regularizer",
-        "l1_regularizer",
-        "l2_regularizer",
-        "sum_regularizer",
-    ]
-}
-
 Regularizer = Callable[..., Any]
 """From a tensor or variable to a loss of rank 0, or None."""
 

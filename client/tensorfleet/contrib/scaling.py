@@ -10,15 +10,6 @@ from tensorfleet.core import dtypes
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.random.random_ops import random_uniform, truncated_normal
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str] | dict[str, str]] = {
-    "contrib.layers": {
-        "variance_scaling_initializer": "variance_scaling_initializer",
-        "xavier_initializer": "xavier_initializer",
-        "xavier_initializer_conv2d": "xavier_initializer",
-    }
-}
-
 
 def variance_scaling_initializer(
     factor: float = 2.0,

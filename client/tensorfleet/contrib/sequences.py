@@ -12,8 +12,6 @@ from tensorfleet.ops.array.shaping import reshape, shape
 from tensorfleet.ops.math.reduction import reduce_sum
 from tensorfleet.ops.nn.cross_entropy import sparse_softmax_cross_entropy_with_logits
 
-NAMESPACES = {"contrib.seq2seq": ["sequence_loss"]}
-
 _LEAST = 1e-12  # added to the weights' sum, which may be 0
 
 

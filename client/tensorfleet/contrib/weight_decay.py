@@ -15,16 +15,6 @@ from tensorfleet.train.adam import AdamOptimizer
 from tensorfleet.train.optimizer import Optimizer, as_type_of, number
 from tensorfleet.train.optimizers import MomentumOptimizer
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {
-    "contrib.opt": [
-        "AdamWOptimizer",
-        "DecoupledWeightDecayExtension",
-        "MomentumWOptimizer",
-        "extend_with_decoupled_weight_decay",
-    ]
-}
-
 if TYPE_CHECKING:
     _Base = Optimizer
 else:

@@ -17,26 +17,6 @@ from typing import IO, Any, NamedTuple, Self
 from tensorfleet.core import errors
 from tensorfleet.core.compat import as_bytes, path_to_str
 
-NAMESPACES = {
-    "io.gfile": [
-        "GFile",
-        "copy",
-        "exists",
-        "get_registered_schemes",
-        "glob",
-        "isdir",
-        "join",
-        "listdir",
-        "makedirs",
-        "mkdir",
-        "remove",
-        "rename",
-        "rmtree",
-        "stat",
-        "walk",
-    ]
-}
-
 _MODES = frozenset(letter + more for letter in "rwa" for more in ("", "b", "+", "b+", "+b"))
 
 _ERRORS: dict[int | None, type[errors.OpError]] = {

@@ -15,8 +15,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.dtypes import DType
-from tensorfleet.core.shapes import format_dims
-from tensorfleet.core.shapes import to_proto as _shape_proto
+from tensorfleet.core.shapes import format_dims, to_proto as _shape_proto
 from tensorfleet.core.tensor_convert import as_bytes, convert, convert_value
 from tensorfleet.proto.tensor_pb2 import TensorProto
 

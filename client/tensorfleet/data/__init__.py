@@ -1,5 +1,23 @@
 """`tf.data`: datasets, the transformations of datasets, and iterators over them."""
 
-from tensorfleet.data import dataset, experimental, iterator, options
+import typing as _typing
 
-__all__ = ["dataset", "experimental", "iterator", "options"]
+from tensorfleet.data import experimental as experimental
+from tensorfleet.data.dataset import (
+    AUTOTUNE as AUTOTUNE,
+    Dataset as Dataset,
+    get_output_classes as get_output_classes,
+    get_output_shapes as get_output_shapes,
+    get_output_types as get_output_types,
+)
+from tensorfleet.data.iterator import (
+    Iterator as Iterator,
+    make_initializable_iterator as make_initializable_iterator,
+    make_one_shot_iterator as make_one_shot_iterator,
+)
+from tensorfleet.data.options import Options as Options, ThreadingOptions as ThreadingOptions
+
+if not _typing.TYPE_CHECKING:
+    from tensorfleet.core.public import namespace as _namespace
+
+    __getattr__, __dir__ = _namespace(__name__, modules=("experimental",))

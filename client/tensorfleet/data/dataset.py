@@ -20,10 +20,6 @@ from tensorfleet.graph.seeds import get_seed
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 
-__all__ = ["AUTOTUNE", "Dataset", "get_output_classes", "get_output_shapes", "get_output_types"]
-
-NAMESPACES = {"data": __all__, "data.experimental": ["AUTOTUNE"]}
-
 AUTOTUNE = -1
 """In place of a number: leaves it to the runtime."""
 

@@ -18,10 +18,6 @@ from tensorfleet.graph.tensor import Tensor
 if TYPE_CHECKING:
     from tensorfleet.data.dataset import Dataset
 
-__all__ = ["Iterator", "make_initializable_iterator", "make_one_shot_iterator"]
-
-NAMESPACES = {"data": __all__}
-
 _MANY_CALLS = 32
 _ADVICE = (
     "An unusually high number of `Iterator.get_next()` calls was detected. This often indicates that "

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Options", "ThreadingOptions"]
-
-NAMESPACES = {"data": __all__}
-
 
 class _Hints:
     """Attributes that are None until they are set."""

@@ -9,8 +9,19 @@
 `tensorfleet.ops.collective.collective_ops` has the operations themselves, docs/collectives.md the guarantees.
 """
 
-from tensorfleet.distribute.collective_keys import CollectiveKeys
-from tensorfleet.distribute.collective_optimizer import CollectiveOptimizer
-from tensorfleet.distribute.cross_device_ops import all_reduce_gradients, barrier, broadcast_variables
+import typing as _typing
 
-__all__ = ["CollectiveKeys", "CollectiveOptimizer", "all_reduce_gradients", "barrier", "broadcast_variables"]
+from tensorfleet.cluster.server import Server as Server
+from tensorfleet.distribute import cluster_resolver as cluster_resolver
+from tensorfleet.distribute.collective_keys import CollectiveKeys as CollectiveKeys
+from tensorfleet.distribute.collective_optimizer import CollectiveOptimizer as CollectiveOptimizer
+from tensorfleet.distribute.cross_device_ops import (
+    all_reduce_gradients as all_reduce_gradients,
+    barrier as barrier,
+    broadcast_variables as broadcast_variables,
+)
+
+if not _typing.TYPE_CHECKING:
+    from tensorfleet.core.public import namespace as _namespace
+
+    __getattr__, __dir__ = _namespace(__name__, modules=("cluster_resolver",))

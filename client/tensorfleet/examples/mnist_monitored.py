@@ -67,7 +67,7 @@ def build() -> Model:
     return Model(images, labels, loss, accuracy)
 
 
-class TestAccuracy(tf.train.SessionRunHook):  # type: ignore[name-defined,misc]
+class TestAccuracy(tf.train.SessionRunHook):
     """The accuracy on the test digits at the end of training."""
 
     def __init__(self, model: Model, digits: input_data.DataSet) -> None:
@@ -87,8 +87,8 @@ def train(target: str, cluster: Any) -> None:
     with tf.device(tf.train.replica_device_setter(worker_device=worker, cluster=cluster)):
         global_step = tf.train.get_or_create_global_step()
         model = build()
-        optimizer = tf.train.AdamOptimizer(FLAGS.learning_rate)
-        hooks = [
+        optimizer: tf.train.Optimizer = tf.train.AdamOptimizer(FLAGS.learning_rate)
+        hooks: list[tf.train.SessionRunHook] = [
             tf.train.StopAtStepHook(last_step=FLAGS.steps),
             tf.train.NanTensorHook(model.loss),
             tf.train.LoggingTensorHook(
@@ -97,8 +97,8 @@ def train(target: str, cluster: Any) -> None:
         ]
         if FLAGS.sync_replicas:
             replicas = cluster.num_tasks("worker")
-            optimizer = tf.train.SyncReplicasOptimizer(optimizer, replicas, replicas)
-            hooks.append(optimizer.make_session_run_hook(chief))
+            optimizer = synchronous = tf.train.SyncReplicasOptimizer(optimizer, replicas, replicas)
+            hooks.append(synchronous.make_session_run_hook(chief))
         step = optimizer.minimize(model.loss, global_step=global_step)
     test = TestAccuracy(model, mnist.test)
     local_steps, loss = 0, float("nan")

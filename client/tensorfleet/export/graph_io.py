@@ -8,8 +8,6 @@ from typing import Any
 from tensorfleet.checkpoint import files
 from tensorfleet.graph.graph import Graph
 
-NAMESPACES = {"io": ["write_graph"], "train": ["write_graph"]}
-
 
 def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool = True) -> str:
     """Writes a graph or a GraphDef to a file, and returns its path (`tf.train.write_graph`).

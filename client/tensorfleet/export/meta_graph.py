@@ -24,8 +24,6 @@ from tensorfleet.proto.meta_graph_pb2 import CollectionDef, MetaGraphDef
 from tensorfleet.proto.saver_pb2 import SaverDef
 from tensorfleet.proto.variable_pb2 import VariableDef
 
-NAMESPACES = {"train": ["export_meta_graph"]}
-
 _VARIABLES = frozenset(
     (
         GraphKeys.GLOBAL_VARIABLES,

@@ -8,27 +8,9 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any
 
-from tensorfleet.graph.graph import Graph, get_default_graph, reset_default_graph
-from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.graph.graph import Graph, get_default_graph as get_default_graph
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
-
-__all__ = [
-    "Graph",
-    "GraphKeys",
-    "get_default_graph",
-    "reset_default_graph",
-    "control_dependencies",
-    "device",
-    "container",
-    "colocate_with",
-    "name_scope",
-    "op_scope",
-    "add_to_collection",
-    "add_to_collections",
-    "get_collection",
-    "get_collection_ref",
-]
 
 
 def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContextManager[None]:

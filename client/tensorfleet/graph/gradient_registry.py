@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from tensorfleet.graph.operation import Operation
 
-__all__ = ["NoGradient", "NotDifferentiable", "RegisterGradient"]
-
 Rule = Callable[..., Any]
 R = TypeVar("R", bound=Rule)
 

@@ -7,17 +7,8 @@ from typing import Any
 
 from tensorfleet.core import tensor_util
 from tensorfleet.graph.graph import get_default_graph
-from tensorfleet.graph.import_graph import import_graph_def
 from tensorfleet.proto.graph_pb2 import GraphDef
 from tensorfleet.proto.node_def_pb2 import NodeDef
-
-__all__ = [
-    "convert_variables_to_constants",
-    "extract_sub_graph",
-    "import_graph_def",
-    "remove_training_nodes",
-    "tensor_shape_from_node_def_name",
-]
 
 _REFERENCES = frozenset(("Variable", "VariableV2"))
 

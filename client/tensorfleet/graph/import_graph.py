@@ -19,8 +19,6 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.proto.graph_pb2 import GraphDef
 from tensorfleet.proto.node_def_pb2 import NodeDef
 
-__all__ = ["import_graph_def"]
-
 _NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
 _LOCATION = b"loc:@"
 _MERGES = frozenset(("Merge", "RefMerge"))

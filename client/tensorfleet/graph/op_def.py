@@ -127,6 +127,7 @@ def _flat_types(args: Iterable[Arg], attrs: dict[str, Any]) -> list[DType]:
 
 _raw: dict[str, tuple[str, tuple[str, ...], ShapeRule, frozenset[str]]] = {}
 _parsed: dict[str, OpDef] = {}
+_load_families: Callable[[], None] | None = None
 
 
 def op(
@@ -162,17 +163,36 @@ def op(
     _raw[name] = (signature, attrs, shape, flags)
 
 
+def serve(load_families: Callable[[], None]) -> None:
+    """Told by `tensorfleet.ops`: what imports all op families."""
+    global _load_families
+    _load_families = load_families
+
+
 def lookup(name: str) -> OpDef | None:
-    """The definition of an op type, or None if it is not registered."""
+    """The definition of an op type, or None if there is none."""
     found = _parsed.get(name)
-    if found is None and name in _raw:
-        found = _parsed[name] = _parse(name, *_raw[name])
+    if found is None:
+        if name not in _raw:
+            _load()
+        if name in _raw:
+            found = _parsed[name] = _parse(name, *_raw[name])
     return found
 
 
 def registered() -> list[str]:
     """The names of all op types, sorted."""
+    _load()
     return sorted(_raw)
+
+
+def _load() -> None:
+    """Imports the op families that nothing in this process has imported yet."""
+    # Of two threads that come here at once each waits for the imports of the other.
+    global _load_families
+    if _load_families is not None:
+        _load_families()
+        _load_families = None
 
 
 _ARG = re.compile(r"(\w+): (Ref\()?(?:(\w+) \* )?(list\()?(\w+)\)*")

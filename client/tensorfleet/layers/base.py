@@ -23,9 +23,6 @@ from tensorfleet.ops.state.ref_variable import RefVariable
 from tensorfleet.ops.state.variable_scope import VariableScope, get_variable, variable_scope
 from tensorfleet.ops.state.variables import VariableAggregation, VariableSynchronization
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {"layers": ["Layer"]}
-
 _NAMES = ("__layer_names",)
 """The collection that counts a graph's layers by the name of their class; no string names it."""
 

@@ -19,9 +19,6 @@ from tensorfleet.layers.parts import (
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.nn.convolution import convolution
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {"layers": ["Conv1D", "Conv2D", "Conv3D", "conv1d", "conv2d", "conv3d"]}
-
 FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 """The ops' names of "channels_last" and "channels_first", by the number of dimensions."""
 

@@ -10,23 +10,11 @@ from tensorfleet.layers.convolution import Convolution, ConvolutionLayer
 from tensorfleet.layers.parts import ZEROS, initializer_of
 from tensorfleet.ops.array.shaping import expand_dims, squeeze
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.nn.conv import conv2d_transpose as nn_conv2d_transpose
-from tensorfleet.ops.nn.conv import separable_conv2d as nn_separable_conv2d
+from tensorfleet.ops.nn.conv import (
+    conv2d_transpose as nn_conv2d_transpose,
+    separable_conv2d as nn_separable_conv2d,
+)
 from tensorfleet.ops.nn.conv3d import conv3d_transpose as nn_conv3d_transpose
-
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {
-    "layers": [
-        "Conv2DTranspose",
-        "Conv3DTranspose",
-        "SeparableConv1D",
-        "SeparableConv2D",
-        "conv2d_transpose",
-        "conv3d_transpose",
-        "separable_conv1d",
-        "separable_conv2d",
-    ]
-}
 
 
 class SeparableConvolution(ConvolutionLayer):

@@ -20,9 +20,6 @@ from tensorfleet.ops.control_flow.smart_cond import smart_cond
 from tensorfleet.ops.math.matmul import tensordot
 from tensorfleet.ops.nn.layers import dropout as nn_dropout
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {"layers": ["Dense", "Dropout", "Flatten", "dense", "dropout", "flatten"]}
-
 
 class Dense(Layer):
     """activation(inputs · kernel + bias), over the last dimension (`tf.layers.Dense`).

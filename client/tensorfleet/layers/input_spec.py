@@ -7,8 +7,6 @@ from typing import Any
 from tensorfleet.core import dtypes, shapes, structures
 from tensorfleet.graph.tensor import Tensor
 
-NAMESPACES: dict[str, list[str]] = {"layers": ["InputSpec"]}
-
 
 class InputSpec:
     """Demands on an input (`tf.layers.InputSpec`).

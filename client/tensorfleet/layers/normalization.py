@@ -19,12 +19,8 @@ from tensorfleet.ops.array.identity import identity
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.control_flow.control_flow import cond
 from tensorfleet.ops.control_flow.smart_cond import known_predicate, smart_cond
-from tensorfleet.ops.nn.norm import batch_normalization as nn_batch_normalization
-from tensorfleet.ops.nn.norm import fused_batch_norm, moments
+from tensorfleet.ops.nn.norm import batch_normalization as nn_batch_normalization, fused_batch_norm, moments
 from tensorfleet.ops.state.variable_ops import assign_sub
-
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {"layers": ["BatchNormalization", "batch_normalization"]}
 
 
 class BatchNormalization(Layer):

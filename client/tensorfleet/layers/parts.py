@@ -49,10 +49,10 @@ def initializer_of(given: Any) -> Any:
     """
     if not isinstance(given, str):
         return given
-    names = initializers.NAMESPACES["initializers"]
-    if given not in names:
-        raise ValueError(f"Unknown initializer: '{given}'. Known: {sorted(names)}, or an initializer.")
-    return getattr(initializers, names[given])()
+    known = initializers.BY_NAME
+    if given not in known:
+        raise ValueError(f"Unknown initializer: '{given}'. Known: {sorted(known)}, or an initializer.")
+    return known[given]()
 
 
 def sizes_of(value: Any, rank: int, name: str) -> tuple[int, ...]:

@@ -14,16 +14,6 @@ from tensorfleet.ops.nn.convolution import avg_pool1d, max_pool1d
 from tensorfleet.ops.nn.pool import avg_pool, max_pool
 from tensorfleet.ops.nn.pool3d import avg_pool3d, max_pool3d
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {
-    "layers": [
-        *("AveragePooling1D", "AveragePooling2D", "AveragePooling3D"),
-        *("MaxPooling1D", "MaxPooling2D", "MaxPooling3D"),
-        *("average_pooling1d", "average_pooling2d", "average_pooling3d"),
-        *("max_pooling1d", "max_pooling2d", "max_pooling3d"),
-    ]
-}
-
 
 class Pooling(Layer):
     """What one number says of each window.

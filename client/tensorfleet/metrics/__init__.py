@@ -7,66 +7,42 @@ which are in the collection METRIC_VARIABLES as well.
 The functions at k (`recall_at_k`, …) are not there: they are about sparse sets of labels.
 """
 
-from __future__ import annotations
+import typing as _typing
 
 from tensorfleet.metrics.confusion import (
-    false_negatives,
-    false_positives,
-    mean_iou,
-    mean_per_class_accuracy,
-    precision,
-    recall,
-    true_negatives,
-    true_positives,
+    false_negatives as false_negatives,
+    false_positives as false_positives,
+    mean_iou as mean_iou,
+    mean_per_class_accuracy as mean_per_class_accuracy,
+    precision as precision,
+    recall as recall,
+    true_negatives as true_negatives,
+    true_positives as true_positives,
 )
 from tensorfleet.metrics.means import (
-    accuracy,
-    mean,
-    mean_absolute_error,
-    mean_cosine_distance,
-    mean_relative_error,
-    mean_squared_error,
-    mean_tensor,
-    percentage_below,
-    root_mean_squared_error,
+    accuracy as accuracy,
+    mean as mean,
+    mean_absolute_error as mean_absolute_error,
+    mean_cosine_distance as mean_cosine_distance,
+    mean_relative_error as mean_relative_error,
+    mean_squared_error as mean_squared_error,
+    mean_tensor as mean_tensor,
+    percentage_below as percentage_below,
+    root_mean_squared_error as root_mean_squared_error,
 )
 from tensorfleet.metrics.thresholds import (
-    auc,
-    false_negatives_at_thresholds,
-    false_positives_at_thresholds,
-    precision_at_thresholds,
-    recall_at_thresholds,
-    sensitivity_at_specificity,
-    specificity_at_sensitivity,
-    true_negatives_at_thresholds,
-    true_positives_at_thresholds,
+    auc as auc,
+    false_negatives_at_thresholds as false_negatives_at_thresholds,
+    false_positives_at_thresholds as false_positives_at_thresholds,
+    precision_at_thresholds as precision_at_thresholds,
+    recall_at_thresholds as recall_at_thresholds,
+    sensitivity_at_specificity as sensitivity_at_specificity,
+    specificity_at_sensitivity as specificity_at_sensitivity,
+    true_negatives_at_thresholds as true_negatives_at_thresholds,
+    true_positives_at_thresholds as true_positives_at_thresholds,
 )
 
-__all__ = [
-    "accuracy",
-    "auc",
-    "false_negatives",
-    "false_negatives_at_thresholds",
-    "false_positives",
-    "false_positives_at_thresholds",
-    "mean",
-    "mean_absolute_error",
-    "mean_cosine_distance",
-    "mean_iou",
-    "mean_per_class_accuracy",
-    "mean_relative_error",
-    "mean_squared_error",
-    "mean_tensor",
-    "percentage_below",
-    "precision",
-    "precision_at_thresholds",
-    "recall",
-    "recall_at_thresholds",
-    "root_mean_squared_error",
-    "sensitivity_at_specificity",
-    "specificity_at_sensitivity",
-    "true_negatives",
-    "true_negatives_at_thresholds",
-    "true_positives",
-    "true_positives_at_thresholds",
-]
+if not _typing.TYPE_CHECKING:
+    from tensorfleet.core.public import namespace as _namespace
+
+    __getattr__, __dir__ = _namespace(__name__)

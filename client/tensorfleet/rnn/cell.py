@@ -14,10 +14,6 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.state.variable_scope import get_variable_scope, variable_scope
 from tensorfleet.rnn.state import zero_states
 
-__all__: list[str] = []
-_NAMES = ["RNNCell"]
-NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": _NAMES, "contrib.rnn": _NAMES}
-
 
 class RNNCell(Layer):
     """A layer that is called with an input [batch, …] and a state (`tf.nn.rnn_cell.RNNCell`).

@@ -13,10 +13,6 @@ from tensorfleet.ops.state.initializers import constant_initializer, zeros_initi
 from tensorfleet.rnn.cell import LayerRNNCell, check_dtype, check_inputs_and_state
 from tensorfleet.rnn.state import LSTMStateTuple
 
-__all__: list[str] = []
-_NAMES = ["BasicLSTMCell", "BasicRNNCell", "GRUCell"]
-NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": _NAMES, "contrib.rnn": _NAMES}
-
 
 class UnitsCell(LayerRNNCell):
     """What the cells with a number of units share."""

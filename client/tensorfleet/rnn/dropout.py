@@ -19,10 +19,6 @@ from tensorfleet.ops.random.random_ops import random_uniform
 from tensorfleet.rnn.state import LSTMStateTuple, size_dims
 from tensorfleet.rnn.wrappers import WrapperCell
 
-__all__: list[str] = []
-_NAMES = ["DropoutWrapper"]
-NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": _NAMES, "contrib.rnn": _NAMES}
-
 
 def _all_but_memory(state: Any) -> Any:
     """Which parts of a state are dropped by default: not the c of an LSTM."""

@@ -30,9 +30,6 @@ from tensorfleet.rnn.lengths import (
 )
 from tensorfleet.rnn.state import size_dims
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {"nn": ["bidirectional_dynamic_rnn", "dynamic_rnn"]}
-
 
 def _exchanged(x: Tensor) -> Tensor:
     """The tensor with its first two dimensions, batch and time, exchanged."""

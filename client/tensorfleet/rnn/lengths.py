@@ -15,9 +15,6 @@ from tensorfleet.ops.data_flow.tensor_array import TensorArray
 from tensorfleet.ops.state.variable_scope import VariableScope
 from tensorfleet.rnn.state import zeros_of
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {}
-
 
 def share_reads(scope: VariableScope) -> None:
     """Lets all steps read a variable once, on the device of the first that asks; not inside of a loop."""

@@ -14,10 +14,6 @@ from tensorfleet.rnn.cell import check_inputs_and_state
 from tensorfleet.rnn.cells import UnitsCell
 from tensorfleet.rnn.state import LSTMStateTuple
 
-__all__: list[str] = []
-_NAMES = ["LSTMCell"]
-NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": _NAMES, "contrib.rnn": _NAMES}
-
 
 def _partitioner(parts: int | None) -> Any:
     return None if parts is None else fixed_size_partitioner(parts)

@@ -17,9 +17,6 @@ from tensorfleet.rnn.cell import check_cell
 from tensorfleet.rnn.lengths import known_batch, select, share_reads
 from tensorfleet.rnn.state import size_dims, zeros_of
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {"nn": ["raw_rnn"]}
-
 LoopFunction = Callable[[Any, Any, Any, Any], tuple[Any, Any, Any, Any, Any]]
 
 

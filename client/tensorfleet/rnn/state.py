@@ -13,10 +13,6 @@ from tensorfleet.ops.array.constants import zeros
 from tensorfleet.ops.array.joining import concat
 from tensorfleet.ops.array.shaping import expand_dims
 
-__all__: list[str] = []
-_NAMES = ["LSTMStateTuple"]
-NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": _NAMES, "contrib.rnn": _NAMES}
-
 
 class _State(NamedTuple):
     c: Any

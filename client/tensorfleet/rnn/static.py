@@ -22,10 +22,6 @@ from tensorfleet.rnn.lengths import (
     zero_outputs,
 )
 
-__all__: list[str] = []
-_NAMES = ["static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn"]
-NAMESPACES: dict[str, list[str]] = {"nn": _NAMES, "contrib.rnn": _NAMES}
-
 
 def _check_inputs(inputs: Any) -> None:
     if not structures.is_nested(inputs):

@@ -14,10 +14,6 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.state.variable_scope import variable_scope
 from tensorfleet.rnn.cell import RNNCell, check_cell
 
-__all__: list[str] = []
-_NAMES = ["DeviceWrapper", "MultiRNNCell", "ResidualWrapper"]
-NAMESPACES: dict[str, list[str]] = {"nn.rnn_cell": _NAMES, "contrib.rnn": _NAMES}
-
 
 class MultiRNNCell(RNNCell):
     """Cells one above the other: the output of each is the input of the next (`tf.nn.rnn_cell.MultiRNNCell`).

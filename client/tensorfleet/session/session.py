@@ -12,22 +12,14 @@ from types import TracebackType
 from typing import Any
 
 from tensorfleet.core import errors, gc_pause
-from tensorfleet.graph.default_session import DefaultSession, get_default_session
+from tensorfleet.graph.default_session import DefaultSession
 from tensorfleet.graph.graph import Graph, get_default_graph
 from tensorfleet.proto import config_pb2
-from tensorfleet.session import abandoned
-from tensorfleet.session import connect as transport
+from tensorfleet.session import abandoned, connect as transport
 from tensorfleet.session.containers import default_container, fill, to_reset
 from tensorfleet.session.feeds import converter, feed_tensor
 from tensorfleet.session.signatures import Run, Signatures
 from tensorfleet.session.transport import Signature, Transport
-
-__all__ = [
-    "BaseSession",
-    "InteractiveSession",
-    "Session",
-    "get_default_session",
-]
 
 _logger = logging.getLogger("tensorfleet")
 _NODE_NAME = re.compile(r"\[\[(?:Node: )?\{\{node ([^\s}]+)\}\}")

@@ -16,8 +16,6 @@ from tensorfleet.core.device import parse
 from tensorfleet.graph.graph import Graph
 from tensorfleet.proto.step_stats_pb2 import NodeExecStats, StepStats
 
-__all__ = ["Timeline"]
-
 _LABEL = re.compile(r"\S+ = (?P<op>[\w>]+)\((?P<inputs>.*)\)")
 _TRANSFER = re.compile(r"_(?P<end>send|recv)_(?P<edge>\d+_.+)")
 _NANOSECOND = 0.001  # the unit of a trace is the microsecond

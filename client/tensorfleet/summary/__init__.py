@@ -1,31 +1,36 @@
-"""Summaries and event files for TensorBoard (`tf.summary`)."""
+"""`tf.summary`: summaries, and event files for TensorBoard."""
 
-from __future__ import annotations
+import typing as _typing
 
-from importlib import import_module
-from typing import Any
+from tensorfleet.ops.io.summary import (
+    audio as audio,
+    histogram as histogram,
+    image as image,
+    merge as merge,
+    merge_all as merge_all,
+    scalar as scalar,
+    tensor_summary as tensor_summary,
+    text as text,
+)
+from tensorfleet.summary.file_writer import FileWriter as FileWriter, FileWriterCache as FileWriterCache
 
-from tensorfleet.summary import file_writer, records
+if _typing.TYPE_CHECKING:
+    from tensorfleet.proto.event_pb2 import (
+        Event as Event,
+        SessionLog as SessionLog,
+        TaggedRunMetadata as TaggedRunMetadata,
+    )
+    from tensorfleet.proto.summary_pb2 import Summary as Summary, SummaryDescription as SummaryDescription
+else:
+    from tensorfleet.core.public import namespace as _namespace
 
-__all__ = ["file_writer", "records"]
-
-_MESSAGES = {
-    "Event": "event_pb2",
-    "SessionLog": "event_pb2",
-    "Summary": "summary_pb2",
-    "SummaryDescription": "summary_pb2",
-    "TaggedRunMetadata": "event_pb2",
-}
-
-
-def __getattr__(name: str) -> Any:
-    # Only programs that use the messages pay for their import.
-    if name not in _MESSAGES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    message = getattr(import_module(f"tensorfleet.proto.{_MESSAGES[name]}"), name)
-    globals()[name] = message
-    return message
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MESSAGES})
+    __getattr__, __dir__ = _namespace(
+        __name__,
+        names={
+            "Event": "tensorfleet.proto.event_pb2",
+            "SessionLog": "tensorfleet.proto.event_pb2",
+            "Summary": "tensorfleet.proto.summary_pb2",
+            "SummaryDescription": "tensorfleet.proto.summary_pb2",
+            "TaggedRunMetadata": "tensorfleet.proto.event_pb2",
+        },
+    )

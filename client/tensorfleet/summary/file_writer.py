@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tensorfleet.proto.event_pb2 import Event, SessionLog
     from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef
 
-NAMESPACES = {"summary": ["FileWriter", "FileWriterCache"]}
-
 
 class FileWriter:
     """Writes an event file that TensorBoard reads (`tf.summary.FileWriter`). Any thread may use it.

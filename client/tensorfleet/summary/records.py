@@ -12,8 +12,6 @@ from tensorfleet.core import errors
 if TYPE_CHECKING:
     from tensorfleet.proto.event_pb2 import Event
 
-NAMESPACES = {"train": ["summary_iterator"]}
-
 
 def record(data: bytes) -> bytes:
     """A record's bytes in the file."""

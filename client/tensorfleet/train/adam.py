@@ -15,8 +15,6 @@ from tensorfleet.ops.state import variable_ops
 from tensorfleet.train.optimizer import as_type_of, number
 from tensorfleet.train.optimizers import OneOpOptimizer
 
-NAMESPACES = {"train": ["AdamOptimizer"]}
-
 
 class AdamOptimizer(OneOpOptimizer):
     """Kingma and Ba's Adam, arXiv:1412.6980 (`tf.train.AdamOptimizer`).

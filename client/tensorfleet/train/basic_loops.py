@@ -8,8 +8,6 @@ from typing import Any
 from tensorfleet.core import errors
 from tensorfleet.train.supervisor import Supervisor
 
-NAMESPACES = {"train": ["basic_train_loop"]}
-
 
 def basic_train_loop(
     supervisor: Supervisor,

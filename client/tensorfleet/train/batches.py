@@ -16,11 +16,7 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.data_flow.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from tensorfleet.ops.math.arithmetic import maximum
 from tensorfleet.train.input_producers import fullness, summarize_fullness
-from tensorfleet.train.queue_runner import QueueRunner, add_queue_runner
-
-__all__ = ["batch", "batch_join", "shuffle_batch", "shuffle_batch_join"]
-
-NAMESPACES = {"train": __all__}
+from tensorfleet.train.queue_runners import QueueRunner, add_queue_runner
 
 
 class _Tensors:

@@ -14,18 +14,6 @@ from tensorfleet.core import logging
 from tensorfleet.proto.checkpoint_state_pb2 import CheckpointState
 from tensorfleet.proto.saver_pb2 import SaverDef
 
-NAMESPACES = {
-    "train": [
-        "checkpoint_exists",
-        "generate_checkpoint_state_proto",
-        "get_checkpoint_mtimes",
-        "get_checkpoint_state",
-        "latest_checkpoint",
-        "remove_checkpoint",
-        "update_checkpoint_state",
-    ]
-}
-
 
 def generate_checkpoint_state_proto(
     save_dir: str,

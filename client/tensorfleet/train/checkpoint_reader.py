@@ -10,8 +10,6 @@ from tensorfleet.core.dtypes import DType, as_dtype
 from tensorfleet.proto.types_pb2 import DataType
 from tensorfleet.train.checkpoint_management import latest_checkpoint
 
-NAMESPACES = {"train": ["NewCheckpointReader", "list_variables", "load_checkpoint", "load_variable"]}
-
 
 class CheckpointReader:
     """A checkpoint and its tensors, as NumPy arrays (what `tf.train.NewCheckpointReader` returns)."""

@@ -11,8 +11,6 @@ from typing import Any
 
 from tensorfleet.core import errors, logging
 
-NAMESPACES = {"train": ["Coordinator", "LooperThread"]}
-
 _LOOK_SECONDS = 0.05
 
 

@@ -12,21 +12,6 @@ from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.random.random_ops import random_normal
 
-NAMESPACES = {
-    "train": {
-        "cosine_decay": "cosine_decay",
-        "cosine_decay_restarts": "cosine_decay_restarts",
-        "exponential_decay": "exponential_decay",
-        "inverse_time_decay": "inverse_time_decay",
-        "linear_cosine_decay": "linear_cosine_decay",
-        "natural_exp_decay": "natural_exp_decay",
-        "noisy_linear_cosine_decay": "noisy_linear_cosine_decay",
-        "piecewise_constant": "piecewise_constant",
-        "piecewise_constant_decay": "piecewise_constant",
-        "polynomial_decay": "polynomial_decay",
-    }
-}
-
 
 def _decayed(
     function: str, scope: str, name: str | None, learning_rate: Any, step: Any, factor: Callable[..., Any]

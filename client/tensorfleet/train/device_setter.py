@@ -11,14 +11,6 @@ from tensorfleet.core.dims import num_elements
 from tensorfleet.graph.operation import Operation
 from tensorfleet.proto.cluster_pb2 import ClusterDef
 
-NAMESPACES = {
-    "train": ["replica_device_setter"],
-    "contrib.training": {
-        "GreedyLoadBalancingStrategy": "GreedyLoadBalancingStrategy",
-        "byte_size_load_fn": "byte_size_load_fn",
-    },
-}
-
 STANDARD_PS_OPS = (
     "Variable",
     "VariableV2",

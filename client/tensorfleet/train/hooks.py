@@ -19,18 +19,6 @@ from tensorfleet.train.session_run_hook import (
 from tensorfleet.train.step_count import get_global_step
 from tensorfleet.train.timers import NeverTriggerTimer, SecondOrStepTimer
 
-NAMESPACES = {
-    "train": [
-        "FeedFnHook",
-        "FinalOpsHook",
-        "GlobalStepWaiterHook",
-        "LoggingTensorHook",
-        "NanLossDuringTrainingError",
-        "NanTensorHook",
-        "StopAtStepHook",
-    ]
-}
-
 _LOOK_SECONDS = 0.5
 _STEPS_BETWEEN_LOGS = 1000
 

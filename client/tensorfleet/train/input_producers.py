@@ -18,25 +18,14 @@ from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.constants import range as range_of
 from tensorfleet.ops.array.identity import identity
 from tensorfleet.ops.array.indexing import gather
-from tensorfleet.ops.array.shaping import shape as shape_of
-from tensorfleet.ops.array.shaping import size as size_of
+from tensorfleet.ops.array.shaping import shape as shape_of, size as size_of
 from tensorfleet.ops.data_flow.queues import FIFOQueue
 from tensorfleet.ops.io import summary
 from tensorfleet.ops.io.logging import Assert
 from tensorfleet.ops.math.comparison import greater
 from tensorfleet.ops.random.random_ops import random_shuffle
 from tensorfleet.ops.state.variables import Variable
-from tensorfleet.train.queue_runner import QueueRunner, add_queue_runner
-
-__all__ = [
-    "input_producer",
-    "limit_epochs",
-    "range_input_producer",
-    "slice_input_producer",
-    "string_input_producer",
-]
-
-NAMESPACES = {"train": __all__}
+from tensorfleet.train.queue_runners import QueueRunner, add_queue_runner
 
 _NO_STRINGS = "string_input_producer requires a non-null input tensor"
 

@@ -13,7 +13,7 @@ from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.train import wrapped_sessions
 from tensorfleet.train.coordinator import Coordinator
-from tensorfleet.train.queue_runner import start_queue_runners
+from tensorfleet.train.queue_runners import start_queue_runners
 from tensorfleet.train.saving_hooks import CheckpointSaverHook, StepCounterHook, SummarySaverHook
 from tensorfleet.train.scaffold import Scaffold
 from tensorfleet.train.session_creator import ChiefSessionCreator, SessionCreator, WorkerSessionCreator
@@ -24,8 +24,6 @@ from tensorfleet.train.wrapped_sessions import (
     RecoverableSession,
     WrappedSession,
 )
-
-NAMESPACES = {"train": ["MonitoredSession", "MonitoredTrainingSession", "SingularMonitoredSession"]}
 
 USE_DEFAULT: Any = object()
 

@@ -22,8 +22,6 @@ from tensorfleet.ops.state.variable_scope import get_variable, variable_scope
 from tensorfleet.ops.state.variables import Variable
 from tensorfleet.train import slot_creator
 
-NAMESPACES = {"train": ["ExponentialMovingAverage"]}
-
 _VARIABLES = frozenset(("Variable", "VariableV2", "VarHandleOp"))
 _FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 

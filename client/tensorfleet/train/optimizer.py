@@ -19,8 +19,7 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.control_flow.control import group
-from tensorfleet.ops.control_flow.control import tuple as with_all
+from tensorfleet.ops.control_flow.control import group, tuple as with_all
 from tensorfleet.ops.state import variable_ops
 from tensorfleet.ops.state.variable_collections import trainable_variables
 from tensorfleet.ops.state.variable_scope import get_variable, variable_scope
@@ -28,8 +27,6 @@ from tensorfleet.ops.state.variables import Variable
 from tensorfleet.ops.training import training_ops  # noqa: F401 - defines the optimizers' ops
 from tensorfleet.train import slot_creator
 from tensorfleet.train.slot_creator import is_resource
-
-NAMESPACES = {"train": ["Optimizer"]}
 
 GradientAndVariable = tuple[Any, Any]
 

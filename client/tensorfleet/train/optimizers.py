@@ -20,20 +20,6 @@ from tensorfleet.ops.state.initializers import constant_initializer, ones_initia
 from tensorfleet.train.optimizer import Optimizer, as_type_of, number
 from tensorfleet.train.slot_creator import is_resource
 
-NAMESPACES = {
-    "train": [
-        "AdadeltaOptimizer",
-        "AdagradDAOptimizer",
-        "AdagradOptimizer",
-        "FtrlOptimizer",
-        "GradientDescentOptimizer",
-        "MomentumOptimizer",
-        "ProximalAdagradOptimizer",
-        "ProximalGradientDescentOptimizer",
-        "RMSPropOptimizer",
-    ]
-}
-
 
 class OneOpOptimizer(Optimizer):
     """An optimizer whose update of a variable is one op for dense and sparse gradients alike."""

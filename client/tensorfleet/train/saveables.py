@@ -8,8 +8,7 @@ from typing import Any
 from tensorfleet.core.device import DeviceSpec
 from tensorfleet.core.dtypes import DType
 from tensorfleet.graph.apply import apply_op
-from tensorfleet.graph.framework import device as device_scope
-from tensorfleet.graph.framework import get_collection
+from tensorfleet.graph.framework import device as device_scope, get_collection
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.identity import identity

@@ -18,8 +18,6 @@ from tensorfleet.train import checkpoint_management, restore_errors
 from tensorfleet.train.saveables import all_saveable_objects
 from tensorfleet.train.saver_builder import BaseSaverBuilder, BulkSaverBuilder
 
-NAMESPACES = {"train": ["Saver", "SaverDef", "import_meta_graph"]}
-
 
 class Saver:
     """Saves and restores variables (`tf.train.Saver`). docs/checkpoints.md says on which task the files are.

@@ -6,19 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet.core.device import canonical_name
+from tensorfleet.graph.convert import constant
 from tensorfleet.graph.framework import control_dependencies, device, name_scope
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.ops.array.constants import constant
 from tensorfleet.ops.array.identity import identity, placeholder_with_default
 from tensorfleet.ops.array.shaping import shape
 from tensorfleet.ops.control_flow.control import group, with_dependencies
 from tensorfleet.ops.io import checkpoint
 from tensorfleet.ops.text.strings import string_join
 from tensorfleet.proto.saver_pb2 import SaverDef
-from tensorfleet.train.saveables import SaveableObject as Saveable
-from tensorfleet.train.saveables import SaveSpec as Spec
-from tensorfleet.train.saveables import cpu_of, op_list_to_dict, validated
+from tensorfleet.train.saveables import (
+    SaveableObject as Saveable,
+    SaveSpec as Spec,
+    cpu_of,
+    op_list_to_dict,
+    validated,
+)
 
 Shards = list[tuple[str, list[Saveable]]]
 

@@ -24,16 +24,6 @@ from tensorfleet.train.stand_still import StandStill
 from tensorfleet.train.step_count import get_global_step
 from tensorfleet.train.timers import SecondOrStepTimer
 
-NAMESPACES = {
-    "train": [
-        "CheckpointSaverHook",
-        "CheckpointSaverListener",
-        "ProfilerHook",
-        "StepCounterHook",
-        "SummarySaverHook",
-    ]
-}
-
 
 class CheckpointSaverListener:
     """What else is to be done around each checkpoint (`tf.train.CheckpointSaverListener`)."""

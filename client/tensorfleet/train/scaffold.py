@@ -12,8 +12,6 @@ from tensorfleet.ops.control_flow.control import group
 from tensorfleet.ops.state import variable_collections
 from tensorfleet.train import parts
 
-NAMESPACES = {"train": ["Scaffold"]}
-
 
 class Scaffold:
     """What initializes, checks, summarizes and saves a model (`tf.train.Scaffold`).

@@ -9,8 +9,6 @@ from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.train.scaffold import Scaffold
 from tensorfleet.train.session_manager import SessionManager
 
-NAMESPACES = {"train": ["ChiefSessionCreator", "SessionCreator", "WorkerSessionCreator"]}
-
 DEFAULT_WAIT_SECONDS = 7200.0
 
 

@@ -14,8 +14,6 @@ from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.session.session import Session
 from tensorfleet.train import parts
 
-NAMESPACES = {"train": ["SessionManager"]}
-
 _FIRST_PAUSE_SECONDS = 0.05
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-NAMESPACES = {"train": ["SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunValues"]}
-
 
 class SessionRunArgs(NamedTuple):
     """What a hook adds to a run (`tf.train.SessionRunArgs`), or what the caller asked for.

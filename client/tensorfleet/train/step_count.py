@@ -12,22 +12,6 @@ from tensorfleet.ops.state.initializers import zeros_initializer
 from tensorfleet.ops.state.variable_scope import get_variable
 from tensorfleet.ops.state.variables import Variable, VariableAggregation
 
-NAMESPACES = {
-    "train": [
-        "assert_global_step",
-        "create_global_step",
-        "get_global_step",
-        "get_or_create_global_step",
-        "global_step",
-    ],
-    "contrib.framework": [
-        "assert_global_step",
-        "create_global_step",
-        "get_global_step",
-        "get_or_create_global_step",
-    ],
-}
-
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
     """The value of the global step in a session (`tf.train.global_step`)."""

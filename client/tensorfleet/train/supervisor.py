@@ -20,8 +20,6 @@ from tensorfleet.train.step_count import global_step as value_of_step
 from tensorfleet.train.supervisor_defaults import USE_DEFAULT, given_or_default
 from tensorfleet.train.supervisor_threads import CheckpointThread, StepCounterThread, SummaryThread
 
-NAMESPACES = {"train": ["Supervisor"]}
-
 
 class Supervisor:
     """Opens sessions of training, with what goes on beside it (`tf.train.Supervisor`).

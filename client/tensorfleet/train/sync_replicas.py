@@ -21,10 +21,8 @@ from tensorfleet.ops.state import variable_ops
 from tensorfleet.ops.state.variable_collections import global_variables, report_uninitialized_variables
 from tensorfleet.ops.state.variables import Variable
 from tensorfleet.train.optimizer import Optimizer
-from tensorfleet.train.queue_runner import QueueRunner
+from tensorfleet.train.queue_runners import QueueRunner
 from tensorfleet.train.session_run_hook import SessionRunHook
-
-NAMESPACES = {"train": ["SyncReplicasOptimizer"]}
 
 
 class SyncReplicasOptimizer(Optimizer):

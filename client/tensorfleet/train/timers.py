@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 
-NAMESPACES = {"train": ["SecondOrStepTimer"]}
-
 
 class SecondOrStepTimer:
     """Triggers each so many seconds or steps, the first time at once (`tf.train.SecondOrStepTimer`)."""

@@ -65,6 +65,7 @@ class _Rewrite:
         self._frames = find_frames(nodes).of
         self._has_flow = any(node.op in _SWITCHES or node.op in ENTERS for node in nodes)
         self._names = {node.name for node in nodes}
+        self._counts: dict[str, int] = {}
         self._variables = _variables(nodes)
         self._changed: dict[Name, int] = {}
         """The changes of each variable, a bit for each."""
@@ -132,6 +133,14 @@ class _Rewrite:
     def _those(self, mask: int) -> list[Node]:
         return [node for i, node in enumerate(self._changes) if mask >> i & 1]
 
+    def _last(self, mask: int) -> list[Node]:
+        """Those changes of a mask that come before no other of it, in a step without loops."""
+        found: list[Node] = []
+        while mask:
+            found.append(self._changes[mask.bit_length() - 1])
+            mask &= ~self._after[found[-1]]
+        return found[::-1]
+
     def _is_stale(self, node: Node, edge: Edge, names: frozenset[Name]) -> bool:
         """Whether a change comes between an input and the node, which takes it."""
         mask = self._mask(names)
@@ -146,7 +155,7 @@ class _Rewrite:
     def _controls(self, node: Node, i: int, names: frozenset[Name]) -> list[Node]:
         """What a read for an input waits for."""
         if not self._has_flow:
-            return self._those(self._before[node] & self._mask(names))
+            return self._last(self._before[node] & self._mask(names))
         # The change itself may be on a branch that is not taken, or in another loop; what the node waits for
         # has its branch and its iteration.
         others = [source for j, (source, _) in enumerate(node.inputs) if j != i]
@@ -158,28 +167,31 @@ class _Rewrite:
 
     # New nodes
 
-    def _read(self, edge: Edge, controls: list[Node], flow: tuple[Edge, ...] = ()) -> Edge:
-        """An edge's value as it is after `controls`.
-
-        Args:
-            flow: what brings the edge to the branch and the loop of its user, the outermost first.
-        """
-        source, index = edge
-        if source.output_types[index].is_ref:
-            return self._read_reference(self._bring(edge, flow), controls)
-        if source.op in _FLOW:
-            return self._read(source.inputs[0], controls, (edge, *flow))
-        if source.op not in _SAME_MEMORY:
-            if self._has_flow and not flow:
-                controls = list(dict.fromkeys((*controls, *source.controls)))  # they may say which branch
-            return self._read(source.inputs[index], controls, flow)
-        copied = source.copy()
-        copied.name = self._name(source.name)
-        copied.inputs.append(self._read(source.inputs[0], controls, flow))
-        copied.inputs += [self._bring(other, flow) for other in source.inputs[1:]]
-        copied.controls = [] if flow else list(source.controls)
-        self.nodes.append(copied)
-        return copied, 0
+    def _read(self, edge: Edge, controls: list[Node]) -> Edge:
+        """An edge's value as it is after `controls`."""
+        flow: tuple[Edge, ...] = ()  # what brings the reference to the branch and the loop of the edge's user
+        forms: list[tuple[Node, tuple[Edge, ...]]] = []  # what gives its memory another form, and from where
+        while not edge[0].output_types[edge[1]].is_ref:
+            source, index = edge
+            if source.op in _FLOW:
+                flow, edge = (edge, *flow), source.inputs[0]
+            elif source.op in _SAME_MEMORY:
+                forms.append((source, flow))
+                edge = source.inputs[0]
+            else:
+                if self._has_flow and not flow:
+                    controls = list(dict.fromkeys((*controls, *source.controls)))  # they may say which branch
+                edge = source.inputs[index]
+        edge = self._read_reference(self._bring(edge, flow), controls)
+        for source, flow in reversed(forms):
+            copied = source.copy()
+            copied.name = self._name(source.name)
+            copied.inputs.append(edge)
+            copied.inputs += [self._bring(other, flow) for other in source.inputs[1:]]
+            copied.controls = [] if flow else list(source.controls)
+            self.nodes.append(copied)
+            edge = copied, 0
+        return edge
 
     def _read_reference(self, reference: Edge, controls: list[Node]) -> Edge:
         key = reference, frozenset(controls)
@@ -193,7 +205,7 @@ class _Rewrite:
         return found, 0
 
     def _bring(self, edge: Edge, flow: tuple[Edge, ...]) -> Edge:
-        """An edge that comes to a branch or into a loop as `flow` does."""
+        """An edge that comes to a branch or into a loop as `flow` does, whose outermost is the first."""
         for through, output in flow:
             key = edge, through
             found = self._brought.get(key)
@@ -221,9 +233,10 @@ class _Rewrite:
         return node
 
     def _name(self, name: str) -> str:
-        count = 0
+        count = self._counts.get(name, 0)
         while (unique := f"_late_{count}_{name}") in self._names:
             count += 1
+        self._counts[name] = count + 1
         self._names.add(unique)
         return unique
 
@@ -241,7 +254,7 @@ class _Rewrite:
             retval.inputs[0] = origin
             retval.assigned = origin[0].assigned
         elif not self._has_flow:
-            retval.inputs[0] = self._read(edge, self._those(self._mask(names)))
+            retval.inputs[0] = self._read(edge, self._last(self._mask(names)))
 
 
 def _variables(nodes: Sequence[Node]) -> dict[Edge, frozenset[Name]]:
@@ -278,12 +291,14 @@ def _order(nodes: Sequence[Node], changes: Sequence[Node]) -> tuple[dict[Node, i
         settled = True
         for node in nodes:
             mask = 0
-            for source, _ in node.inputs:
-                mask |= after[source]
-            for control in node.controls:
-                mask |= after[control]
+            for source in (*(source for source, _ in node.inputs), *node.controls):
+                known = after[source]
+                # Most nodes share the mask of the one before: one number serves for all of these.
+                if known is not mask:
+                    mask = mask | known if mask else known
             before[node] = mask
-            mask |= bits.get(node, 0)
+            if node in bits:
+                mask |= bits[node]
             if after[node] != mask:
                 after[node] = mask
                 settled = not loops

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import json
 import logging
@@ -16,21 +15,10 @@ from typing import Any
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.api import namespaces
 from tensorfleet.graph import op_def
 from tensorfleet.ops.internal import INTERNAL_OPS
 
 PACKAGE = Path(tf.__file__).parent
-
-
-def assigned_names(path: Path) -> set[str]:
-    names = set()
-    for statement in ast.parse(path.read_text()).body:
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        if isinstance(statement, ast.AnnAssign):
-            targets = [statement.target]
-        names |= {target.id for target in targets if isinstance(target, ast.Name)}
-    return names
 
 
 def in_fresh_interpreter(expression: str) -> Any:
@@ -40,36 +28,13 @@ def in_fresh_interpreter(expression: str) -> Any:
     return json.loads(done.stdout)
 
 
-def families() -> list[str]:
-    """The modules of `tensorfleet.ops` with public names."""
-    return sorted(
-        name
-        for name, path in op_modules().items()
-        if not name.endswith((".apply", ".internal")) and assigned_names(path) & {"__all__", "NAMESPACES"}
-    )
-
-
 def op_modules() -> dict[str, Path]:
     """Files below `tensorfleet.ops` by the names of their modules."""
     paths = (path for path in (PACKAGE / "ops").rglob("*.py") if path.stem != "__init__")
     return {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in paths}
 
 
-@pytest.mark.parametrize("family", families())
-def test_every_family_is_public(family: str) -> None:
-    module = importlib.import_module(family)
-    for name in getattr(module, "__all__", ()):
-        assert getattr(tf, name) is getattr(module, name)
-    for namespace, names in getattr(module, "NAMESPACES", {}).items():
-        place: Any = tf
-        for part in namespace.split("."):
-            place = getattr(place, part)
-        for name in names:
-            own = names[name] if isinstance(names, dict) else name
-            assert getattr(place, name) is getattr(module, own)
-
-
-def test_import_brings_in_every_op_that_programs_can_make() -> None:
+def test_every_op_that_programs_can_make_is_known_after_the_import() -> None:
     known = in_fresh_interpreter(
         "__import__('tensorfleet.graph.op_def', fromlist=['registered']).registered()"
     )
@@ -86,21 +51,20 @@ def test_import_leaves_out_what_is_slow() -> None:
     assert loaded & slow == set()
 
 
-def test_two_modules_do_not_claim_one_name() -> None:
-    owners: dict[str, tuple[str, Any]] = {}
-    for family in families():
-        module = importlib.import_module(family)
-        for name in getattr(module, "__all__", ()):
-            owner, value = owners.setdefault(name, (family, getattr(module, name)))
-            assert value is getattr(module, name), f"{name} is in {owner} and in {family}"
+def test_an_op_of_a_family_that_is_not_imported_is_found() -> None:
+    lookup = "__import__('tensorfleet.graph.op_def', fromlist=['lookup']).lookup"
+    found = in_fresh_interpreter(
+        f"['tensorfleet.ops.nn.conv' in sys.modules, {lookup}('Conv2D').name, {lookup}('NoSuchOp')]"
+    )
+    assert found == [False, "Conv2D", None]
 
 
-def test_namespaces_can_be_imported_from() -> None:
-    for name in sorted(namespaces.declared()):
-        assert importlib.import_module(f"tensorfleet.{name}") is operator.attrgetter(name)(tf)
-    from tensorfleet.math import add  # type: ignore[import-not-found]
+def test_names_can_be_imported_from_namespaces() -> None:
+    from tensorfleet.math import add
+    from tensorfleet.nn import rnn_cell
 
     assert add is tf.math.add is tf.add
+    assert rnn_cell.LSTMCell is tf.nn.rnn_cell.LSTMCell is tf.contrib.rnn.LSTMCell
 
 
 @pytest.mark.parametrize(
@@ -133,9 +97,30 @@ def test_messages(name: str) -> None:
     assert name in dir(tf)
 
 
-def test_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="module 'tensorfleet' has no attribute 'no_such_name'"):
-        _ = tf.no_such_name  # type: ignore[attr-defined]
+def last_line_of(program: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1, done.stderr
+    return done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "name", ["keras", "nn.ctc_loss", "data.TextLineDataset", "train.Features", "io.read_file"]
+)
+def test_a_name_that_only_tensorflow_has_says_so(name: str) -> None:
+    said = last_line_of(f"import tensorfleet as tf\ntf.{name}")
+    assert said == f"AttributeError: tf.{name} is not part of TensorFleet; see docs/missing.md"
+
+
+def test_a_misspelt_name_is_an_attribute_error_with_a_guess() -> None:
+    said = last_line_of("import tensorfleet as tf\ntf.zeross")
+    assert said == "AttributeError: module 'tensorfleet' has no attribute 'zeross'. Did you mean: 'zeros'?"
+    said = last_line_of("import tensorfleet as tf\ntf.nn.rellu")
+    assert said == "AttributeError: module 'tensorfleet.nn' has no attribute 'rellu'. Did you mean: 'relu'?"
+
+
+def test_the_names_that_are_missing_are_read_at_such_an_error_only() -> None:
+    read = "__import__('tensorfleet.core.public').core.public.missing_names.cache_info().misses"
+    assert in_fresh_interpreter(f"[{read}, hasattr(tensorfleet, 'keras'), {read}]") == [0, False, 1]
 
 
 def test_logging(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,8 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tensorfleet.checkpoint import checksum, files, merge, slices, table, varint
 from tensorfleet.checkpoint.bundle_reader import BundleReader

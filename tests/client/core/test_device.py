@@ -6,8 +6,7 @@ import importlib
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tensorfleet.core.device import DeviceSpec, ParsedDevice, parse
 

@@ -6,8 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tensorfleet.core import shapes
 from tensorfleet.core.shapes import Dimension, Dims, TensorShape

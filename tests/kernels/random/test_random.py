@@ -93,6 +93,23 @@ def test_rates(op_type: str) -> None:
 
 
 @pytest.mark.parametrize("seeds", [{}, {"seed": 1}])
+@pytest.mark.parametrize(
+    ("rate", "dtype", "expected"),
+    [
+        (1e306, "float64", 1e306),  # whose factorial has no logarithm of float64
+        (1e30, "int32", 2**31 - 1),
+        (1e5, "float16", 65504.0),
+        (np.inf, "float64", np.inf),
+    ],
+)
+def test_rates_beyond_all_numbers_end(
+    rate: float, dtype: str, expected: float, seeds: dict[str, int]
+) -> None:
+    first, _ = runs("RandomPoissonV2", [3], np.float64([rate]), dtype=dtype, **seeds)
+    np.testing.assert_allclose(first[:, 0], [expected] * 3)
+
+
+@pytest.mark.parametrize("seeds", [{}, {"seed": 1}])
 def test_shuffles_are_permutations(seeds: dict[str, int]) -> None:
     rows = np.arange(40).reshape(20, 2)
     shuffled = run_op("RandomShuffle", rows, **seeds)

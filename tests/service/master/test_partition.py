@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.graph.graph import Node, describe, from_graph_def, to_graph_def

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from tensorfleet.core import attr_value, dtypes, errors
 from tensorfleet.proto import graph_pb2
 from tensorfleet_service.devices.device import Device
 from tensorfleet_service.executor.rendezvous import child_frame, edge_of, key_of
-from tensorfleet_service.executor.step import Push
 from tensorfleet_service.graph.fused_ops import take_apart
 from tensorfleet_service.graph.graph import describe, from_graph_def
 from tensorfleet_service.master.partition import partition
@@ -21,6 +19,7 @@ from tensorfleet_service.master.place import place
 from tensorfleet_service.master.prune import prune
 from tensorfleet_service.net.wire_graph import from_wire, to_wire
 from tensorfleet_service.worker.worker import Worker
+from tests.service.fake_peers import FakePeers
 from tests.service.graphs import graph
 
 TASKS = [f"/job:worker/replica:0/task:{i}" for i in range(2)]
@@ -80,7 +79,7 @@ def test_a_graph_in_an_order_that_would_wait_for_ever() -> None:
     assert {node.attrs["_edge"] for node in nodes if node.op in ("_Send", "_Recv")} == {3, 7, 9}
     pushed: queue.Queue[Any] = queue.Queue()
     worker = Worker(TASKS[1], [Device(DEVICES[1], "CPU", 0, 5, "", np)], 5)
-    worker.connect(_Peers(lambda task, step, edge, value: pushed.put((task, edge, value))))
+    worker.connect(FakePeers(lambda task, step, edge, value: pushed.put((task, edge, value))))
     _, registered = worker.register_graph("s", nodes)
     ended: queue.Queue[Any] = queue.Queue()
     worker.run(registered, 1, [], lambda error, values: ended.put(error))
@@ -89,22 +88,6 @@ def test_a_graph_in_an_order_that_would_wait_for_ever() -> None:
     assert pushed.get(timeout=TIMEOUT) == (TASKS[0], 9, 4.0)
     assert ended.get(timeout=TIMEOUT) is None
     worker.close()
-
-
-class _Peers:
-    """Tasks that push, and to which one function sends."""
-
-    def __init__(self, push: Push) -> None:
-        self._push = push
-
-    def sender(self, tasks: Iterable[str]) -> Push:
-        return self._push
-
-    def pulls_from(self, task: str) -> bool:
-        return False
-
-    def pull(self, task: str, step_id: int, edge: int, key: str) -> Callable[[], None]:
-        raise AssertionError(task)
 
 
 def test_a_name_that_is_no_edge() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from tensorfleet_service.observe.watchdog import Watchdog
 from tensorfleet_service.worker.progress import activities
 from tensorfleet_service.worker.worker import Worker
 from tests.service.executor.test_step import TASK, Done, arrivals, register
+from tests.service.fake_peers import FakePeers
 
 CHAIN = """
     x = Placeholder()
@@ -42,9 +42,8 @@ def test_a_step_without_progress_is_told_once_in_the_words_of_deadlines(
     worker: Worker, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
+    worker.connect(FakePeers())
     made, _ = register(worker, CHAIN, ["x"], ["d"])
-    sent: list[Any] = []
-    worker.connect(lambda *push: sent.append(push), None)  # type: ignore[arg-type]
     watchdog = Watchdog(worker, 60.0)
     done = Done()
     worker.run(made, 7, [np.float32(1)][: len(made.layout.args)], done)
@@ -77,8 +76,8 @@ def test_a_step_without_progress_is_told_once_in_the_words_of_deadlines(
 
 
 def test_steps_that_come_and_go_are_not_told(worker: Worker, caplog: pytest.LogCaptureFixture) -> None:
+    worker.connect(FakePeers())
     made, _ = register(worker, CHAIN, ["x"], ["d"])
-    worker.connect(lambda *_: None, None)  # type: ignore[arg-type]
     watchdog = Watchdog(worker, 60.0)
     now = time.monotonic()
     for number in range(10):

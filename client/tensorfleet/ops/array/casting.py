@@ -19,21 +19,6 @@ from tensorfleet.ops.array.identity import is_slices
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import unchanged, with_rank_at_least
 
-__all__ = [
-    "cast",
-    "saturate_cast",
-    "bitcast",
-    "to_float",
-    "to_double",
-    "to_int32",
-    "to_int64",
-    "to_bfloat16",
-    "to_complex64",
-    "to_complex128",
-]
-
-NAMESPACES = {"dtypes": ["cast", "saturate_cast"]}
-
 
 def _bitcast_shape(op: Operation) -> list[Dims]:
     dims = op.inputs[0].dims

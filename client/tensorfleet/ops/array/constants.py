@@ -21,21 +21,6 @@ from tensorfleet.ops.array.shaping import reshape, shape_tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import unchanged, with_rank
 
-__all__ = [
-    "constant",
-    "zeros",
-    "ones",
-    "fill",
-    "zeros_like",
-    "ones_like",
-    "range",
-    "linspace",
-    "lin_space",
-    "eye",
-]
-
-NAMESPACES = {"linalg": ["eye"]}
-
 # Up to here a constant is written into the graph; from here on it is made by a Fill when it is needed.
 _SMALL = 1000
 _RANGE_DTYPES = [

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet.core import dims as dims_module
-from tensorfleet.core import shapes
+from tensorfleet.core import dims as dims_module, shapes
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
@@ -15,19 +14,6 @@ from tensorfleet.graph.static_value import Array, static_dims, static_dims_rule,
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import nothing, unchanged, with_rank
-
-__all__ = [
-    "placeholder",
-    "placeholder_with_default",
-    "identity",
-    "identity_n",
-    "stop_gradient",
-    "ensure_shape",
-    "check_numerics",
-    "guarantee_const",
-]
-
-NAMESPACES = {"debugging": ["check_numerics"]}
 
 
 def _shape_attr(op: Operation) -> list[Dims]:

@@ -18,12 +18,6 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.session.fetches import register_session_run_conversion_functions
 
-__all__ = [
-    "IndexedSlices",
-    "IndexedSlicesValue",
-    "convert_to_tensor_or_indexed_slices",
-]
-
 
 class IndexedSlices:
     """The rows `indices` of a tensor, with repetition: those of equal index add up (`tf.IndexedSlices`).

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet.core import dims as dims_module
-from tensorfleet.core import dtypes
+from tensorfleet.core import dims as dims_module, dtypes
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
@@ -16,24 +15,6 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.shaping import spelled_dims
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import with_rank, with_rank_at_least
-
-__all__ = [
-    "gather",
-    "batch_gather",
-    "gather_nd",
-    "scatter_nd",
-    "tensor_scatter_nd_update",
-    "tensor_scatter_nd_add",
-    "tensor_scatter_nd_sub",
-    "tensor_scatter_nd_min",
-    "tensor_scatter_nd_max",
-    "tensor_scatter_update",
-    "tensor_scatter_add",
-    "tensor_scatter_sub",
-    "one_hot",
-]
-
-NAMESPACES = {"manip": ["gather_nd", "scatter_nd"]}
 
 
 def _gather_shape(op: Operation) -> list[Dims]:

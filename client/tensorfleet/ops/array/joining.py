@@ -23,8 +23,6 @@ from tensorfleet.ops.array.shaping import expand_dims
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import add_dims, with_rank, with_rank_at_least
 
-__all__ = ["concat", "stack", "pack", "unstack", "unpack", "split", "parallel_stack"]
-
 
 def _concat_shape(op: Operation) -> list[Dims]:
     if op.type == "Concat":

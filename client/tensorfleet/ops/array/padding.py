@@ -14,10 +14,6 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import merge_dim, multiply_dims, with_rank
 
-__all__ = ["tile", "pad"]
-
-NAMESPACES = {"manip": ["tile"]}
-
 
 def _tile_shape(op: Operation) -> list[Dims]:
     (count,) = with_rank(op.inputs[1].dims, 1)

@@ -20,26 +20,6 @@ from tensorfleet.ops.array.shaping import rank, renamed_argument, reshape, size
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import merge_dim, unchanged, with_rank, with_rank_at_least, with_rank_at_most
 
-__all__ = [
-    "transpose",
-    "matrix_transpose",
-    "invert_permutation",
-    "reverse",
-    "reverse_v2",
-    "reverse_sequence",
-    "roll",
-    "meshgrid",
-    "space_to_depth",
-    "depth_to_space",
-]
-
-NAMESPACES = {
-    "linalg": ["matrix_transpose"],
-    "manip": ["roll", "reverse"],
-    "math": ["invert_permutation"],
-    "nn": ["space_to_depth", "depth_to_space"],
-}
-
 
 def _transpose_shape(op: Operation) -> list[Dims]:
     dims, perm = op.inputs[0].dims, static_value(op.inputs[1])

@@ -4,35 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet.core import dims as dims_module
-from tensorfleet.core import dtypes, shapes
+from tensorfleet.core import dims as dims_module, dtypes, shapes
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.apply import apply_op
-from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
-from tensorfleet.ops.array.constants import constant
 from tensorfleet.ops.array.indexing import gather
 from tensorfleet.ops.array.joining import concat
 from tensorfleet.ops.array.shaping import expand_dims, rank, reshape, shape, squeeze
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import merge_dim, multiply_dims, with_rank, with_rank_at_least
-
-__all__ = [
-    "where",
-    "where_v2",
-    "select",
-    "boolean_mask",
-    "top_k",
-    "in_top_k",
-    "sequence_mask",
-]
-
-NAMESPACES = {"nn": ["top_k", "in_top_k"], "math": ["top_k", "in_top_k"]}
 
 
 def _where_shape(op: Operation) -> list[Dims]:

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dims as dims_module
-from tensorfleet.core import dtypes, shapes
+from tensorfleet.core import dims as dims_module, dtypes, shapes
 from tensorfleet.core.dims import Dims
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph.apply import apply_op
@@ -19,22 +18,6 @@ from tensorfleet.graph.static_value import Array, static_dims, static_dims_rule,
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import scalar, with_rank, with_rank_at_most
-
-__all__ = [
-    "shape",
-    "shape_n",
-    "size",
-    "rank",
-    "reshape",
-    "expand_dims",
-    "squeeze",
-    "broadcast_to",
-    "broadcast_static_shape",
-    "broadcast_dynamic_shape",
-    "get_static_value",
-]
-
-NAMESPACES = {"manip": ["reshape"]}
 
 
 def _shape_shape(op: Operation) -> list[Dims]:

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dims as dims_module
-from tensorfleet.core import dtypes
+from tensorfleet.core import dims as dims_module, dtypes
 from tensorfleet.core.dims import Dims
 from tensorfleet.core.shapes import Dimension
 from tensorfleet.core.slice_spec import SliceSpec
@@ -23,8 +22,6 @@ from tensorfleet.ops.array.constants import ones_like
 from tensorfleet.ops.array.joining import stack
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import nothing, unchanged, with_rank
-
-__all__ = ["slice", "strided_slice", "newaxis"]
 
 newaxis = None
 

@@ -14,10 +14,6 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.shape_rules import nothing
 
-__all__ = ["group", "no_op", "tuple"]
-
-NAMESPACES: dict[str, list[str]] = {}
-
 op("ControlTrigger() -> ()", shape=nothing)
 
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tensorfleet.core import dtypes, structures
-from tensorfleet.core import logging as tf_logging
+from tensorfleet.core import dtypes, logging as tf_logging, structures
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph import framework
 from tensorfleet.graph.convert import convert_to_tensor
@@ -21,10 +20,6 @@ from tensorfleet.ops.control_flow.control_flow_nodes import merge, switch
 from tensorfleet.ops.control_flow.while_context import WhileContext
 from tensorfleet.ops.data_flow import stacks  # noqa: F401  the ops register themselves
 from tensorfleet.ops.data_flow.tensor_array import with_flow
-
-__all__ = ["case", "cond", "while_loop"]
-
-NAMESPACES: dict[str, list[str]] = {}
 
 
 def cond(

@@ -9,9 +9,6 @@ from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.control_flow.control_flow import cond
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {}
-
 
 def known_predicate(pred: Any) -> bool | None:
     """The predicate's value, None where only a run can tell."""

@@ -15,10 +15,6 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.shape_rules import nothing, scalar
 
-__all__ = ["ConditionalAccumulator", "ConditionalAccumulatorBase", "SparseConditionalAccumulator"]
-
-NAMESPACES = {"sparse": ["SparseConditionalAccumulator"]}
-
 
 def _pair(op: Operation) -> list[Dims]:
     return [(2,)]

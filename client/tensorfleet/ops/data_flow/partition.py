@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet.core import dims as dims_module
-from tensorfleet.core import dtypes
+from tensorfleet.core import dims as dims_module, dtypes
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.graph import get_default_graph
@@ -15,16 +14,6 @@ from tensorfleet.graph.static_value import static_dims, static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import merge_dim, unchanged, with_rank
-
-__all__ = [
-    "unique",
-    "unique_with_counts",
-    "setdiff1d",
-    "dynamic_partition",
-    "dynamic_stitch",
-    "sparse_to_dense",
-    "histogram_fixed_width",
-]
 
 
 def _unique_shape(op: Operation) -> list[Dims]:

@@ -21,13 +21,6 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.data_flow import queue_ops  # noqa: F401  the ops register themselves
 from tensorfleet.ops.shape_rules import with_rank_at_least
 
-__all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"]
-
-NAMESPACES = {
-    "queue": __all__,
-    "io": ["PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"],
-}
-
 
 def _type_list(given: Any) -> list[DType]:
     return [as_dtype(dtype) for dtype in (given if isinstance(given, (list, tuple)) else [given])]

@@ -17,10 +17,6 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.shape_rules import nothing, scalar
 
-__all__ = ["TensorArray"]
-
-NAMESPACES: dict[str, list[str]] = {}
-
 
 def _made(op: Operation) -> list[Dims]:
     return [(2,), ()]

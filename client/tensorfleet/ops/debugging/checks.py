@@ -15,30 +15,6 @@ from tensorfleet.graph.tensor import Tensor, is_tensor
 from tensorfleet.ops.control_flow.control import no_op
 from tensorfleet.ops.io.logging import Assert
 
-__all__ = [
-    "assert_equal",
-    "assert_greater",
-    "assert_greater_equal",
-    "assert_integer",
-    "assert_less",
-    "assert_less_equal",
-    "assert_near",
-    "assert_negative",
-    "assert_non_negative",
-    "assert_non_positive",
-    "assert_none_equal",
-    "assert_positive",
-    "assert_proper_iterable",
-    "assert_rank",
-    "assert_rank_at_least",
-    "assert_rank_in",
-    "assert_scalar",
-    "assert_type",
-    "is_numeric_tensor",
-]
-
-NAMESPACES = {"debugging": list(__all__)}
-
 
 def _all(values: Tensor) -> Tensor:
     from tensorfleet.ops.math.reduction import reduce_all
@@ -235,8 +211,7 @@ def _rank(
     default_name: str, words: str, holds: Callable[[int, list[int]], bool], compare: Callable[..., Any],
     x: Any, ranks: list[Any], data: Any, summarize: Any, message: Any, name: Any,
 ) -> Any:  # fmt: skip
-    from tensorfleet.ops.array.shaping import rank as rank_of
-    from tensorfleet.ops.array.shaping import shape as shape_of
+    from tensorfleet.ops.array.shaping import rank as rank_of, shape as shape_of
 
     prefix = f"{message}.  " if message else ""
     with framework.name_scope(name, default_name, [x]):

@@ -16,10 +16,6 @@ from tensorfleet.ops.array.shaping import shape
 from tensorfleet.ops.control_flow.control_flow import while_loop
 from tensorfleet.ops.data_flow.tensor_array import TensorArray
 
-__all__ = ["foldl", "foldr", "map_fn", "scan"]
-
-NAMESPACES: dict[str, list[str]] = {}
-
 
 def _check_callable(function: Any) -> None:
     if not callable(function):

@@ -19,8 +19,6 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import nothing, scalar
 
-__all__: list[str] = []
-
 
 def _restored_shapes(op: Operation) -> list[Dims]:
     specs = static_value(op.inputs[2])

@@ -12,11 +12,6 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor, is_tensor
 from tensorfleet.ops.shape_rules import nothing, scalar, unchanged
 
-__all__ = ["Assert", "Print", "print", "timestamp"]
-
-NAMESPACES = {"debugging": ["Assert"]}
-
-
 op(
     "Assert(condition: bool, data: list(T)) -> ()",
     "T: list(type) >= 1",

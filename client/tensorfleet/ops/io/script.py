@@ -16,10 +16,6 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.operation import Operation
 
-__all__ = ["numpy_function", "py_func"]
-
-NAMESPACES: dict[str, list[str]] = {}
-
 
 def _unknown(op: Operation) -> list[Dims]:
     return [None] * len(op.outputs)

@@ -19,12 +19,6 @@ from tensorfleet.ops.shape_rules import scalar as _scalar_shape
 if TYPE_CHECKING:
     from tensorfleet.proto.summary_pb2 import SummaryMetadata
 
-__all__: list[str] = []
-
-NAMESPACES = {
-    "summary": ["audio", "histogram", "image", "merge", "merge_all", "scalar", "tensor_summary", "text"]
-}
-
 op("ScalarSummary(tags: string, values: T) -> (summary: string)", f"T: {{{ORDERED}}}", shape=_scalar_shape)
 op(
     "HistogramSummary(tag: string, values: T) -> (summary: string)",

@@ -17,38 +17,6 @@ from tensorfleet.ops.common import COMPLEX, apply_one
 from tensorfleet.ops.linalg.matrix_parts import matrix_diag_part
 from tensorfleet.ops.shape_rules import merge_dim, with_rank_at_least
 
-__all__ = [
-    "cholesky",
-    "cholesky_solve",
-    "matrix_determinant",
-    "matrix_inverse",
-    "matrix_solve",
-    "matrix_triangular_solve",
-    "norm",
-    "qr",
-    "self_adjoint_eig",
-    "self_adjoint_eigvals",
-    "svd",
-]
-NAMESPACES = {
-    "linalg": [
-        "adjoint",
-        "cholesky",
-        "cholesky_solve",
-        "det",
-        "eigh",
-        "eigvalsh",
-        "inv",
-        "logdet",
-        "norm",
-        "qr",
-        "slogdet",
-        "solve",
-        "svd",
-        "triangular_solve",
-    ]
-}
-
 
 def _square(dims: Dims) -> Dims:
     dims = with_rank_at_least(dims, 2)

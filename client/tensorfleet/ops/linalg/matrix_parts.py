@@ -15,17 +15,6 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import COMPLEX, FLOATS, apply_one
 from tensorfleet.ops.shape_rules import merge_dim, unchanged, with_rank, with_rank_at_least
 
-__all__ = [
-    "diag",
-    "diag_part",
-    "matrix_band_part",
-    "matrix_diag",
-    "matrix_diag_part",
-    "matrix_set_diag",
-    "trace",
-]
-NAMESPACES = {"linalg": ["band_part", "set_diag", "tensor_diag", "tensor_diag_part", "trace"]}
-
 _ALIGN = 'align: {"LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT"} = "RIGHT_LEFT"'
 
 

@@ -13,9 +13,6 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 
-__all__ = ["accumulate_n", "add_n"]
-NAMESPACES = {"math": ["accumulate_n", "add_n"]}
-
 
 def _merged_shape(operation: Operation) -> list[Dims]:
     dims: Dims = None

@@ -13,53 +13,6 @@ from tensorfleet.graph.tensor import Tensor, is_tensor
 from tensorfleet.ops.common import ALL_NUMBERS, COMPLEX, FLOATS, INTEGERS, SIGNED, apply_one, broadcast_inputs
 from tensorfleet.ops.math import static_arithmetic  # noqa: F401 - registers what shape rules compute
 
-__all__ = [
-    "add",
-    "div",
-    "div_no_nan",
-    "divide",
-    "floor_div",
-    "floordiv",
-    "floormod",
-    "maximum",
-    "minimum",
-    "mod",
-    "mul",
-    "multiply",
-    "pow",
-    "realdiv",
-    "scalar_mul",
-    "squared_difference",
-    "sub",
-    "subtract",
-    "truediv",
-    "truncatediv",
-    "truncatemod",
-]
-NAMESPACES = {
-    "math": [
-        "add",
-        "divide",
-        "divide_no_nan",
-        "floordiv",
-        "floormod",
-        "maximum",
-        "minimum",
-        "mod",
-        "multiply",
-        "multiply_no_nan",
-        "nextafter",
-        "pow",
-        "scalar_mul",
-        "squared_difference",
-        "subtract",
-        "truediv",
-        "xdivy",
-        "xlog1py",
-        "xlogy",
-    ]
-}
-
 
 def _binary(types: str, *op_types: str, commutative: bool = False) -> None:
     for op_type in op_types:

@@ -19,9 +19,6 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.math.arithmetic import maximum, minimum
 from tensorfleet.ops.math.reduction import reduce_sum
 
-__all__ = ["clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "global_norm"]
-NAMESPACES = {"linalg": ["global_norm"]}
-
 
 def _values(t: Any, name: str) -> Tensor:
     return convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t, name=name)

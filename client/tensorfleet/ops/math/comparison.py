@@ -11,34 +11,6 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import INTEGERS, ORDERED, apply_one, broadcast_inputs
 from tensorfleet.ops.shape_rules import unchanged
 
-__all__ = [
-    "equal",
-    "greater",
-    "greater_equal",
-    "less",
-    "less_equal",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "not_equal",
-]
-NAMESPACES = {
-    "math": [
-        "equal",
-        "greater",
-        "greater_equal",
-        "less",
-        "less_equal",
-        "logical_and",
-        "logical_not",
-        "logical_or",
-        "logical_xor",
-        "not_equal",
-    ],
-    "bitwise": ["bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift"],
-}
-
 
 def _equal_shape(operation: Operation) -> list[Dims]:
     if operation.attrs["incompatible_shape_error"]:

@@ -12,9 +12,6 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one, broadcast_inputs
 from tensorfleet.ops.shape_rules import unchanged
 
-__all__ = ["angle", "complex", "complex_abs", "conj", "imag", "real"]
-NAMESPACES = {"math": ["angle", "conj", "imag", "real"]}
-
 op(
     "Complex(real: T, imag: T) -> (out: Tout)",
     "T: {float32, float64} = float32",

@@ -12,9 +12,6 @@ from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import ORDERED, QUANTIZED, apply_one
 
-__all__ = ["arg_max", "arg_min", "argmax", "argmin"]
-NAMESPACES = {"math": ["argmax", "argmin"]}
-
 
 def _arg_shape(operation: Operation) -> list[Dims]:
     data, dimension = operation.inputs

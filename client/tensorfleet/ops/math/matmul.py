@@ -17,9 +17,6 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import COMPLEX, FLOATS, apply_one
 from tensorfleet.ops.shape_rules import merge_dim, with_rank, with_rank_at_least
 
-__all__ = ["batch_matmul", "matmul", "tensordot"]
-NAMESPACES = {"linalg": ["matmul", "matvec", "tensordot"]}
-
 
 def _matmul_shape(operation: Operation) -> list[Dims]:
     a, b = (with_rank(t.dims, 2) for t in operation.inputs)

@@ -17,34 +17,6 @@ from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import ORDERED, QUANTIZED, apply_one
 
-__all__ = [
-    "count_nonzero",
-    "reduce_all",
-    "reduce_any",
-    "reduce_logsumexp",
-    "reduce_max",
-    "reduce_mean",
-    "reduce_min",
-    "reduce_prod",
-    "reduce_sum",
-]
-NAMESPACES = {
-    "math": [
-        "count_nonzero",
-        "reduce_all",
-        "reduce_any",
-        "reduce_euclidean_norm",
-        "reduce_logsumexp",
-        "reduce_max",
-        "reduce_mean",
-        "reduce_min",
-        "reduce_prod",
-        "reduce_std",
-        "reduce_sum",
-        "reduce_variance",
-    ]
-}
-
 
 def _reduction_shape(operation: Operation) -> list[Dims]:
     data, indices = operation.inputs

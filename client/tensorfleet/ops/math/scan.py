@@ -13,9 +13,6 @@ from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 
-__all__ = ["cumprod", "cumsum"]
-NAMESPACES = {"math": ["cumprod", "cumsum"]}
-
 
 def _scan_shape(operation: Operation) -> list[Dims]:
     dims = operation.inputs[0].dims

@@ -14,26 +14,6 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import ORDERED, apply_one
 from tensorfleet.ops.shape_rules import merge_dim, with_rank, with_rank_at_least
 
-__all__ = [
-    "segment_max",
-    "segment_mean",
-    "segment_min",
-    "segment_prod",
-    "segment_sum",
-    "sparse_segment_mean",
-    "sparse_segment_sqrt_n",
-    "sparse_segment_sum",
-    "unsorted_segment_max",
-    "unsorted_segment_mean",
-    "unsorted_segment_min",
-    "unsorted_segment_prod",
-    "unsorted_segment_sqrt_n",
-    "unsorted_segment_sum",
-]
-NAMESPACES = {
-    "math": [name for name in __all__ if not name.startswith("sparse")],
-}
-
 
 def _segment_shape(operation: Operation) -> list[Dims]:
     data, ids = (t.dims for t in operation.inputs)

@@ -12,11 +12,6 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import FLOATS, apply_one, broadcast_inputs
 from tensorfleet.ops.shape_rules import unchanged
 
-__all__ = ["digamma", "erf", "erfc", "lgamma", "polygamma", "zeta"]
-NAMESPACES = {
-    "math": ["digamma", "erf", "erfc", "erfcinv", "erfinv", "lgamma", "ndtri", "polygamma", "zeta"],
-}
-
 for _name in ("Erf", "Erfc", "Erfinv", "Ndtri", "Lgamma", "Digamma"):
     op(f"{_name}(x: T) -> (y: T)", f"T: {{{FLOATS}}}", shape=unchanged)
 op("Polygamma(a: T, x: T) -> (z: T)", "T: {float32, float64}", shape=broadcast_inputs)

@@ -13,9 +13,6 @@ import numpy as np
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.static_value import evaluation
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {}
-
 _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "Abs": np.abs,
     "Add": np.add,

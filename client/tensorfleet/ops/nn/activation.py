@@ -16,25 +16,6 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import ORDERED, apply_one
 from tensorfleet.ops.shape_rules import merge_dim, scalar, unchanged, with_rank, with_rank_at_least
 
-__all__: list[str] = []
-NAMESPACES = {
-    "nn": [
-        "bias_add",
-        "crelu",
-        "elu",
-        "l2_loss",
-        "leaky_relu",
-        "log_softmax",
-        "relu",
-        "relu6",
-        "selu",
-        "softmax",
-        "softplus",
-        "softsign",
-    ],
-    "math": ["log_softmax", "softmax", "softplus", "softsign"],
-}
-
 op("Relu(features: T) -> (activations: T)", f"T: {{{ORDERED}, qint8}}", shape=unchanged)
 op("Relu6(features: T) -> (activations: T)", f"T: {{{ORDERED}}}", shape=unchanged)
 _FLOATS = "T: {float16, bfloat16, float32, float64}"

@@ -14,9 +14,6 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.debugging.checks import assert_less, assert_non_negative
 from tensorfleet.ops.math.reduction import reduce_max
 
-__all__ = ["confusion_matrix"]
-NAMESPACES: dict[str, list[str]] = {"math": ["confusion_matrix"]}
-
 
 def confusion_matrix(
     labels: Any,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet.core import dims as dims_module
-from tensorfleet.core import dtypes
+from tensorfleet.core import dims as dims_module, dtypes
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.framework import name_scope
@@ -23,23 +22,6 @@ from tensorfleet.ops.nn.windows import (
     known_shape,
     windows_of,
 )
-
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str] | dict[str, str]] = {
-    "nn": {
-        "conv2d": "conv2d",
-        "conv2d_backprop_filter": "conv2d_backprop_filter",
-        "conv2d_backprop_input": "conv2d_backprop_input",
-        "conv2d_transpose": "conv2d_transpose",
-        "depthwise_conv2d": "depthwise_conv2d",
-        "depthwise_conv2d_backprop_filter": "depthwise_conv2d_native_backprop_filter",
-        "depthwise_conv2d_backprop_input": "depthwise_conv2d_native_backprop_input",
-        "depthwise_conv2d_native": "depthwise_conv2d_native",
-        "depthwise_conv2d_native_backprop_filter": "depthwise_conv2d_native_backprop_filter",
-        "depthwise_conv2d_native_backprop_input": "depthwise_conv2d_native_backprop_input",
-        "separable_conv2d": "separable_conv2d",
-    }
-}
 
 _FLOATS = "T: {float16, bfloat16, float32, float64}"
 _WITH_INT = "T: {float16, bfloat16, float32, float64, int32}"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet.core import dims as dims_module
-from tensorfleet.core import dtypes
+from tensorfleet.core import dims as dims_module, dtypes
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.framework import name_scope
@@ -23,16 +22,6 @@ from tensorfleet.ops.nn.volumes import (
     volume_shape,
     volumes_of,
 )
-
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str] | dict[str, str]] = {
-    "nn": {
-        "conv3d": "conv3d",
-        "conv3d_backprop_filter": "conv3d_backprop_filter",
-        "conv3d_backprop_filter_v2": "conv3d_backprop_filter",
-        "conv3d_transpose": "conv3d_transpose",
-    }
-}
 
 _FLOATS = "T: {float16, bfloat16, float32, float64}"
 _WINDOWS = (STRIDES_3D, PADDING_3D, DATA_FORMAT_3D, DILATIONS_3D)

@@ -15,21 +15,6 @@ from tensorfleet.ops.nn.conv3d import conv3d, conv3d_transpose
 from tensorfleet.ops.nn.pool import avg_pool, max_pool
 from tensorfleet.ops.nn.pool3d import avg_pool3d, max_pool3d
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {
-    "nn": [
-        "atrous_conv2d",
-        "atrous_conv2d_transpose",
-        "avg_pool1d",
-        "conv1d",
-        "conv1d_transpose",
-        "conv_transpose",
-        "convolution",
-        "max_pool1d",
-        "pool",
-    ]
-}
-
 
 def _image_format(data_format: str | None) -> str:
     """The format of images of height 1, from that of sequences."""

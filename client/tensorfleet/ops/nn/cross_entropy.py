@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dims as dims_module
-from tensorfleet.core import dtypes
+from tensorfleet.core import dims as dims_module, dtypes
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
@@ -20,17 +19,6 @@ from tensorfleet.ops.array.constants import zeros_like
 from tensorfleet.ops.array.selection import where
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import merge_dim, with_rank
-
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {
-    "nn": [
-        "sigmoid_cross_entropy_with_logits",
-        "softmax_cross_entropy_with_logits",
-        "softmax_cross_entropy_with_logits_v2",
-        "sparse_softmax_cross_entropy_with_logits",
-        "weighted_cross_entropy_with_logits",
-    ]
-}
 
 _FLOATS = "T: {float16, bfloat16, float32, float64}"
 

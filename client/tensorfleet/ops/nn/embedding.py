@@ -15,9 +15,6 @@ from tensorfleet.ops.math.reduction import reduce_sum
 from tensorfleet.ops.state.partitioned_variables import PartitionedVariable
 from tensorfleet.ops.state.resource_variables import ResourceVariable
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {"nn": ["embedding_lookup"]}
-
 
 def embedding_lookup(
     params: Any,

@@ -12,12 +12,6 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.math.reduction import reduce_mean
 from tensorfleet.ops.random.random_ops import random_uniform
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {
-    "nn": ["dropout", "relu_layer", "xw_plus_b", "zero_fraction"],
-    "math": ["zero_fraction"],
-}
-
 
 def dropout(
     x: Any,

@@ -14,15 +14,6 @@ from tensorfleet.ops.common import ORDERED, apply_one
 from tensorfleet.ops.nn.conv import spread
 from tensorfleet.ops.nn.windows import known_shape, windows_of
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str] | dict[str, str]] = {
-    "nn": {
-        "local_response_normalization": "local_response_normalization",
-        "lrn": "local_response_normalization",
-        "max_pool_with_argmax": "max_pool_with_argmax",
-    }
-}
-
 _LRN = (
     "depth_radius: int = 5",
     "bias: float = 1.0",

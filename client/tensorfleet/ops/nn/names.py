@@ -15,5 +15,3 @@ from tensorfleet.ops.nn import (  # noqa: F401 - imported for the ops and namesp
     pool3d,
     statistics,
 )
-
-__all__: list[str] = []

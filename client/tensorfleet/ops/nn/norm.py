@@ -17,13 +17,6 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.math.reduction import reduce_mean, reduce_sum
 from tensorfleet.ops.shape_rules import merge_dim, with_rank
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {
-    "nn": ["batch_normalization", "fused_batch_norm", "l2_normalize", "moments"],
-    "math": ["l2_normalize"],
-    "linalg": ["l2_normalize"],
-}
-
 _EPSILON = "epsilon: float = 9.999999747378752e-05"
 _FACTOR = "exponential_avg_factor: float = 1.0"
 _TRAINING = "is_training: bool = true"

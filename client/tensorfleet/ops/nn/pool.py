@@ -16,18 +16,6 @@ from tensorfleet.ops.common import ORDERED, apply_one
 from tensorfleet.ops.nn.conv import spread, window_attrs
 from tensorfleet.ops.nn.windows import DATA_FORMAT, EXPLICIT_PADDINGS, PADDING, known_shape, windows_of
 
-__all__: list[str] = []
-NAMESPACES = {
-    "nn": {
-        "avg_pool": "avg_pool",
-        "avg_pool2d": "avg_pool",
-        "avg_pool_v2": "avg_pool_v2",
-        "max_pool": "max_pool",
-        "max_pool2d": "max_pool2d",
-        "max_pool_v2": "max_pool_v2",
-    }
-}
-
 _SIZES = ("ksize: list(int) >= 4", "strides: list(int) >= 4")
 _PLAIN_PADDING = 'padding: {"SAME", "VALID"}'
 _FLOATS = "T: {float16, bfloat16, float32, float64}"

@@ -22,9 +22,6 @@ from tensorfleet.ops.nn.volumes import (
     volumes_of,
 )
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str]] = {"nn": ["avg_pool3d", "max_pool3d"]}
-
 _WINDOWS = ("ksize: list(int) >= 5", STRIDES_3D, PADDING_3D, DATA_FORMAT_3D)
 
 

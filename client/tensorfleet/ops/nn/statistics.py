@@ -15,19 +15,6 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.math.reduction import reduce_prod, reduce_sum
 from tensorfleet.ops.nn.norm import batch_normalization
 
-__all__: list[str] = []
-NAMESPACES: dict[str, list[str] | dict[str, str]] = {
-    "nn": {
-        "batch_norm_with_global_normalization": "batch_norm_with_global_normalization",
-        "log_poisson_loss": "log_poisson_loss",
-        "normalize_moments": "normalize_moments",
-        "silu": "swish",
-        "sufficient_statistics": "sufficient_statistics",
-        "swish": "swish",
-        "weighted_moments": "weighted_moments",
-    }
-}
-
 
 def _axes(axes: Any) -> list[int]:
     return [int(a) for a in axes] if hasattr(axes, "__len__") else [int(axes)]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet.core import dims as dims_module
-from tensorfleet.core import dtypes
+from tensorfleet.core import dims as dims_module, dtypes
 from tensorfleet.core.dims import Dims
 from tensorfleet.core.shapes import TensorShape, dimension_value
 from tensorfleet.graph import framework
@@ -18,33 +17,6 @@ from tensorfleet.graph.seeds import get_seed
 from tensorfleet.graph.static_value import static_dims, static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.shape_rules import scalar, unchanged
-
-__all__ = [
-    "random_uniform",
-    "random_normal",
-    "truncated_normal",
-    "random_shuffle",
-    "random_crop",
-    "random_gamma",
-    "random_poisson",
-    "multinomial",
-    "set_random_seed",
-]
-
-NAMESPACES: dict[str, dict[str, str]] = {
-    "random": {
-        "uniform": "random_uniform",
-        "normal": "random_normal",
-        "truncated_normal": "truncated_normal",
-        "shuffle": "random_shuffle",
-        "gamma": "random_gamma",
-        "poisson": "random_poisson",
-        "multinomial": "multinomial",
-        "categorical": "categorical",
-        "set_random_seed": "set_random_seed",
-        "get_seed": "get_seed",
-    }
-}
 
 
 def _shape_input(op: Operation) -> list[Dims]:
@@ -363,8 +335,7 @@ def random_gamma(
     Returns:
         A tensor of shape `shape` + that of alpha and beta.
     """
-    from tensorfleet.ops.array.shaping import broadcast_dynamic_shape, broadcast_to
-    from tensorfleet.ops.array.shaping import shape as shape_of
+    from tensorfleet.ops.array.shaping import broadcast_dynamic_shape, broadcast_to, shape as shape_of
     from tensorfleet.ops.math.arithmetic import maximum
 
     with framework.name_scope(name, "random_gamma", [shape, alpha, beta]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,46 +15,6 @@ from tensorfleet.graph.convert import constant
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.constants import ones, zeros
 from tensorfleet.ops.random import random_ops
-
-__all__ = [
-    "zeros_initializer",
-    "ones_initializer",
-    "constant_initializer",
-    "random_uniform_initializer",
-    "random_normal_initializer",
-    "truncated_normal_initializer",
-    "uniform_unit_scaling_initializer",
-    "variance_scaling_initializer",
-    "orthogonal_initializer",
-    "glorot_uniform_initializer",
-    "glorot_normal_initializer",
-    "identity_initializer",
-    "he_normal",
-    "he_uniform",
-    "lecun_normal",
-    "lecun_uniform",
-]
-
-NAMESPACES = {
-    "initializers": {
-        "zeros": "zeros_initializer",
-        "ones": "ones_initializer",
-        "constant": "constant_initializer",
-        "random_uniform": "random_uniform_initializer",
-        "random_normal": "random_normal_initializer",
-        "truncated_normal": "truncated_normal_initializer",
-        "uniform_unit_scaling": "uniform_unit_scaling_initializer",
-        "variance_scaling": "variance_scaling_initializer",
-        "orthogonal": "orthogonal_initializer",
-        "glorot_uniform": "glorot_uniform_initializer",
-        "glorot_normal": "glorot_normal_initializer",
-        "identity": "identity_initializer",
-        "he_normal": "he_normal",
-        "he_uniform": "he_uniform",
-        "lecun_normal": "lecun_normal",
-        "lecun_uniform": "lecun_uniform",
-    }
-}
 
 
 class Initializer:
@@ -337,3 +298,24 @@ class identity_initializer(Initializer):
                 f"Received shape={shape}"
             )
         return constant(self.gain * np.eye(full[0], full[1]), self._dtype(dtype))
+
+
+BY_NAME: dict[str, Callable[[], Any]] = {
+    "zeros": zeros_initializer,
+    "ones": ones_initializer,
+    "constant": constant_initializer,
+    "random_uniform": random_uniform_initializer,
+    "random_normal": random_normal_initializer,
+    "truncated_normal": truncated_normal_initializer,
+    "uniform_unit_scaling": uniform_unit_scaling_initializer,
+    "variance_scaling": variance_scaling_initializer,
+    "orthogonal": orthogonal_initializer,
+    "glorot_uniform": glorot_uniform_initializer,
+    "glorot_normal": glorot_normal_initializer,
+    "identity": identity_initializer,
+    "he_normal": he_normal,
+    "he_uniform": he_uniform,
+    "lecun_normal": lecun_normal,
+    "lecun_uniform": lecun_uniform,
+}
+"""The initializers by their names under `tf.initializers`."""

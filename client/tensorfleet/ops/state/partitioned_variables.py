@@ -15,11 +15,6 @@ from tensorfleet.graph.convert import convert_to_tensor, register_tensor_convers
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 
-__all__ = [
-    "create_partitioned_variables",
-]
-NAMESPACES: dict[str, list[str]] = {}
-
 
 class PartitionedVariable:
     """A variable that consists of several (`tensorflow.python.ops.variables.PartitionedVariable`).

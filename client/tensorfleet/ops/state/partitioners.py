@@ -8,9 +8,6 @@ from typing import Any
 
 from tensorfleet.core import dtypes, shapes
 
-__all__ = ["fixed_size_partitioner", "min_max_variable_partitioner", "variable_axis_size_partitioner"]
-NAMESPACES: dict[str, list[str]] = {}
-
 Partitioner = Callable[..., list[int]]
 """Called with a variable's `shape` and `dtype`; gives the number of parts along each dimension."""
 

@@ -11,34 +11,6 @@ from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.ops.control_flow.control import group
 from tensorfleet.ops.state import variable_ops
 
-__all__ = [
-    "global_variables",
-    "all_variables",
-    "local_variables",
-    "model_variables",
-    "trainable_variables",
-    "moving_average_variables",
-    "variables_initializer",
-    "initialize_variables",
-    "global_variables_initializer",
-    "initialize_all_variables",
-    "local_variables_initializer",
-    "initialize_local_variables",
-    "tables_initializer",
-    "initialize_all_tables",
-    "report_uninitialized_variables",
-    "assert_variables_initialized",
-]
-
-NAMESPACES = {
-    "initializers": {
-        "variables": "variables_initializer",
-        "global_variables": "global_variables_initializer",
-        "local_variables": "local_variables_initializer",
-        "tables_initializer": "tables_initializer",
-    }
-}
-
 
 def global_variables(scope: str | None = None) -> list[Any]:
     """The variables that the tasks of a cluster share (`tf.global_variables`).

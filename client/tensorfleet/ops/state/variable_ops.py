@@ -12,26 +12,6 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.shape_rules import scalar
 
-__all__ = [
-    "assign",
-    "assign_add",
-    "assign_sub",
-    "scatter_update",
-    "scatter_add",
-    "scatter_sub",
-    "scatter_mul",
-    "scatter_div",
-    "scatter_min",
-    "scatter_max",
-    "scatter_nd_update",
-    "scatter_nd_add",
-    "scatter_nd_sub",
-    "is_variable_initialized",
-    "count_up_to",
-]
-
-NAMESPACES: dict[str, list[str]] = {}
-
 
 def _variable(op: Operation) -> list[Dims]:
     return [op.attrs["shape"]]

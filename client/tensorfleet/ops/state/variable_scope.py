@@ -16,20 +16,6 @@ from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.ops.state.variable_store import VariableStore, explicit_dtype_matches, variable_store
 from tensorfleet.ops.state.variables import VariableAggregation, VariableSynchronization, creators
 
-__all__ = [
-    "AUTO_REUSE",
-    "VariableScope",
-    "get_local_variable",
-    "get_variable",
-    "get_variable_scope",
-    "no_regularizer",
-    "variable_creator_scope",
-    "variable_op_scope",
-    "variable_scope",
-]
-
-NAMESPACES: dict[str, list[str]] = {}
-
 
 class _ReuseMode(enum.Enum):
     AUTO_REUSE = 1

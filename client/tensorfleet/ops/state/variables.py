@@ -21,17 +21,6 @@ from tensorfleet.proto import variable_pb2
 if TYPE_CHECKING:
     from tensorfleet.session.session import BaseSession
 
-__all__ = [
-    "Variable",
-    "VariableAggregation",
-    "VariableSynchronization",
-    "enable_resource_variables",
-    "disable_resource_variables",
-    "resource_variables_enabled",
-]
-
-NAMESPACES: dict[str, list[str]] = {}
-
 
 class VariableSynchronization(enum.Enum):
     """When copies of a variable are brought together (`tf.VariableSynchronization`); kept, not acted upon."""
@@ -102,6 +91,14 @@ def _create_default(**arguments: Any) -> Variable:
 
 class VariableMeta(type):
     """`tf.Variable(...)` makes a variable of the class that `use_resource` and the scopes ask for."""
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """The arguments of `__init__`; `inspect` would show those of `__call__`, which passes them on."""
+        signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+        return signature.replace(
+            parameters=list(signature.parameters.values())[1:], return_annotation=inspect.Signature.empty
+        )
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is not Variable:

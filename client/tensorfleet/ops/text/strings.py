@@ -6,49 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dims as dims_module
-from tensorfleet.core import dtypes
+from tensorfleet.core import dims as dims_module, dtypes
 from tensorfleet.core.dims import Dims
-from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.ops.array.constants import constant, range
+from tensorfleet.ops.array.constants import range
 from tensorfleet.ops.array.shaping import rank, renamed_argument
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import unchanged
-
-__all__ = [
-    "string_join",
-    "string_to_number",
-    "as_string",
-    "substr",
-    "decode_raw",
-    "encode_base64",
-    "decode_base64",
-    "reduce_join",
-    "regex_replace",
-    "string_strip",
-]
-
-NAMESPACES = {
-    "io": ["decode_raw", "encode_base64", "decode_base64"],
-    "dtypes": ["as_string"],
-    "strings": [
-        "join",
-        "to_number",
-        "as_string",
-        "length",
-        "substr",
-        "lower",
-        "upper",
-        "strip",
-        "regex_replace",
-        "reduce_join",
-    ],
-}
 
 
 def _join_shape(op: Operation) -> list[Dims]:

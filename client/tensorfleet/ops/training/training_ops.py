@@ -14,8 +14,6 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.ops.shape_rules import with_rank
 from tensorfleet.ops.state.resource_variable_ops import handle_dims
 
-__all__: list[str] = []
-
 _LOCKING = "use_locking: bool = false"
 _NESTEROV = "use_nesterov: bool = false"
 _UPDATE_SLOTS = "update_slots: bool = true"

@@ -15,6 +15,9 @@ from tensorfleet_service.state.philox import SAMPLES_PER_OUTPUT, Array, Stream, 
 _KNUTH = 10.0
 """Below this rate the numbers of a Poisson process are counted; from here on they are drawn by rejection."""
 
+_LOG_GAMMA_MAX = 2.5e305
+"""From here on the logarithm of the gamma function is infinite, for which Python's raises an exception."""
+
 
 class _Draws:
     """Pairs of float64 numbers, each output's from its own part of the stream, the second of a pair first."""
@@ -78,13 +81,16 @@ def gamma(stream: Stream, samples: int, alphas: Array) -> Array:
 
 
 def poisson(stream: Stream, samples: int, rates: Array, highest: float) -> Array:
-    """Numbers of Poisson distributions, up to `highest`: [samples, *rates.shape] of float64."""
+    """Numbers of Poisson distributions, up to `highest`: [samples, *rates.shape] of float64.
+
+    A finite rate beyond `highest` allows hardly any number, and gives `highest`.
+    """
     each = rates.astype(np.float64).reshape(-1)
     rate = np.repeat(each, samples)
-    result = np.where(np.isnan(rate), np.nan, np.inf)
+    result = np.where(np.isfinite(rate), highest, np.abs(rate))
     draws = _Draws(stream, np.arange(rate.size))
     _count(draws, rate, result, np.flatnonzero(rate < _KNUTH))
-    _reject(draws, rate, result, np.flatnonzero((rate >= _KNUTH) & np.isfinite(rate)), highest)
+    _reject(draws, rate, result, np.flatnonzero((rate >= _KNUTH) & (rate <= highest)), highest)
     return result.reshape(each.size, samples).T.reshape(samples, *rates.shape)
 
 
@@ -123,7 +129,7 @@ def _reject(draws: _Draws, rate: Array, result: Array, rows: Array, highest: flo
 
 def _log_gamma(x: Array) -> Array:
     # C's own function, as in TensorFlow: the last digit decides whether a number is accepted.
-    return np.array([math.lgamma(value) for value in x.tolist()])
+    return np.array([math.lgamma(value) if value < _LOG_GAMMA_MAX else math.inf for value in x.tolist()])
 
 
 def _without(rows: Array, done: Array) -> Array:

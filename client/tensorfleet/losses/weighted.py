@@ -16,25 +16,6 @@ from tensorfleet.ops.math.add_n import add_n
 from tensorfleet.ops.math.reduction import reduce_sum
 from tensorfleet.ops.nn import cross_entropy
 
-__all__ = [
-    "Reduction",
-    "absolute_difference",
-    "add_loss",
-    "compute_weighted_loss",
-    "cosine_distance",
-    "get_losses",
-    "get_regularization_loss",
-    "get_regularization_losses",
-    "get_total_loss",
-    "hinge_loss",
-    "huber_loss",
-    "log_loss",
-    "mean_squared_error",
-    "sigmoid_cross_entropy",
-    "softmax_cross_entropy",
-    "sparse_softmax_cross_entropy",
-]
-
 
 class Reduction:
     """How the losses of a batch become one number (`tf.losses.Reduction`)."""

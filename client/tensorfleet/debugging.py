@@ -1,0 +1,32 @@
+"""`tf.debugging`: assertions about tensors, static where they can be."""
+
+import typing as _typing
+
+from tensorfleet.ops.array.identity import check_numerics as check_numerics
+from tensorfleet.ops.debugging.checks import (
+    assert_equal as assert_equal,
+    assert_greater as assert_greater,
+    assert_greater_equal as assert_greater_equal,
+    assert_integer as assert_integer,
+    assert_less as assert_less,
+    assert_less_equal as assert_less_equal,
+    assert_near as assert_near,
+    assert_negative as assert_negative,
+    assert_non_negative as assert_non_negative,
+    assert_non_positive as assert_non_positive,
+    assert_none_equal as assert_none_equal,
+    assert_positive as assert_positive,
+    assert_proper_iterable as assert_proper_iterable,
+    assert_rank as assert_rank,
+    assert_rank_at_least as assert_rank_at_least,
+    assert_rank_in as assert_rank_in,
+    assert_scalar as assert_scalar,
+    assert_type as assert_type,
+    is_numeric_tensor as is_numeric_tensor,
+)
+from tensorfleet.ops.io.logging import Assert as Assert
+
+if not _typing.TYPE_CHECKING:
+    from tensorfleet.core.public import namespace as _namespace
+
+    __getattr__, __dir__ = _namespace(__name__)

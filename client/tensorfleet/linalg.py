@@ -1,0 +1,70 @@
+"""`tf.linalg`: matrices."""
+
+import typing as _typing
+
+from tensorfleet.ops.array.constants import eye as eye
+from tensorfleet.ops.array.rearranging import matrix_transpose as matrix_transpose
+from tensorfleet.ops.linalg.linalg import (
+    adjoint as adjoint,
+    cholesky as cholesky,
+    cholesky_solve as cholesky_solve,
+    det as det,
+    eigh as eigh,
+    eigvalsh as eigvalsh,
+    inv as inv,
+    logdet as logdet,
+    norm as norm,
+    qr as qr,
+    slogdet as slogdet,
+    solve as solve,
+    svd as svd,
+    triangular_solve as triangular_solve,
+)
+from tensorfleet.ops.linalg.matrix_parts import (
+    band_part as band_part,
+    matrix_diag as diag,
+    matrix_diag_part as diag_part,
+    set_diag as set_diag,
+    tensor_diag as tensor_diag,
+    tensor_diag_part as tensor_diag_part,
+    trace as trace,
+)
+from tensorfleet.ops.math.clip import global_norm as global_norm
+from tensorfleet.ops.math.matmul import matmul as matmul, matvec as matvec, tensordot as tensordot
+from tensorfleet.ops.nn.norm import l2_normalize as l2_normalize
+
+if not _typing.TYPE_CHECKING:
+    from tensorfleet.core.public import namespace as _namespace
+
+    __getattr__, __dir__ = _namespace(__name__)
+
+__all__ = [
+    "adjoint",
+    "band_part",
+    "cholesky",
+    "cholesky_solve",
+    "det",
+    "diag",
+    "diag_part",
+    "eigh",
+    "eigvalsh",
+    "eye",
+    "global_norm",
+    "inv",
+    "l2_normalize",
+    "logdet",
+    "matmul",
+    "matrix_transpose",
+    "matvec",
+    "norm",
+    "qr",
+    "set_diag",
+    "slogdet",
+    "solve",
+    "svd",
+    "tensor_diag",
+    "tensor_diag_part",
+    "tensordot",
+    "trace",
+    "triangular_solve",
+]

@@ -1,0 +1,34 @@
+"""`tf.random`: random tensors, and the seed of a graph."""
+
+import typing as _typing
+
+from tensorfleet.graph.seeds import get_seed as get_seed
+from tensorfleet.ops.random.random_ops import (
+    categorical as categorical,
+    multinomial as multinomial,
+    random_gamma as gamma,
+    random_normal as normal,
+    random_poisson as poisson,
+    random_shuffle as shuffle,
+    random_uniform as uniform,
+    set_random_seed as set_random_seed,
+    truncated_normal as truncated_normal,
+)
+
+if not _typing.TYPE_CHECKING:
+    from tensorfleet.core.public import namespace as _namespace
+
+    __getattr__, __dir__ = _namespace(__name__)
+
+__all__ = [
+    "categorical",
+    "gamma",
+    "get_seed",
+    "multinomial",
+    "normal",
+    "poisson",
+    "set_random_seed",
+    "shuffle",
+    "truncated_normal",
+    "uniform",
+]

@@ -145,7 +145,7 @@ def test_a_step_ends_in_time_though_nobody_can_say_what_it_waits_for(
     monkeypatch.setattr(FakeMember, "activity", fails)
     cluster = Cluster(TWO, 2)
     cluster.start({"x": 1}, ["b"])
-    (step,) = cluster.session._running.values()
+    (step,) = cluster.session._steps._running.values()
     step.fail(step.late(3.0))
     ((error, _),) = cluster.calls
     assert isinstance(error, errors.DeadlineExceededError)
@@ -158,7 +158,7 @@ def test_a_step_ends_in_time_though_no_thread_can_be_started(monkeypatch: pytest
 
     cluster = Cluster(TWO, 2)
     cluster.start({"x": 1}, ["b"])
-    (step,) = cluster.session._running.values()
+    (step,) = cluster.session._steps._running.values()
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", fails)
         step.time_out(3.0)

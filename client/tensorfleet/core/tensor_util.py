@@ -72,6 +72,10 @@ def make_tensor_proto(
 
     Accepts what `convert_value` accepts; a `TensorProto` is returned as it is. Raises TypeError and
     ValueError as `convert_value` does, and ValueError beyond 2 GiB.
+
+    Example:
+        >>> tf.make_ndarray(tf.make_tensor_proto([1, 2]))
+        array([1, 2], dtype=int32)
     """
     if isinstance(values, TensorProto):
         return values

@@ -29,6 +29,13 @@ class Dataset(FunctionalTransformations):
 
     Made by `from_tensor_slices` and its like; each method gives a new dataset. Nothing is computed before an
     iterator asks for elements.
+
+    Example:
+        >>> numbers = tf.data.Dataset.range(5).map(lambda x: x * 10).batch(2)
+        >>> batch = tf.data.make_one_shot_iterator(numbers).get_next()
+        >>> with tf.Session() as session:
+        ...     [session.run(batch) for _ in range(3)]
+        [array([ 0, 10]), array([20, 30]), array([40])]
     """
 
     def __init__(self) -> None:

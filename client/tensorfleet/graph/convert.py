@@ -202,6 +202,10 @@ def constant(
         dtype: the dtype, or None to follow the value (int32 and float32 for Python's numbers).
         shape: the shape, or None to follow the value.
         verify_shape: demand that the value has exactly this shape.
+
+    Example:
+        >>> tf.Session().run(tf.constant([1.0, 2.0]))
+        array([1., 2.], dtype=float32)
     """
     array = tensor_util.convert_value(
         value,

@@ -38,7 +38,15 @@ class _Signatures(Protocol):
 
 
 class Graph:
-    """A dataflow graph (`tf.Graph`). Operations are added and never removed."""
+    """A dataflow graph (`tf.Graph`). Operations are added and never removed.
+
+    Example:
+        >>> graph = tf.Graph()
+        >>> with graph.as_default():
+        ...     x = tf.constant(3, name="x")
+        >>> tf.Session(graph=graph).run("x:0")
+        np.int32(3)
+    """
 
     def __init__(self) -> None:
         self._operations: dict[str, Operation] = {}
@@ -547,6 +555,11 @@ _global_default: Graph | None = None
 def get_default_graph() -> Graph:
     """The graph of the innermost `as_default` of this thread, or else the process's own
     (`tf.get_default_graph`).
+
+    Example:
+        >>> x = tf.constant(1)
+        >>> x.graph is tf.get_default_graph()
+        True
     """
     global _global_default
     if _default_stack.graphs:

@@ -132,6 +132,11 @@ class Channel:
         code, details = error.code().value[0], error.details() or ""
         if code in (errors.UNAVAILABLE, errors.DEADLINE_EXCEEDED) and self.address not in details:
             details = f"{details} (server {self.address})"
+        if code == errors.RESOURCE_EXHAUSTED and "larger than max" in details:
+            details = (
+                f"{self.address} takes no message of this size by gRPC, as it has not the memory: "
+                f"{details}. Send less at once, use the stream, or raise TENSORFLEET_MEMORY_MB on it."
+            )
         return errors.from_code(code, details)
 
     def first_call(

@@ -43,6 +43,15 @@ class Saver:
     Raises:
         TypeError: `var_list` is of other things than variables.
         ValueError: there are no variables, or two of one name, or `saver_def` does not name nodes.
+
+    Example:
+        >>> import tempfile
+        >>> v = tf.Variable([1.0, 2.0], name="v")
+        >>> with tf.Session() as session, tempfile.TemporaryDirectory() as folder:
+        ...     session.run(v.initializer)
+        ...     path = tf.train.Saver().save(session, f"{folder}/model")
+        ...     tf.train.load_variable(path, "v")
+        array([1., 2.], dtype=float32)
     """
 
     def __init__(

@@ -23,7 +23,9 @@ from tensorfleet.wire.stream import Method
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import memory
 from tensorfleet_service.executor.dead import DEAD
+from tensorfleet_service.net.failures import as_op_error
 from tensorfleet_service.net.grpc_loop import Call, Channel, Ended
+from tensorfleet_service.net.limits import parse
 from tensorfleet_service.threads.run_queue import run_queue
 
 if TYPE_CHECKING:
@@ -155,7 +157,7 @@ class GrpcPeer:
         try:
             if error is not None:
                 raise self._converted(error)
-            response = worker_pb2.RunGraphResponse.FromString(self._received_bytes(data))
+            response = parse(worker_pb2.RunGraphResponse, self._received_bytes(data))
             if trace is not None:
                 trace.merge(response.step_stats)
             if response.status_code:
@@ -164,8 +166,8 @@ class GrpcPeer:
             if missing := [key for key in graph.keys.fetches if key not in found]:
                 raise errors.InternalError(None, None, f"{self.task} has not returned {missing[0]}")
             values = [value_of(found[key]) for key in graph.keys.fetches]
-        except errors.OpError as e:
-            done(e, ())
+        except Exception as e:
+            done(as_op_error(e, f"the answer of {self.task}"), ())
         else:
             done(None, values)
 
@@ -192,10 +194,10 @@ class GrpcPeer:
         try:
             if error is not None:
                 raise self._converted(error)
-            response = worker_pb2.RecvTensorResponse.FromString(self._received_bytes(data))
+            response = parse(worker_pb2.RecvTensorResponse, self._received_bytes(data))
             value = DEAD if response.is_dead else value_of(response.tensor)
-        except errors.OpError as e:
-            self._service.abort(step_id, e)
+        except Exception as e:
+            self._service.abort(step_id, as_op_error(e, f"a tensor from {self.task}"))
         else:
             self._service.deliver(step_id, (edge,), (value,))
 

@@ -113,7 +113,7 @@ def test_nothing_private_is_in_a_namespace(name: str, module: ModuleType) -> Non
     # What is there is written there, and what is written there is there.
     assert set(names) == {key for key in imported | assigned if key and not key.startswith("_")}
     assert not {"Any", "annotations"} & set(names)
-    for key, value in names.items():
+    for value in names.values():
         if isinstance(value, ModuleType) and value is not tf:
             assert value is importlib.import_module(value.__name__)
 

@@ -274,6 +274,13 @@ class FIFOQueue(QueueBase):
         shapes: of the components; needed for batches.
         names: of the components.
         shared_name: sessions that name it share the queue.
+
+    Example:
+        >>> queue = tf.FIFOQueue(10, tf.int32, shapes=[[]])
+        >>> with tf.Session() as session:
+        ...     session.run(queue.enqueue_many([[1, 2, 3]]))
+        ...     session.run(queue.dequeue_many(2))
+        array([1, 2], dtype=int32)
     """
 
     def __init__(

@@ -221,6 +221,12 @@ def get_variable(
     Raises:
         ValueError: the variable exists but must not, or must but does not; or it has another shape or
             dtype.
+
+    Example:
+        >>> with tf.variable_scope("layer"):
+        ...     w = tf.get_variable("w", [2, 3])
+        >>> w.name, w.shape.as_list()
+        ('layer/w:0', [2, 3])
     """
     return get_variable_scope().get_variable(
         variable_store(),
@@ -306,6 +312,13 @@ class variable_scope:
 
     Raises:
         ValueError, TypeError: arguments that do not go together.
+
+    Example:
+        >>> with tf.variable_scope("a", reuse=tf.AUTO_REUSE):
+        ...     first = tf.get_variable("w", [2])
+        ...     second = tf.get_variable("w", [2])
+        >>> first is second
+        True
     """
 
     def __init__(

@@ -137,6 +137,13 @@ class Variable(metaclass=VariableMeta):
         constraint: a function from the variable's value to the one that an optimizer stores instead.
         use_resource: make a resource variable, whose reads are ops; by default a reference variable.
         shape: the shape, by default that of `initial_value`.
+
+    Example:
+        >>> v = tf.Variable([1.0, 2.0], name="v")
+        >>> with tf.Session() as session:
+        ...     session.run(tf.global_variables_initializer())
+        ...     session.run(v.assign_add([1.0, 1.0]))
+        array([2., 3.], dtype=float32)
     """
 
     SaveSliceInfo = save_slice.SaveSliceInfo

@@ -139,6 +139,28 @@ def test_an_answer_that_comes_twice_is_nobodys_result() -> None:
     master.close()
 
 
+def test_a_step_that_ends_after_its_session_was_closed_leaves_no_connection() -> None:
+    asked, answer = threading.Event(), threading.Event()
+
+    def late(connection: Connection, frame: Frame) -> None:
+        asked.set()
+        assert answer.wait(20)
+        connection.send(encode(Kind.RESULT, frame.number, 0, b"", (np.float32(1),)))
+
+    master = FakeMaster(late)
+    transport = master.transport()
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(transport.run(7, [], None, None, None)))
+    thread.start()
+    assert asked.wait(20)
+    transport.close()
+    answer.set()
+    thread.join(20)
+    assert results == [[1.0]]
+    assert not transport._open
+    master.close()
+
+
 def test_the_client_is_told_why_its_connection_is_given_up() -> None:
     master = FakeMaster(
         lambda connection, frame: connection.refuse(errors.InvalidArgumentError(None, None, "what was that"))

@@ -15,7 +15,7 @@ import sys
 import threading
 import weakref
 from bisect import insort
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -97,6 +97,13 @@ class Arena:
             np.copyto(memory[begin : begin + value.nbytes].view(value.dtype).reshape(value.shape), value)
             self.traffic.sent_bytes += value.nbytes
         return place
+
+    def take_back(self, slots: Iterable[int]) -> None:
+        """Frees places that the receiver does not get to know."""
+        with self._lock:
+            if not self._closed:
+                for slot in slots:
+                    self._states[slot] = _FREE
 
     def close(self) -> None:
         """Gives the memory back to the system, now or when the last copy into it has ended."""

@@ -153,6 +153,7 @@ def encode(
     head = bytearray(meta)
     total = 0
     payloads: list[Any] = []
+    slots: list[int] = []
     value = None
     try:
         for value in tensors:
@@ -171,6 +172,7 @@ def encode(
                 elif arena is not None and size >= SHARED_FROM and (place := arena.put(value)) is not None:
                     head += DESCRIPTOR.pack(dtype.enum | _IN_SHARED_MEMORY, len(shape), size)
                     head += _DIMS[len(shape)].pack(*shape)
+                    slots.append(place[0])
                     payloads.append(PLACE.pack(*place))
                     total += PLACE.size
                     continue
@@ -186,6 +188,8 @@ def encode(
             return [b"".join((header, head, *payloads))]
         return [header + head, *(p for p in payloads if len(p))]
     except Exception as e:
+        if arena is not None:
+            arena.take_back(slots)  # nobody will be sent where these are
         raise unsendable(value, e) from None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tensorfleet.core import errors
-from tensorfleet.wire import stream
+from tensorfleet.wire import shared_memory, stream
 from tensorfleet.wire.connection import Connection, cork
 from tensorfleet.wire.stream import Kind, Reader, encode, unpack_error
 
@@ -27,6 +27,18 @@ class NoMemory:
 
     def tobytes(self) -> bytes:
         raise MemoryError("28 bytes")
+
+
+@pytest.mark.skipif(not shared_memory.SUPPORTED, reason="needs memory files")
+def test_a_frame_that_cannot_be_sent_keeps_no_shared_memory() -> None:
+    arena = shared_memory.Arena(4 << 20)
+    large = np.zeros(1 << 20, np.uint8)
+    for _ in range(10):
+        with pytest.raises(errors.OpError):
+            encode(Kind.RESULT, 1, tensors=[large, Handle()], arena=arena)
+    assert arena.lent == 0
+    assert arena.put(large) is not None
+    arena.close()
 
 
 @pytest.mark.parametrize(

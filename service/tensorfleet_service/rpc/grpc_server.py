@@ -161,9 +161,18 @@ class _Executor(PoolExecutor):
 def check_free(address: str) -> None:
     """Raises OSError if nothing can listen at the address: gRPC writes lines of its own about it first.
 
+    An address without a port is an InvalidArgumentError.
+
     As gRPC does, it takes an address whose host has several if one of them can be listened at.
     """
     host, _, port = address.rpartition(":")
+    if not port.isdecimal():
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f'This task\'s address in the cluster is "{address}", which has no port: write host:port, such as '
+            f'"{address or "localhost"}:2222".',
+        )
     host = host.strip("[]")
     failures: list[OSError] = []
     for family, kind, _, _, place in socket.getaddrinfo(

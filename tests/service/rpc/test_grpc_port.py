@@ -10,6 +10,7 @@ import grpc
 import grpc._server
 import pytest
 
+import tensorfleet as tf
 from tensorfleet.proto import worker_pb2
 from tensorfleet_service.rpc.grpc_server import GrpcServer, check_free
 from tensorfleet_service.threads import pool
@@ -30,6 +31,14 @@ def test_a_port_that_is_listened_at_is_refused(address: str) -> None:
 
 def test_any_free_port() -> None:
     check_free("127.0.0.1:0")
+
+
+@pytest.mark.parametrize("address", ["localhost", "10.0.0.1", "host:"])
+def test_an_address_without_a_port_is_refused(address: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has no port: write host:port"):
+        check_free(address)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has no port: write host:port"):
+        tf.train.Server({"ps": [address]}, job_name="ps", task_index=0)
 
 
 def test_a_foreign_address_is_refused() -> None:

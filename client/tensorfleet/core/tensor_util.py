@@ -20,10 +20,10 @@ from tensorfleet.core.tensor_convert import as_bytes, convert, convert_value
 from tensorfleet.proto.tensor_pb2 import TensorProto
 
 __all__ = [
+    "array_of",
     "as_bytes",
     "constant_proto",
     "convert_value",
-    "array_of",
     "make_ndarray",
     "make_tensor_proto",
     "string_bytes",

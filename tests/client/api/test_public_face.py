@@ -125,9 +125,20 @@ def test_the_names_of_a_star_import_are_those_of_the_namespace() -> None:
 
 
 def test_every_public_function_and_class_has_a_docstring() -> None:
-    without = [
-        name
-        for name, value in functions_and_classes().items()
-        if not (vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__)
-    ]
+    without = []
+    for name, value in functions_and_classes().items():
+        if inspect.isclass(value):
+            without += [f"{name}.{key}" for key in methods(value) if not inspect.getdoc(getattr(value, key))]
+        if not (vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__):
+            without.append(name)
     assert without == []
+
+
+def methods(cls: type) -> list[str]:
+    """The public methods and properties that a class defines itself."""
+    kinds = (property, classmethod, staticmethod)
+    return [
+        key
+        for key, value in vars(cls).items()
+        if not key.startswith("_") and (isinstance(value, kinds) or inspect.isfunction(value))
+    ]

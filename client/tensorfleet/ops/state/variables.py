@@ -417,14 +417,14 @@ class Variable(metaclass=VariableMeta):
         return self._scatter(variable_ops.scatter_div, sparse_delta, use_locking, name)
 
     def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Takes the minimum with the rows at the indices of `sparse_delta`, an IndexedSlices (`tf.scatter_min`).
+        """Takes the minimum with each row of `sparse_delta`, an IndexedSlices (`tf.scatter_min`).
 
         Raises TypeError for another type.
         """
         return self._scatter(variable_ops.scatter_min, sparse_delta, use_locking, name)
 
     def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Takes the maximum with the rows at the indices of `sparse_delta`, an IndexedSlices (`tf.scatter_max`).
+        """Takes the maximum with each row of `sparse_delta`, an IndexedSlices (`tf.scatter_max`).
 
         Raises TypeError for another type.
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +88,20 @@ def test_an_editor_completes_names_and_shows_signatures() -> None:
     assert "get_shape" in completed("import tensorfleet as tf\ntf.nn.relu(1.0).")
     [shown] = jedi.Script("import tensorfleet as tf\ntf.Variable(", project=project).get_signatures()
     assert [parameter.name for parameter in shown.params][:2] == ["initial_value", "trainable"]
+
+
+def test_public_classes_and_values_can_be_pickled() -> None:
+    error = pickle.loads(pickle.dumps(tf.errors.NotFoundError(None, None, "no such file")))
+    assert type(error) is tf.errors.NotFoundError
+    assert error.message == "no such file"
+    for value in (
+        tf.float32,
+        tf.nn.relu,
+        tf.train.AdamOptimizer,
+        tf.nn.rnn_cell.LSTMStateTuple,
+        tf.TensorShape([2]),
+    ):
+        assert pickle.loads(pickle.dumps(value)) == value
 
 
 def test_a_variable_shows_its_signature() -> None:

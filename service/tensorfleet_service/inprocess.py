@@ -24,7 +24,8 @@ from tensorfleet_service.devices.device import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.partial import PartialRuns
-from tensorfleet_service.master.session import MasterSession, Signature
+from tensorfleet_service.master.session import MasterSession
+from tensorfleet_service.master.signature import MasterSignature
 from tensorfleet_service.master.step_future import StepFuture
 from tensorfleet_service.worker.worker import Worker
 
@@ -142,7 +143,7 @@ class InProcessSignature:
     __slots__ = ("_master", "_run", "_session", "_signature", "_timeout")
 
     def __init__(
-        self, master: Master, session: MasterSession, signature: Signature, timeout: float | None
+        self, master: Master, session: MasterSession, signature: MasterSignature, timeout: float | None
     ) -> None:
         self._master = master
         self._session = session

@@ -186,7 +186,7 @@ def test_an_interrupted_session_goes_on(monkeypatch: pytest.MonkeyPatch, cpus: i
         with pytest.raises(KeyboardInterrupt):
             session.run(z, {x: 1}, options=options)
         assert master._session is not None
-        assert not master._session._running
+        assert not master._session._steps._running
         assert master._worker.steps == 0
         assert session.run(z, {x: 2}, options=options) == -2
 
@@ -219,7 +219,7 @@ def test_a_step_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
         assert session.run(z, {x: 2}) == -2
         master = transport(session)
         assert master._session is not None
-        assert not master._session._running
+        assert not master._session._steps._running
 
 
 def test_the_limit_of_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,7 +298,7 @@ def test_devices_exchange_tensors() -> None:
                 assert np.array_equal(got, want)
         master = transport(session)
         assert master._worker.steps == 0
-        signature = next(iter(master._session._signatures.values()))  # type: ignore[union-attr]
+        signature = next(iter(master._session._signatures._signatures.values()))  # type: ignore[union-attr]
         assert len({device for device, _ in signature.graphs}) == 4
         assert signature.direct is None
 

@@ -453,8 +453,15 @@ class Graph:
 
     def _forget_signatures(self) -> None:
         """Has sessions look again at what they have run already: it may not be allowed any longer."""
-        for signatures in list(self._signatures):
+        with self._lock:
+            known = list(self._signatures)
+        for signatures in known:
             signatures.cache.clear()
+
+    def _remember_signatures(self, signatures: _Signatures) -> None:
+        """Has the cache of `signatures` cleared when what may be fed or fetched changes."""
+        with self._lock:
+            self._signatures.add(signatures)
 
     # Collections
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.core import errors
 from tensorfleet.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
 from tensorfleet_service.graph.graph import to_graph_def
-from tensorfleet_service.master.session import MasterSession, Signature
+from tensorfleet_service.master.session import MasterSession
+from tensorfleet_service.master.signature import MasterSignature
 from tensorfleet_service.tracing.trace import StepTrace
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Master:
         session = MasterSession(handle, config, members, self._report, self._meter)
         try:
             session.extend(graph_def)
-        except errors.OpError:
+        except BaseException:  # also when there is no memory
             session.close()
             raise
         with self._lock:
@@ -131,7 +132,7 @@ class Master:
     def run_step(
         self,
         session: MasterSession,
-        signature: Signature,
+        signature: MasterSignature,
         feeds: Sequence[Any],
         done: StepDone,
         options: RunOptions | None = None,

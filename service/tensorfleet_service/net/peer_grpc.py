@@ -23,7 +23,9 @@ from tensorfleet.wire.stream import Method
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import memory
 from tensorfleet_service.executor.dead import DEAD
+from tensorfleet_service.net.failures import as_op_error
 from tensorfleet_service.net.grpc_loop import Call, Channel, Ended
+from tensorfleet_service.net.limits import parse
 from tensorfleet_service.threads.run_queue import run_queue
 
 if TYPE_CHECKING:
@@ -100,8 +102,7 @@ class GrpcPeer:
 
     def call(self, method: Method, request: Message, response: type[_Response], timeout: float) -> _Response:
         """A call with an answer, within `timeout` seconds."""
-        if self.lost is not None:
-            raise self.lost
+        self._check()
         try:
             data = self._sent(request.SerializeToString())
             return response.FromString(
@@ -156,7 +157,7 @@ class GrpcPeer:
         try:
             if error is not None:
                 raise self._converted(error)
-            response = worker_pb2.RunGraphResponse.FromString(self._received_bytes(data))
+            response = parse(worker_pb2.RunGraphResponse, self._received_bytes(data))
             if trace is not None:
                 trace.merge(response.step_stats)
             if response.status_code:
@@ -165,8 +166,8 @@ class GrpcPeer:
             if missing := [key for key in graph.keys.fetches if key not in found]:
                 raise errors.InternalError(None, None, f"{self.task} has not returned {missing[0]}")
             values = [value_of(found[key]) for key in graph.keys.fetches]
-        except errors.OpError as e:
-            done(e, ())
+        except Exception as e:
+            done(as_op_error(e, f"the answer of {self.task}"), ())
         else:
             done(None, values)
 
@@ -193,10 +194,10 @@ class GrpcPeer:
         try:
             if error is not None:
                 raise self._converted(error)
-            response = worker_pb2.RecvTensorResponse.FromString(self._received_bytes(data))
+            response = parse(worker_pb2.RecvTensorResponse, self._received_bytes(data))
             value = DEAD if response.is_dead else value_of(response.tensor)
-        except errors.OpError as e:
-            self._service.abort(step_id, e)
+        except Exception as e:
+            self._service.abort(step_id, as_op_error(e, f"a tensor from {self.task}"))
         else:
             self._service.deliver(step_id, (edge,), (value,))
 
@@ -225,6 +226,11 @@ class GrpcPeer:
         self.lose(why)
         self._channel.close()
 
+    def _check(self) -> None:
+        """Raises UnavailableError if the peer is lost: a new one, as an exception keeps who has raised it."""
+        if self.lost is not None:
+            raise errors.from_code(self.lost.error_code, self.lost.message)
+
     def _sent(self, data: bytes) -> bytes:
         self._traffic.sent += 1
         self._traffic.sent_bytes += len(data)
@@ -249,8 +255,7 @@ class GrpcPeer:
         Raises:
             UnavailableError: the peer is lost.
         """
-        if self.lost is not None:
-            raise self.lost
+        self._check()
         data = self._sent(request.SerializeToString())
         call = Call(self._channel, _path(name), data, ended)
         if step_id is not None:

@@ -30,7 +30,8 @@ from tensorfleet_service.net.failures import as_op_error
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
-    from tensorfleet_service.master.session import MasterSession, Signature
+    from tensorfleet_service.master.session import MasterSession
+    from tensorfleet_service.master.signature import MasterSignature
     from tensorfleet_service.master.step import MasterStep
     from tensorfleet_service.threads.deadlines import Deadline, Deadlines
 
@@ -46,7 +47,7 @@ class Clients:
         self.master = master
         self._orphan_seconds = orphan_seconds
         self.deadlines = deadlines
-        self.signatures: dict[int, tuple[MasterSession, Signature]] = {}
+        self.signatures: dict[int, tuple[MasterSession, MasterSignature]] = {}
         self.numbers = itertools.count(1)
         self.partial: dict[str, PartialRuns] = {}
         self.traffic = Traffic()
@@ -234,7 +235,7 @@ class _Client:
         self._answer_error(request, error)
         self._ended()
 
-    def _start(self, frame: Frame, session: MasterSession, signature: Signature) -> None:
+    def _start(self, frame: Frame, session: MasterSession, signature: MasterSignature) -> None:
         options = RunOptions.FromString(frame.meta) if frame.meta else None
         metadata = RunMetadata() if options is not None else None
         timeout = (options.timeout_in_ms / 1000 if options is not None else 0) or session.operation_timeout
@@ -308,7 +309,7 @@ class _Client:
             self._connection.send(encode(Kind.REPLY, frame.number, 0, reply.SerializeToString()))
 
     def _create_session(self, data: bytes) -> master_pb2.CreateSessionResponse:
-        request = master_pb2.CreateSessionRequest.FromString(data)
+        request = limits.parse(master_pb2.CreateSessionRequest, data)
         session = self._clients.master.create_session(request.graph_def, request.config)
         self._sessions.add(session.handle)
         self._clients.attach(session.handle)
@@ -317,7 +318,7 @@ class _Client:
         )
 
     def _extend_session(self, data: bytes) -> master_pb2.ExtendSessionResponse:
-        request = master_pb2.ExtendSessionRequest.FromString(data)
+        request = limits.parse(master_pb2.ExtendSessionRequest, data)
         session = self._clients.master.session(request.session_handle)
         version = session.extend(request.graph_def, request.current_graph_version)
         return master_pb2.ExtendSessionResponse(new_graph_version=version)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Sequence
@@ -15,101 +14,16 @@ import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
 from tensorfleet.core import errors
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.devices.device import task_devices
-from tensorfleet_service.executor.layout import layout
-from tensorfleet_service.graph.graph import Node
-from tensorfleet_service.master import session as session_module
+from tensorfleet_service.master import graph_work, signature_cache
 from tensorfleet_service.master.master import Master
-from tensorfleet_service.master.members import Functions, LocalMember, Member, MemberDone, Registered
+from tensorfleet_service.master.members import LocalMember, MemberDone
 from tensorfleet_service.master.session import MasterSession
-from tensorfleet_service.tracing.trace import StepTrace
 from tensorfleet_service.worker.worker import Worker
 from tests.service.graphs import graph_def
+from tests.service.master.fakes import FIVE, TWO, Cluster, FakeMember, broken
+from tests.until import until
 
 TIMEOUT = 20.0
-
-
-class FakeMember(Member):
-    """A task that computes nothing: it keeps what it is asked, and answers when the test says so."""
-
-    def __init__(self, index: int, registrations: list[str]) -> None:
-        self.task = f"/job:worker/replica:0/task:{index}"
-        self.devices = [device.attributes() for device in task_devices(self.task, index + 1, 1, 0)]
-        self.graphs: dict[int, list[Node]] = {}
-        self.runs: list[tuple[int, int, list[Any], MemberDone]] = []
-        self.aborts: list[tuple[int, errors.OpError]] = []
-        self.deleted: list[str] = []
-        self.refusal: errors.OpError | None = None
-        self._registrations = registrations
-        self._handles = itertools.count(1)
-
-    def register(self, session: str, nodes: Sequence[Node], functions: Functions = ()) -> Registered:
-        if self.refusal is not None:
-            raise self.refusal
-        handle = next(self._handles)
-        self.graphs[handle] = list(nodes)
-        self._registrations.append(self.task)
-        return Registered(self, handle, layout(nodes))
-
-    def deregister(self, handle: int) -> None:
-        del self.graphs[handle]
-
-    def run(
-        self,
-        handle: int,
-        step_id: int,
-        values: Sequence[Any],
-        done: MemberDone,
-        trace: StepTrace | None = None,
-        may_block: bool = True,
-    ) -> None:
-        assert handle in self.graphs
-        self.runs.append((handle, step_id, list(values), done))
-
-    def abort(self, step_id: int, error: errors.OpError) -> None:
-        self.aborts.append((step_id, error))
-
-    def delete_session(self, session: str) -> None:
-        self.deleted.append(session)
-        self.graphs.clear()
-
-    def answer(self, values: Sequence[Any] = (), error: errors.OpError | None = None) -> None:
-        """Ends its part of the last step."""
-        self.runs[-1][3](error, values)
-
-
-class Cluster:
-    """A session over so many tasks."""
-
-    def __init__(self, text: str, tasks: int = 5) -> None:
-        self.registrations: list[str] = []
-        self.members = [FakeMember(i, self.registrations) for i in range(tasks)]
-        self.session = MasterSession("session", ConfigProto(), self.members)
-        self.session.extend(graph_def(text))
-        self.calls: list[tuple[errors.OpError | None, list[Any]]] = []
-
-    def start(self, feeds: dict[str, Any], fetches: Sequence[str], targets: Sequence[str] = ()) -> None:
-        signature = self.session.prepare(tuple(feeds), tuple(fetches), tuple(targets))
-        self.session.start(signature, list(feeds.values()), lambda *result: self.calls.append(result))
-
-    def counts(self) -> list[tuple[int, int]]:
-        """How many requests to run and to abort each task got."""
-        return [(len(member.runs), len(member.aborts)) for member in self.members]
-
-    def steps(self) -> set[int]:
-        return {step for member in self.members for _, step, _, _ in member.runs}
-
-
-TWO = "x = Placeholder()\na = Neg(x) @ /task:0\nb = Neg(a) @ /task:1\n"
-FIVE = """
-    x = Placeholder()
-    y = Placeholder()
-    a = Neg(x) @ /task:0
-    b = Neg(a) @ /task:1
-    c = AddV2(b, y) @ /task:2
-    d = Neg(c) @ /task:3
-    e = AddV2(d, a) @ /task:4
-    """
-
 
 # ---------------------------------------------------------------------------------------------- messages
 
@@ -143,7 +57,7 @@ def test_one_message_to_each_task_that_takes_part(fetches: list[str], tasks: set
         own = [int(node.attrs["index"]) for node in member.graphs[1] if node.op == "_Retval"]
         member.answer([f"fetch {index}" for index in own])
     assert cluster.calls == [(None, [f"fetch {i}" for i in range(len(fetches))])]
-    assert not cluster.session._running
+    assert not cluster.session._steps._running
 
 
 def test_a_fed_tensor_leaves_out_what_is_before_it() -> None:
@@ -170,7 +84,7 @@ def test_a_repeated_step_does_no_graph_work(monkeypatch: pytest.MonkeyPatch) -> 
         raise AssertionError("graph work was done again")
 
     for stage in ("prune", "place", "optimize", "partition"):
-        monkeypatch.setattr(session_module, stage, refuse)
+        monkeypatch.setattr(graph_work, stage, refuse)
     for count in range(2, 50):
         cluster.start({"x": 1, "y": 2}, ["e"])
         assert cluster.counts() == [(count, 0)] * 5
@@ -203,10 +117,6 @@ def test_the_local_task_runs_last() -> None:
 # ------------------------------------------------------------------------------------------------ errors
 
 
-def broken(text: str) -> errors.OpError:
-    return errors.InvalidArgumentError(None, None, text)
-
-
 def test_the_first_error_wins_and_all_tasks_let_go() -> None:
     cluster = Cluster(FIVE)
     cluster.start({"x": 1, "y": 2}, ["e"])
@@ -223,13 +133,43 @@ def test_the_first_error_wins_and_all_tasks_let_go() -> None:
         assert aborted == step
         assert type(cause) is errors.AbortedError
         assert cause.message.endswith("ended by another task: first")
-    assert not cluster.session._running
+    assert not cluster.session._steps._running
+
+
+def test_a_step_ends_in_time_though_nobody_can_say_what_it_waits_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: Any) -> Sequence[str]:
+        raise KeyError("plan")
+
+    monkeypatch.setattr(FakeMember, "activity", fails)
+    cluster = Cluster(TWO, 2)
+    cluster.start({"x": 1}, ["b"])
+    (step,) = cluster.session._steps._running.values()
+    step.fail(step.late(3.0))
+    ((error, _),) = cluster.calls
+    assert isinstance(error, errors.DeadlineExceededError)
+    assert "within 3 s" in error.message
+
+
+def test_a_step_ends_in_time_though_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    cluster = Cluster(TWO, 2)
+    cluster.start({"x": 1}, ["b"])
+    (step,) = cluster.session._steps._running.values()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", fails)
+        step.time_out(3.0)
+    ((error, _),) = cluster.calls
+    assert isinstance(error, errors.DeadlineExceededError)
 
 
 def test_an_error_after_the_end_changes_nothing() -> None:
     cluster = Cluster(TWO, 2)
     cluster.start({"x": 1}, ["b"])
-    (step,) = cluster.session._running.values()
+    (step,) = cluster.session._steps._running.values()
     cluster.members[0].answer()
     cluster.members[1].answer([1])
     step.fail(broken("late"))
@@ -286,7 +226,7 @@ def test_a_task_that_cannot_be_asked_is_the_end_of_the_step(monkeypatch: pytest.
     monkeypatch.setattr(cluster.members[2], "run", refuse)
     cluster.start({"x": 1, "y": 2}, ["e"])
     assert cluster.calls == [(error, [])]
-    assert not cluster.session._running
+    assert not cluster.session._steps._running
 
 
 def test_an_interrupt_in_the_start_leaves_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,7 +239,7 @@ def test_an_interrupt_in_the_start_leaves_no_step(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(KeyboardInterrupt):
         cluster.start({"x": 1}, ["b"])
     assert type(cluster.calls[0][0]) is errors.CancelledError
-    assert not cluster.session._running
+    assert not cluster.session._steps._running
     assert [len(member.aborts) for member in cluster.members] == [1, 1]
 
 
@@ -309,7 +249,7 @@ def test_a_refused_registration_is_taken_back_everywhere() -> None:
     for _ in range(2):
         with pytest.raises(errors.InvalidArgumentError, match="no such kernel"):
             cluster.session.prepare(("x", "y"), ("e",), ())
-        assert not any(member.graphs for member in cluster.members)
+        until(lambda: not any(member.graphs for member in cluster.members))
     cluster.members[3].refusal = None
     cluster.start({"x": 1, "y": 2}, ["e"])
     assert cluster.counts() == [(1, 0)] * 5
@@ -318,8 +258,17 @@ def test_a_refused_registration_is_taken_back_everywhere() -> None:
 # ------------------------------------------------------------------------------------------------ limits
 
 
+def test_a_registration_without_memory_is_taken_back_everywhere() -> None:
+    cluster = Cluster(FIVE)
+    refusal: Any = MemoryError("no memory is left")
+    cluster.members[2].refusal = refusal
+    with pytest.raises(MemoryError):
+        cluster.session.prepare(("x", "y"), ("e",), ())
+    assert not any(member.graphs for member in cluster.members)
+
+
 def test_signatures_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "MAX_SIGNATURES", 3)
+    monkeypatch.setattr(signature_cache, "MAX_SIGNATURES", 3)
     cluster = Cluster("x = Placeholder()\n" + "\n".join(f"n{i} = Neg(x) @ /task:1" for i in range(6)), 2)
     signatures = [cluster.session.prepare(("x",), (f"n{i}",), ()) for i in range(6)]
     assert cluster.session.signatures == 3

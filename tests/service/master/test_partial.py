@@ -16,7 +16,7 @@ from tensorfleet_service.devices.device import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember
 from tensorfleet_service.master.partial import PartialRuns
-from tensorfleet_service.master.session import Signature
+from tensorfleet_service.master.signature import MasterSignature
 from tensorfleet_service.worker.worker import Worker
 from tests.service.graphs import const, graph_def
 
@@ -196,6 +196,6 @@ def test_an_unknown_name_in_a_setup(local: Local) -> None:
 
 
 def test_a_signature_says_what_it_is_for(local: Local) -> None:
-    signature: Signature = local.session.prepare(("x",), ("a", "counted"), ())
+    signature: MasterSignature = local.session.prepare(("x",), ("a", "counted"), ())
     assert (signature.feeds, signature.fetches) == (1, 2)
     assert signature.key == (("x",), ("a", "counted"), (), frozenset())

@@ -196,6 +196,10 @@ class Service:
         self.submitted += 1
 
 
+def unreachable(address: str, timeout: float) -> fleet_pb2.Endpoint:
+    raise errors.UnavailableError(None, None, f"nobody is at {address}")
+
+
 def peers() -> tuple[Peers, Service]:
     def discover(address: str, timeout: float) -> fleet_pb2.Endpoint:
         raise AssertionError("nobody waits for a connection in the middle of a step")
@@ -219,6 +223,16 @@ def test_what_is_sent_to_a_lost_task_fails_at_once() -> None:
         push(OTHER, 1, 3, np.float32(1))
     assert peer.pushed == 1
     assert service.submitted == 1  # elsewhere, another connection is tried
+    for step in range(2, 5):
+        with pytest.raises(tf.errors.UnavailableError, match=OTHER):
+            push(OTHER, step, 3, np.float32(1))
+    assert service.submitted == 1  # and not once more for each step that fails meanwhile
+    made._discover = unreachable
+    made._stopped.set()
+    made._reconnect(OTHER)
+    with pytest.raises(tf.errors.UnavailableError, match=OTHER):
+        push(OTHER, 5, 3, np.float32(1))
+    assert service.submitted == 2
 
 
 @pytest.mark.parametrize("restarted", [False, True])

@@ -1,0 +1,118 @@
+"""The graph work of a run signature: from the session's graph to what each task registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tensorfleet.core import errors
+from tensorfleet.proto.config_pb2 import ConfigProto
+from tensorfleet_service.executor.evaluate import evaluate_node
+from tensorfleet_service.executor.layout import task_of
+from tensorfleet_service.graph.graph import Node, SessionGraph, needed_functions
+from tensorfleet_service.master.colocate import holds_state, state_related
+from tensorfleet_service.master.late_reads import read_late
+from tensorfleet_service.master.members import Functions, Member
+from tensorfleet_service.master.optimize import optimize
+from tensorfleet_service.master.partition import partition
+from tensorfleet_service.master.place import place, placement_report
+from tensorfleet_service.master.prune import after, prune
+from tensorfleet_service.master.signature import SignatureKey
+from tensorfleet_service.tracing.meter import MasterMeter, timed
+
+
+@dataclass(slots=True)
+class TaskPart:
+    """What a task registers for a signature: the nodes of all its devices, and what functions they call."""
+
+    member: Member
+    nodes: list[Node]
+    functions: Functions
+
+
+@dataclass(slots=True)
+class Cut:
+    """The graph of a signature, cut.
+
+    Attributes:
+        parts: by task, the master's own last.
+        graphs: by device, for who asks for partition graphs.
+    """
+
+    parts: list[TaskPart]
+    graphs: list[tuple[str, list[Node]]]
+
+
+class GraphWork:
+    """Prunes, places, optimizes and cuts the graphs of one session, under the session's lock."""
+
+    def __init__(
+        self,
+        config: ConfigProto,
+        members: Sequence[Member],
+        report: Callable[[str], None],
+        meter: MasterMeter | None,
+    ) -> None:
+        """`report` is given the placement of each signature where the client asks for it."""
+        self._config = config
+        self._members = {member.task: member for member in members}
+        self._report = report
+        self._meter = meter
+        devices = [device for member in members for device in member.devices]
+        self._devices = [device.name for device in devices]
+        self._incarnations = {device.name: device.incarnation for device in devices}
+        self._frame_ids = any(member.by_grpc for member in members)
+
+    def cut(self, graph: SessionGraph, key: SignatureKey) -> Cut:
+        """The nodes that a signature runs, by task and by device: copies, but for where nodes are placed.
+
+        Raises:
+            OpError: a name is unknown, or a node cannot be placed.
+        """
+        feeds, fetches, targets, ran = key
+        with timed(self._meter, "prune"):
+            nodes = prune(after(graph, ran), feeds, fetches, targets)
+        if any(not node.assigned and holds_state(node) for node in nodes):
+            # Where state is must not depend on which step comes first: all nodes that share it decide, now.
+            self._place(state_related(graph.nodes.values()))
+            nodes = prune(after(graph, ran), feeds, fetches, targets)
+        _check_fetches(nodes)
+        with timed(self._meter, "place"):
+            self._place(nodes)
+        if self._config.log_device_placement:
+            self._report(placement_report(nodes))
+        options = self._config.graph_options
+        level = options.optimizer_options.opt_level
+        with timed(self._meter, "optimize"):
+            nodes = read_late(nodes)
+            if not (level < 0 or options.rewrite_options.disable_meta_optimizer):
+                nodes = optimize(nodes, evaluate_node, level)
+        with timed(self._meter, "partition"):
+            partitions = partition(nodes, self._incarnations, self._frame_ids)
+        by_task: dict[str, list[Node]] = {}
+        for part in partitions:
+            by_task.setdefault(task_of(part.device), []).extend(part.nodes)
+        parts = [
+            TaskPart(self._members[task], own, needed_functions(own, graph.functions))
+            for task, own in by_task.items()
+        ]
+        parts.sort(key=lambda part: part.member.is_local)
+        return Cut(parts, [(part.device, part.nodes) for part in partitions])
+
+    def _place(self, nodes: list[Node]) -> None:
+        soft = self._config.allow_soft_placement
+        place(nodes, self._devices, self._devices[0], allow_soft_placement=soft)
+
+
+def _check_fetches(nodes: Sequence[Node]) -> None:
+    """Raises InvalidArgumentError for a fetch that has no value which could be handed out."""
+    for node in nodes:
+        if node.op == "_Retval":
+            source, index = node.inputs[0]
+            dtype = source.output_types[index].base
+            if dtype.np is None:
+                text = (
+                    f"{source.name}:{index} is a {dtype.name}, which stays on its task, and cannot be "
+                    "fetched. Fetch what is read from it, such as a variable's value."
+                )
+                raise errors.InvalidArgumentError(None, None, f"{text}\n\t [[{{{{node {source.name}}}}}]]")

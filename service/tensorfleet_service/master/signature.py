@@ -1,0 +1,68 @@
+"""MasterSignature: feeds, fetches and targets of a session, prepared on the tasks that run them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tensorfleet_service.master.members import LocalMember, Registered
+
+if TYPE_CHECKING:
+    from tensorfleet_service.executor.step import AnyPlan
+    from tensorfleet_service.graph.graph import Node
+
+SignatureKey = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], frozenset[str]]
+"""The names of feeds, fetches and targets, and of nodes that have run already, in a partial run."""
+
+
+class MasterSignature:
+    """A run signature, prepared on its tasks.
+
+    Attributes:
+        key: what it is prepared for.
+        feeds, fetches: how many there are.
+        parts: the tasks that take part, the master's own last; none any more if it had to make room.
+        graphs: the nodes by device.
+        direct: the only plan, where one device of the master's own task runs all of it, and it must end.
+        loops: whether a plan of the master's own task may run without an end.
+        reorder_args, reorder_rets: whether that plan takes the feeds, or returns the fetches, in another
+            order.
+    """
+
+    __slots__ = (
+        "direct",
+        "feeds",
+        "fetches",
+        "graphs",
+        "key",
+        "loops",
+        "parts",
+        "reorder_args",
+        "reorder_rets",
+    )
+
+    def __init__(
+        self, key: SignatureKey, parts: Sequence[Registered], graphs: list[tuple[str, list[Node]]]
+    ) -> None:
+        feeds, fetches = len(key[0]), len(key[1])
+        self.feeds = feeds
+        self.fetches = fetches
+        self.parts = list(parts)
+        self.graphs = graphs
+        self.key = key
+        self.direct: AnyPlan | None = None
+        self.reorder_args = self.reorder_rets = False
+        local = [part.member.graph(part.handle) for part in parts if isinstance(part.member, LocalMember)]
+        self.loops = any(plan.loops for graph in local for plan in graph.plans)
+        if len(parts) == 1 and local:
+            plans = local[0].plans
+            if len(plans) == 1 and not plans[0].waits and not self.loops:
+                self.direct = plans[0]
+                self.reorder_args = plans[0].args != list(range(feeds))
+                self.reorder_rets = plans[0].rets != list(range(fetches))
+
+    def release(self) -> None:
+        """Gives the registered graphs back, without waiting; who still has the signature prepares it anew."""
+        parts, self.parts = self.parts, []
+        for part in parts:
+            part.member.deregister(part.handle)

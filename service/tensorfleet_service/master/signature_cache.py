@@ -1,0 +1,101 @@
+"""SignatureCache: the run signatures of a session, each prepared once, whoever asks first."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+from tensorfleet.core import gc_pause
+from tensorfleet_service.master.signature import MasterSignature, SignatureKey
+
+if TYPE_CHECKING:
+    from tensorfleet_service.master.graph_work import Cut
+    from tensorfleet_service.master.members import Registered
+
+MAX_SIGNATURES = 10_000
+
+
+class SignatureCache:
+    """Signatures by what they feed, fetch and run."""
+
+    def __init__(
+        self,
+        lock: AbstractContextManager[bool],
+        check_open: Callable[[], None],
+        cut: Callable[[SignatureKey], Cut],
+        register: Callable[[Cut], Sequence[Registered]],
+    ) -> None:
+        """
+        Args:
+            lock: the session's, under which it is closed.
+            check_open: raises if the session is closed, or takes no steps any more.
+            cut: the graph work, done under the lock.
+            register: waits for tasks, without the lock: the session can be extended and closed meanwhile, and
+                other signatures prepared.
+        """
+        self._lock = lock
+        self._check_open = check_open
+        self._cut = cut
+        self._register = register
+        self._signatures: dict[SignatureKey, MasterSignature] = {}
+        self._in_work: dict[SignatureKey, threading.Event] = {}
+
+    def __len__(self) -> int:
+        return len(self._signatures)
+
+    def get(self, key: SignatureKey) -> MasterSignature:
+        """The signature, prepared at its first use.
+
+        Raises:
+            OpError: a name is unknown, a node cannot be placed, has no kernel, or a task does not answer.
+        """
+        found = self._signatures.get(key)
+        while found is None:
+            with self._lock:
+                self._check_open()
+                found = self._signatures.get(key)
+                if found is not None:
+                    break
+                other = self._in_work.get(key)
+                if other is None:
+                    mine = self._in_work[key] = threading.Event()
+                    with gc_pause.paused():
+                        try:
+                            cut = self._cut(key)
+                        except BaseException:
+                            del self._in_work[key]
+                            mine.set()
+                            raise
+            if other is None:
+                return self._finish(key, cut, mine)
+            # Ends with the registration, which has a limit, or the session. If it failed, this thread tries.
+            other.wait()
+            found = self._signatures.get(key)
+        return found
+
+    def _finish(self, key: SignatureKey, cut: Cut, mine: threading.Event) -> MasterSignature:
+        parts: Sequence[Registered] = ()
+        try:
+            parts = self._register(cut)
+            with self._lock:
+                self._check_open()
+                made = self._signatures[key] = MasterSignature(key, parts, cut.graphs)
+                if len(self._signatures) > MAX_SIGNATURES:
+                    self._signatures.pop(next(iter(self._signatures))).release()
+            return made
+        except BaseException:
+            for part in parts:
+                part.member.deregister(part.handle)
+            raise
+        finally:
+            with self._lock:
+                del self._in_work[key]
+            mine.set()
+
+    def clear(self) -> None:
+        """Forgets all signatures, under the lock; their tasks drop what they have with the session."""
+        self._signatures.clear()
+        for event in self._in_work.values():
+            event.set()

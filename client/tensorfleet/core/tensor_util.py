@@ -20,6 +20,7 @@ from tensorfleet.core.tensor_convert import as_bytes, convert, convert_value
 from tensorfleet.proto.tensor_pb2 import TensorProto
 
 __all__ = [
+    "array_of",
     "as_bytes",
     "constant_proto",
     "convert_value",
@@ -140,8 +141,16 @@ def _message(dt: DType, dims: tuple[int, ...], **elements: Any) -> TensorProto:
     return TensorProto(dtype=dtype, tensor_shape=_shape_proto(dims), **elements)
 
 
-def make_ndarray(tensor: TensorProto, unrolled: int = _MAX_ELEMENTS) -> np.ndarray[Any, Any]:
+def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
     """The array that a message holds, as a writable copy (`tf.make_ndarray`); strings as bytes objects.
+
+    Raises as `array_of`.
+    """
+    return array_of(tensor, _MAX_ELEMENTS)
+
+
+def array_of(tensor: TensorProto, unrolled: int) -> np.ndarray[Any, Any]:
+    """The array that a message holds; strings as bytes objects.
 
     One element that stands for more than `unrolled` bytes stays one: the array is a view that repeats it.
 

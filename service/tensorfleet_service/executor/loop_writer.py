@@ -51,7 +51,7 @@ class Writer:
     """
 
     def __init__(self, xp: ModuleType, kernels: dict[int, Any]) -> None:
-        self.names: dict[str, Any] = {"xp": xp, "S": as_string, "I0": np.int32(0), "I1": np.int32(1)}
+        self.names: dict[str, Any] = {"xp": xp, "as_string": as_string, "I0": np.int32(0), "I1": np.int32(1)}
         self.text: list[str] = []
         self.lines: list[Line] = [(None, [], None)]
         self.counted: list[list[Node]] = []

@@ -171,7 +171,7 @@ def check_free(address: str) -> None:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f'This task\'s address in the cluster is "{address}", which has no port: write host:port, such as '
+            f'This task\'s address in the cluster is "{address}", which has no port: write host:port, as in '
             f'"{address or "localhost"}:2222".',
         )
     host = host.strip("[]")

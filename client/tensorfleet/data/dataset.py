@@ -353,6 +353,7 @@ class Dataset(FunctionalTransformations):
         return Dataset._of(self._variant_tensor, self._structure, options)
 
     def options(self) -> Options:
+        """The options that `with_options` gave."""
         return self._options or Options()
 
     # Iterators, and what the elements are like
@@ -367,14 +368,17 @@ class Dataset(FunctionalTransformations):
 
     @property
     def output_types(self) -> Any:
+        """The dtype of each part of an element, in the structure of elements."""
         return self._structure.output_types
 
     @property
     def output_shapes(self) -> Any:
+        """The TensorShape of each part of an element, in the structure of elements."""
         return self._structure.output_shapes
 
     @property
     def output_classes(self) -> Any:
+        """The class of each part of an element, in the structure of elements."""
         return self._structure.output_classes
 
     def __repr__(self) -> str:

@@ -107,6 +107,7 @@ class name_scope:
 
     @property
     def name(self) -> Any:
+        """The name as it was given."""
         return self._name
 
     def __enter__(self) -> str:

@@ -33,6 +33,7 @@ class Reduction:
 
     @classmethod
     def all(cls) -> tuple[str, ...]:
+        """All reductions."""
         return (
             cls.NONE,
             cls.SUM,

@@ -113,22 +113,27 @@ class QueueBase:
 
     @property
     def queue_ref(self) -> Tensor:
+        """The handle of the queue."""
         return self._queue_ref
 
     @property
     def name(self) -> str:
+        """The name of the op that makes the queue."""
         return self._queue_ref.op.name
 
     @property
     def dtypes(self) -> list[DType]:
+        """The dtype of each component of an element."""
         return self._dtypes
 
     @property
     def shapes(self) -> list[TensorShape]:
+        """The shape of each component of an element."""
         return self._shapes
 
     @property
     def names(self) -> list[str] | None:
+        """The names of the components; None if they have none."""
         return self._names
 
     def _apply(self, op_type: str, *inputs: Any, name: str | None, **attrs: Any) -> Any:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tensorfleet.graph.op_def import OpDef, lookup
-from tensorfleet_service.graph.graph import Node, is_back_edge
+from tensorfleet_service.graph.graph import Node
 from tensorfleet_service.graph.loops import ENTERS, find_frames
 
 Edge = tuple[Node, int]
@@ -38,6 +38,7 @@ _SAME_MEMORY = frozenset(("Reshape", "Squeeze", "ExpandDims", "Bitcast"))
 """Their output is the memory of their first input in another form."""
 _FLOW = frozenset(("Switch", "Enter"))
 _JOINS = frozenset(("Merge", "RefMerge"))
+_BACK = frozenset(("NextIteration", "RefNextIteration"))
 
 
 def read_late(nodes: list[Node]) -> list[Node]:
@@ -285,7 +286,7 @@ def _order(nodes: Sequence[Node], changes: Sequence[Node]) -> tuple[dict[Node, i
     bits = {node: 1 << i for i, node in enumerate(changes)}
     before: dict[Node, int] = {}
     after: dict[Node, int] = dict.fromkeys(nodes, 0)
-    loops = any(is_back_edge(source, node) for node in nodes for source, _ in node.inputs)
+    loops = any(node.op in _BACK for node in nodes)
     settled = False
     while not settled:
         settled = True

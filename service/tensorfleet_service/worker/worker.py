@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tensorfleet.core import errors
 from tensorfleet_service.devices.allocator import keep_freed_memory
 from tensorfleet_service.devices.blas import limit_threads
+from tensorfleet_service.devices.memory import BUDGET
 from tensorfleet_service.executor.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.executor.functions import Library
 from tensorfleet_service.executor.layout import by_device, layout, task_of
@@ -491,6 +492,8 @@ class Worker:
             step.fail(error)
         if dropped:
             log.warning("dropped the tensors of %d steps that no master has asked to run", len(dropped))
+            dropped.clear()
+            BUDGET.release()  # no step is going to use that memory again, as it does that of others
 
     def _forget(self, step_id: int) -> None:
         with self._lock:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 import itertools
 import queue
+import re
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -397,6 +400,27 @@ def test_so_many_bytes_wait_for_their_request(worker: Worker, monkeypatch: pytes
     worker.deliver(41, [arrivals(made)[0]], [np.ones(2_000_000, np.float32)])  # which alone is too much
     assert worker.steps == 1  # the one that runs
     assert worker._early_bytes == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_of_dropped_tensors_goes_back_to_the_system(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def used() -> int:
+        return int(re.search(r"RssAnon:\s+(\d+)", Path("/proc/self/status").read_text())[1]) >> 10  # type: ignore[index]
+
+    made, _ = register(worker, THREE, ["x"], ["abc"])
+    before = used()
+    kept = []  # between the tensors, so that the heap has holes once they are dropped
+    for step in range(200):
+        worker.deliver(step, [arrivals(made)[0]], [np.ones(1 << 18, np.float32)])
+        kept.append(np.ones(1 << 15, np.float32))
+    assert used() > before + 150
+    monkeypatch.setattr(worker_module, "EARLY_SECONDS", 0.0)
+    worker.deliver(200, [arrivals(made)[0]], [np.float32(1)])
+    assert worker.steps == 0
+    assert used() < before + 50
+    assert len(kept) == 200
 
 
 def test_ended_steps_are_remembered_for_a_while(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,9 @@ RESULTS = {
     ),
     "tf.losses.mean_squared_error(m, m)": "mean_squared_error/value",
     "tf.nn.zero_fraction(m)": "zero_fraction/fraction",
+    "tf.train.cosine_decay(0.1, tf.constant(1), 3)": "CosineDecay/Mul_3",
+    "tf.train.natural_exp_decay(0.1, tf.constant(1), 3, 0.5)": "ExponentialDecay",
+    "tf.nn.rnn_cell.BasicLSTMCell(2)(m, (tf.ones([2, 2]), tf.ones([2, 2])))[0]": "basic_lstm_cell/Mul_2",
 }
 
 

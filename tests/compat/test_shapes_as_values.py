@@ -11,6 +11,17 @@ from tests.compat.side_by_side import both, check_values
 
 EXPRESSIONS = """
 tf.reshape(m, m.shape)
+tf.reshape(m, [-1, m.shape[1]])
+tf.reshape(m, (m.shape[1], -1))
+tf.reshape(m, [np.int64(3), m.shape[0]])
+tf.reshape(m, [m.shape[0] * m.shape[1]])
+tf.reshape(m, [-1, p.shape[0]])
+tf.reshape(p, [tf.shape(p)[0], p.shape[1], 1])
+tf.fill([2, m.shape[1]], 1.0)
+tf.fill([p.shape[0]], 1.0)
+tf.tile(m, [1, m.shape[0]])
+tf.pad(m, [[0, m.shape[0]], [1, 1]])
+tf.broadcast_to(m, [2, m.shape[0], m.shape[1]])
 tf.convert_to_tensor(m.shape)
 tf.convert_to_tensor(m.shape, tf.int64)
 tf.convert_to_tensor(m.shape, tf.float32)

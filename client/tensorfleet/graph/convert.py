@@ -97,12 +97,12 @@ def _convert_as_hinted(value: Any, hint: DType) -> np.ndarray[Any, Any] | np.gen
     except (TypeError, ValueError):
         return tensor_util.convert_value(value, None)
     if hint is dtypes.int32:
-        with contextlib.suppress(
-            TypeError, ValueError
-        ):  # of a list of dimensions only the hint makes numbers
+        try:
             own = tensor_util.convert_value(value, None)
-            if own.dtype.kind in "iu" and not np.array_equal(array, own):
-                return own  # sizes of 2**31 and more
+        except (TypeError, ValueError):  # a Dimension is an integer only where integers are wanted
+            own = tensor_util.convert_value(value, dtypes.int64)
+        if own.dtype.kind in "iu" and not np.array_equal(array, own):
+            return own  # sizes of 2**31 and more
     return array
 
 

@@ -160,10 +160,15 @@ class BasicLSTMCell(UnitsCell):
     def call(self, inputs: Any, state: Any) -> Any:
         check_inputs_and_state(inputs, state)
         c, h = state if self._state_is_tuple else split(state, 2, axis=1)
-        i, j, f, o = split(self._affine(inputs, h, self._kernel, self._bias), 4, axis=1)
-        forget = apply_one("Sigmoid", f + constant(self._forget_bias, f.dtype.base))
-        new_c = c * forget + apply_one("Sigmoid", i) * self._activation(j)
-        new_h = self._activation(new_c) * apply_one("Sigmoid", o)
+        # Made by ops, whose names programs know: "…/basic_lstm_cell/Mul_2" is the output.
+        axis = constant(1, "int32")
+        i, j, f, o = split(self._affine(inputs, h, self._kernel, self._bias), 4, axis=axis)
+        bias = constant(self._forget_bias, f.dtype.base)
+        forget = apply_one("Sigmoid", apply_one("AddV2", f, bias, name="Add"))
+        kept = apply_one("Mul", c, forget)
+        added = apply_one("Mul", apply_one("Sigmoid", i), self._activation(j))
+        new_c = apply_one("AddV2", kept, added, name="Add")
+        new_h = apply_one("Mul", self._activation(new_c), apply_one("Sigmoid", o))
         if self._state_is_tuple:
             return new_h, LSTMStateTuple(new_c, new_h)
         return new_h, concat([new_c, new_h], 1)

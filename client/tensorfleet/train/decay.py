@@ -14,9 +14,17 @@ from tensorfleet.ops.random.random_ops import random_normal
 
 
 def _decayed(
-    function: str, scope: str, name: str | None, learning_rate: Any, step: Any, factor: Callable[..., Any]
+    function: str,
+    scope: str,
+    name: str | None,
+    learning_rate: Any,
+    step: Any,
+    factor: Callable[..., Any],
+    named: bool = True,
 ) -> Any:
     """learning_rate · factor(step, number), where `number` gives a value the rate's dtype.
+
+    The result has the scope's name if it is `named`, else that of a product in it.
 
     Raises:
         ValueError: `step` is None.
@@ -29,7 +37,7 @@ def _decayed(
         def number(value: Any) -> Any:
             return cast(value, rate.dtype.base)
 
-        return apply_one("Mul", rate, factor(number(step), number), name=full)
+        return apply_one("Mul", rate, factor(number(step), number), name=full if named else None)
 
 
 def _part(step: Any, decay_steps: Any, staircase: bool) -> Any:
@@ -75,9 +83,7 @@ def natural_exp_decay(
 ) -> Any:
     """learning_rate · exp(-decay_rate · global_step / decay_steps) (`tf.train.natural_exp_decay`)."""
     base = apply_one("Exp", apply_one("Neg", convert_to_tensor(decay_rate)))
-    return exponential_decay(
-        learning_rate, global_step, decay_steps, base, staircase, name or "ExponentialTimeDecay"
-    )
+    return exponential_decay(learning_rate, global_step, decay_steps, base, staircase, name)
 
 
 def inverse_time_decay(
@@ -145,7 +151,7 @@ def cosine_decay(
     def factor(step: Any, number: Any) -> Any:
         return (1 - alpha) * _cosine(_until(step, number(decay_steps))) + alpha
 
-    return _decayed("cosine decay", "CosineDecay", name, learning_rate, global_step, factor)
+    return _decayed("cosine decay", "CosineDecay", name, learning_rate, global_step, factor, named=False)
 
 
 def cosine_decay_restarts(

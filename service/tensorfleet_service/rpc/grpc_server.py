@@ -171,8 +171,8 @@ def check_free(address: str) -> None:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f'This task\'s address in the cluster is "{address}", which has no port: write host:port, as in '
-            f'"{address or "localhost"}:2222".',
+            f'The address of this task in the cluster, "{address}", has no port: write host:port, such as '
+            '"localhost:2222".',
         )
     host = host.strip("[]")
     failures: list[OSError] = []

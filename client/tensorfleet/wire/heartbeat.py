@@ -89,8 +89,8 @@ class Heart:
             self._watched[watched] = 0.0
             if self._running or self._stop.is_set():
                 return
+            threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
             self._running = True
-        threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
 
     def forget(self, watched: Watched) -> None:
         with self._lock:
@@ -132,7 +132,13 @@ class Heart:
             if one in self._asked:
                 return
             self._asked.add(one)
-        threading.Thread(target=self._ask, args=(one, heard), name="heartbeat question", daemon=True).start()
+        thread = threading.Thread(target=self._ask, args=(one, heard), name="heartbeat question", daemon=True)
+        try:
+            thread.start()
+        except (RuntimeError, MemoryError) as e:
+            with self._lock:
+                self._asked.discard(one)  # it is asked at the next look
+            _log.warning("%s was silent and cannot be asked now: %s", one.task, e)
 
     def _ask(self, one: Watched, heard: float) -> None:
         asked = time.monotonic()

@@ -125,7 +125,12 @@ class MasterStep:
             return
         thread = threading.Thread(target=lambda: self.fail(self.late(seconds)), name=f"end step {self.id}")
         thread.daemon = True
-        thread.start()
+        try:
+            thread.start()
+        except (RuntimeError, MemoryError):  # then without asking the tasks what they wait for
+            what = "; ".join(self.unanswered())
+            text = f"The step did not end within {seconds:g} s. It {what}"
+            self.fail(errors.DeadlineExceededError(None, None, text))
 
     def fail(self, error: errors.OpError) -> None:
         """Ends the step with `error`, if it has not ended, and tells all tasks to let go of it."""

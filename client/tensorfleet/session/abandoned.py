@@ -34,8 +34,9 @@ class _Closer:
     def start(self) -> None:
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="abandoned sessions", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="abandoned sessions", daemon=True)
+                thread.start()
+                self._thread = thread
 
     def _run(self) -> None:
         while True:

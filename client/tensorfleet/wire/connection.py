@@ -122,10 +122,14 @@ class Connection:
             if rest:
                 self._queue.append(rest)
                 if self._writer is None:
-                    self._writer = threading.Thread(
-                        target=self._write, name=f"write {self.name}", daemon=True
-                    )
-                    self._writer.start()
+                    writer = threading.Thread(target=self._write, name=f"write {self.name}", daemon=True)
+                    try:
+                        writer.start()
+                    except (RuntimeError, MemoryError) as e:
+                        # A part of a frame is sent, and nobody is there to send the rest.
+                        self._shut_down()
+                        raise OSError(f"connection given up: {e}") from None
+                    self._writer = writer
                 self._changed.notify_all()
 
     def _try(self, buffers: list[Any]) -> list[Any]:
@@ -182,6 +186,11 @@ class Connection:
             self.send_now(encode(Kind.ERROR, 0, code, text))
         self.close()
 
+    def _shut_down(self) -> None:
+        """Has the thread that reads see the end of the connection."""
+        with contextlib.suppress(OSError):  # not connected any more
+            self.sock.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         """Ends the connection; the thread that reads it gets EOFError or OSError."""
         with self._lock:
@@ -190,10 +199,7 @@ class Connection:
             self._closed = True
             self._queue.clear()
             self._changed.notify_all()
-        try:
-            self.sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # not connected any more
+        self._shut_down()
         self.sock.close()
         self.reader.close()
         if self.arena is not None:

@@ -92,7 +92,7 @@ class Heart:
             self._running = True
         try:
             threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
-        except RuntimeError:  # no thread can be started: the next connection tries again
+        except (RuntimeError, MemoryError):  # no thread can be started: the next connection tries again
             with self._lock:
                 self._running = False
             _log.warning("no heartbeats: no thread can be started")
@@ -137,13 +137,13 @@ class Heart:
             if one in self._asked:
                 return
             self._asked.add(one)
-        ask = threading.Thread(target=self._ask, args=(one, heard), name="heartbeat question", daemon=True)
+        thread = threading.Thread(target=self._ask, args=(one, heard), name="heartbeat question", daemon=True)
         try:
-            ask.start()
-        except RuntimeError:  # no thread can be started: the next look tries again
+            thread.start()
+        except (RuntimeError, MemoryError) as e:
             with self._lock:
-                self._asked.discard(one)
-            raise
+                self._asked.discard(one)  # it is asked at the next look
+            _log.warning("%s was silent and cannot be asked now: %s", one.task, e)
 
     def _ask(self, one: Watched, heard: float) -> None:
         asked = time.monotonic()

@@ -134,8 +134,9 @@ class MasterStep:
         thread.daemon = True
         try:
             thread.start()
-        except RuntimeError:  # no thread can be started
-            text = f"The step did not end within {seconds:g} s"
+        except (RuntimeError, MemoryError):  # then without asking the tasks what they wait for
+            what = "; ".join(self.unanswered())
+            text = f"The step did not end within {seconds:g} s. It {what}"
             self.fail(errors.DeadlineExceededError(None, None, text))
 
     def fail(self, error: errors.OpError) -> None:

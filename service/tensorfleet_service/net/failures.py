@@ -27,6 +27,9 @@ def as_op_error(error: Exception, what: str) -> errors.OpError:
         return error
     if isinstance(error, MemoryError):
         return memory.exhausted(f"Out of memory in {what}: {error or 'no memory is left'}")
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        log.warning("%s: %s", what, error)
+        return errors.ResourceExhaustedError(None, None, f"The task has no thread for {what}: {error}")
     if isinstance(error, RecursionError):
         log.warning("%s: too deeply nested", what)
         return errors.InvalidArgumentError(None, None, f"{what}: what was sent is nested too deeply")

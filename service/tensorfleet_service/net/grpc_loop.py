@@ -31,9 +31,14 @@ def _running() -> asyncio.AbstractEventLoop:
     global _loop, _thread
     with _lock:
         if _loop is None:
-            loop = _loop = asyncio.new_event_loop()
-            _thread = threading.Thread(target=_run, args=(loop,), name="grpc calls", daemon=True)
-            _thread.start()
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=_run, args=(loop,), name="grpc calls", daemon=True)
+            try:
+                thread.start()
+            except BaseException:
+                loop.close()
+                raise
+            _loop, _thread = loop, thread
         return _loop
 
 

@@ -223,7 +223,11 @@ class Peers:
             log.warning("a connection was refused: %s", text)
             connection.refuse(errors.InvalidArgumentError(None, None, f"{self.task} refuses: {text}"))
             return
-        self._add(connection, task, incarnation, address)
+        try:
+            self._add(connection, task, incarnation, address)
+        except (errors.UnavailableError, RuntimeError, MemoryError) as e:
+            log.warning("the connection of %s was refused: %s", task, e)
+            connection.refuse(errors.UnavailableError(None, None, f"{self.task} has no thread for it: {e}"))
 
     def _add(self, connection: Connection, task: str, incarnation: int, address: str) -> Peer:
         assert self._service is not None
@@ -236,7 +240,13 @@ class Peers:
                 self._peers[task] = peer
         if known is not None and known.lost is None and known.incarnation != incarnation:
             known.close()  # the task has restarted, and this connection leads to nobody
-        peer.start()
+        try:
+            peer.start()
+        except (RuntimeError, MemoryError) as e:
+            peer.silent(str(e))  # `get` connects anew
+            self._heart.forget(peer)
+            assert peer.lost is not None
+            raise peer.lost from None
         return peer
 
     def _add_grpc(self, task: str, incarnation: int, address: str, keeps_steps: bool) -> GrpcPeer:

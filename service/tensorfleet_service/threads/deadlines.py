@@ -57,8 +57,9 @@ class Deadlines:
         with self._changed:
             heapq.heappush(self._heap, (deadline.time, next(self._order), deadline))
             if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._run, name="deadlines", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="deadlines", daemon=True)
+                thread.start()
+                self._thread = thread
             if self._heap[0][2] is deadline:
                 self._changed.notify()
         return deadline

@@ -32,6 +32,8 @@ __all__ = [
 ]
 
 _MAX_ELEMENTS = 2**63 - 1
+_LARGE = 1 << 20  # bytes
+_COPIES = 3  # of a tensor: its bytes, those in the message, and those in a message around it
 _MAX_CONTENT = 2**31 - 1  # protobuf's limit on one message, in bytes
 
 # How each type's elements are written one by one: the field, and the dtype whose numbers go into it.
@@ -123,6 +125,8 @@ def _raw(array: np.ndarray[Any, Any] | np.generic, dt: DType, dims: tuple[int, .
         raise ValueError("Cannot create a tensor proto whose content is larger than 2GB.")
     if not array.dtype.isnative:
         array = array.astype(dt.np)
+    if array.nbytes >= _LARGE:
+        np.empty(_COPIES * array.nbytes, np.uint8)  # raises MemoryError; without memory protobuf crashes
     return _message(dt, dims, tensor_content=array.tobytes())
 
 

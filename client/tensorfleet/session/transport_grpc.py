@@ -135,7 +135,7 @@ class Channel:
         if code == errors.RESOURCE_EXHAUSTED and "larger than max" in details:
             details = (
                 f"{self.address} takes no message of this size by gRPC, as it has not the memory: "
-                f"{details}. Send less at once, use the stream, or raise TENSORFLEET_MEMORY_MB on it."
+                f"{details}. Send less at once, use the stream, or raise TENSORFLEET_MEMORY_MB on the task."
             )
         return errors.from_code(code, details)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from tensorfleet.core import errors, logging
 from tensorfleet.export import meta_graph
+from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.graph.scopes import prepend_scope, strip_scope
 from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef
 from tensorfleet.proto.saver_pb2 import SaverDef
@@ -355,6 +356,11 @@ def _is_here(path: str) -> bool:
         path,
     )
     return False
+
+
+meta_graph.register_from_proto(
+    GraphKeys.SAVERS, lambda value, scope: Saver.from_proto(SaverDef.FromString(value), scope)
+)
 
 
 def import_meta_graph(

@@ -1,4 +1,51 @@
-"""The code of one loop and of those in it; see `loops`."""
+"""The code of one loop and of those in it; see `loops`.
+
+What `Writer` makes of
+
+    tf.while_loop(
+        lambda i, x: i < 10,
+        lambda i, x: (i + 1, tf.cond(x > 0, lambda: x * 2.0, lambda: x + 1.0)),
+        [i, x])
+
+is this, without the remarks:
+
+    def run(t, a):
+     v0, v1, = a; a.clear()                    # what enters
+     N[0] += 1                                 # how often the ops outside of the iterations have run
+     v2 = v0                                   # the loop's variables, v2 and v3, have names of their own
+     v3 = v1
+     v0 = v1 = None                            # the names of values that ended are used again
+     while True:
+      if t.error is not None: raise t.error    # a step may end a loop that has no end
+      N[1] += 1                                # the condition
+      v1 = v2 < c0
+      if not v1: break
+      N[2] += 1                                # what is in all iterations that have not ended the loop
+      v1 = None
+      v1 = v2 + c2
+      v2 = None                                # its last use
+      v0 = v3 > c4
+      if not v0:                               # a Switch; its guard has the items of a branch
+       N[3] += 1
+       v4 = v3 + c6
+       v5 = v4                                 # a Merge: either branch gives it a value
+       v4 = None
+      else:
+       N[4] += 1
+       v4 = v3 * c8
+       v3 = None
+       v5 = v4
+       v4 = v0 = None
+      v3 = v0 = None                           # also where the other branch has kept them
+      v2, v3 = v1, v5                          # NextIteration: all variables at once
+      v1 = v5 = None
+     v1 = None
+     return (v2, v3)                           # Exit
+
+`t` is the step, `a` the list of what enters, each number in `N` counts the nodes that run together. As in a
+plan, a line is of one node, constants (`c0`) and kernels are globals, and no value outlives its last use.
+A loop inside becomes a `while` inside.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +98,7 @@ class Writer:
     """
 
     def __init__(self, xp: ModuleType, kernels: dict[int, Any]) -> None:
-        self.names: dict[str, Any] = {"xp": xp, "S": as_string, "I0": np.int32(0), "I1": np.int32(1)}
+        self.names: dict[str, Any] = {"xp": xp, "as_string": as_string, "I0": np.int32(0), "I1": np.int32(1)}
         self.text: list[str] = []
         self.lines: list[Line] = [(None, [], None)]
         self.counted: list[list[Node]] = []

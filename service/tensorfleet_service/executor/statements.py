@@ -54,10 +54,10 @@ def assign(node: Node, outputs: list[str], text: str) -> str:
         return f" {text}"
     if len(outputs) == 1:
         if node.output_types[0] is dtypes.string:
-            text = f"S({text})"
+            text = f"as_string({text})"
         return f" {outputs[0]} = {text}"
     strings = [o for o, t in zip(outputs, node.output_types, strict=True) if t is dtypes.string]
-    wrap = "".join(f"; {o} = S({o})" for o in strings)
+    wrap = "".join(f"; {o} = as_string({o})" for o in strings)
     return f" {', '.join(outputs)}, = {text}{wrap}"
 
 

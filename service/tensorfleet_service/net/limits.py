@@ -26,6 +26,7 @@ MAX_EARLY_BYTES = int(os.environ.get(EARLY_VARIABLE, "1024")) << 20
 
 # By gRPC a request is in memory up to three times before anything of ours sees it.
 _GRPC_PART = 4
+_CHECKED_BYTES = 1 << 20
 
 _Message = TypeVar("_Message", bound=Message)
 
@@ -55,6 +56,16 @@ def parse(message: type[_Message], data: bytes) -> _Message:
             name = message.DESCRIPTOR.name
             raise memory.exhausted(f"Out of memory for a {name} of {len(data)} bytes") from None
         raise
+
+
+def check_room(size: int, what: str) -> None:
+    """Raises ResourceExhaustedError where gRPC cannot copy so many bytes: it would end the process."""
+    if memory.BUDGET.limit is None or size < _CHECKED_BYTES:
+        return
+    try:
+        np.empty(size + _CHECKED_BYTES, np.uint8)
+    except MemoryError:
+        raise memory.exhausted(f"Out of memory to send {what}, {size} bytes, by gRPC") from None
 
 
 def early_error(what: str, bytes: int) -> errors.OpError:

@@ -23,9 +23,9 @@ from tensorfleet.wire.stream import Method
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import memory
 from tensorfleet_service.executor.dead import DEAD
-from tensorfleet_service.net.failures import as_op_error
+from tensorfleet_service.net.failures import as_op_error, proto_of
 from tensorfleet_service.net.grpc_loop import Call, Channel, Ended
-from tensorfleet_service.net.limits import parse
+from tensorfleet_service.net.limits import check_room, parse
 from tensorfleet_service.threads.run_queue import run_queue
 
 if TYPE_CHECKING:
@@ -134,16 +134,16 @@ class GrpcPeer:
             request_id=secrets.randbits(63) or 1,
         )
         request.exec_opts.record_timeline = trace is not None
-        for key, position in graph.keys.feeds:
-            request.send.add(name=key, tensor=tensor_util.to_proto(values[position]))
 
         def ended(error: grpc.RpcError | None, data: bytes) -> None:
             if self._steps.pop(step_id, None) is not None:
                 self._handle(data, self._answered, error, data, graph, done, trace)
 
         try:
+            for key, position in graph.keys.feeds:
+                request.send.add(name=key, tensor=proto_of(values[position]))
             self._start("RunGraph", request, ended, step_id)
-        except errors.UnavailableError as e:
+        except errors.OpError as e:
             done(e, ())
 
     def _answered(
@@ -254,9 +254,12 @@ class GrpcPeer:
 
         Raises:
             UnavailableError: the peer is lost.
+            ResourceExhaustedError: there is no memory to send it.
         """
         self._check()
-        data = self._sent(request.SerializeToString())
+        data = request.SerializeToString()
+        check_room(len(data), f"a {type(request).__name__} to {self.task}")
+        self._sent(data)
         call = Call(self._channel, _path(name), data, ended)
         if step_id is not None:
             self._steps[step_id] = call

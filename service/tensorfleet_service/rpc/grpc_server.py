@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 _OWN_ERROR = ((OWN_ERROR, "1"),)
 CLIENT_SILENT_MS = 60_000
 MAX_WAITING_THREADS = 32  # calls that wait beyond these do so without a thread, which takes longer
+_LARGEST = 1 << 31  # bytes that protobuf writes
 MAX_DETAILS = 2000  # bytes: TensorFlow's client loses longer ones to the limit on metadata
 
 # A method takes its request and gives its response; failures are OpErrors.
@@ -161,9 +162,18 @@ class _Executor(PoolExecutor):
 def check_free(address: str) -> None:
     """Raises OSError if nothing can listen at the address: gRPC writes lines of its own about it first.
 
+    An address without a port is an InvalidArgumentError.
+
     As gRPC does, it takes an address whose host has several if one of them can be listened at.
     """
     host, _, port = address.rpartition(":")
+    if not port.isdecimal():
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f'This task\'s address in the cluster is "{address}", which has no port: write host:port, as in '
+            f'"{address or "localhost"}:2222".',
+        )
     host = host.strip("[]")
     failures: list[OSError] = []
     for family, kind, _, _, place in socket.getaddrinfo(
@@ -226,25 +236,34 @@ def _method_handler(
         parsed: whether the function takes a message, not its bytes.
     """
 
-    def answer(data: bytes, context: grpc.ServicerContext) -> bytes:
+    def serve(data: bytes, context: grpc.ServicerContext) -> bytes:
         executor.received()
         _begin_call(traffic, data)
         try:
             response = function(parse(request, data) if parsed else data, context)
-            return b"" if response is None else _sent(traffic, _serialized(response))
+            if response is None:
+                return b""
+            answer = _serialized(response)
+            del data, response  # there may be no room for the answer beside them
+            limits.check_room(len(answer), f"the answer of {name}")
+            return _sent(traffic, answer)
         except Exception as e:
             found = as_op_error(e, name)
             context.set_trailing_metadata(_OWN_ERROR)
             context.abort(_CODES.get(found.error_code, grpc.StatusCode.UNKNOWN), shorten(found.message))
         raise AssertionError("abort raises")
 
-    return grpc.unary_unary_rpc_method_handler(answer, None, None)
+    return grpc.unary_unary_rpc_method_handler(serve, None, None)
 
 
 def _serialized(response: Message) -> bytes:
     try:
         return response.SerializeToString()
+    except MemoryError:
+        raise memory.exhausted(f"Out of memory for a {type(response).__name__} by gRPC") from None
     except (ValueError, EncodeError) as e:
+        if response.ByteSize() < _LARGEST:
+            limits.check_room(response.ByteSize(), f"a {type(response).__name__}")
         raise errors.InvalidArgumentError(None, None, f"The answer cannot be sent by gRPC: {e}") from None
 
 
@@ -316,7 +335,9 @@ def _waiting_handler(
             if error is None:
                 assert response is not None
                 try:
-                    send(_sent(traffic, _serialized(response)))
+                    data = _serialized(response)
+                    limits.check_room(len(data), f"the answer of {name}")
+                    send(_sent(traffic, data))
                 except Exception as e:  # such as no memory: whoever waits has to know
                     error = as_op_error(e, name)
             if error is not None:

@@ -12,7 +12,7 @@ import pytest
 
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
 from tensorfleet.core import dtypes, errors
-from tensorfleet_service.executor import plan as plan_module
+from tensorfleet_service.executor import plan_writer
 from tensorfleet_service.executor.layout import task_of
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.kernels import registry
@@ -141,7 +141,7 @@ GOLDEN = {
 @pytest.fixture
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """No op is made one with others, as if they were not elementwise."""
-    monkeypatch.setattr(plan_module, "find_groups", lambda *arguments: [])
+    monkeypatch.setattr(plan_writer, "find_groups", lambda *arguments: [])
 
 
 @pytest.mark.usefixtures("one_by_one")

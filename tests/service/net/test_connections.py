@@ -13,6 +13,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -37,6 +38,9 @@ from tensorfleet.wire.stream import (
     encode,
     unpack_error,
 )
+from tensorfleet.wire.traffic import Traffic
+from tensorfleet_service.net.peer import Peer
+from tensorfleet_service.net.peer_grpc import GrpcPeer
 from tensorfleet_service.net.peers import Peers
 from tensorfleet_service.rpc import listener as listener_module
 from tensorfleet_service.rpc.clients import _Client, _Done
@@ -135,6 +139,28 @@ def test_an_answer_that_comes_twice_is_nobodys_result() -> None:
     master.close()
 
 
+def test_a_step_that_ends_after_its_session_was_closed_leaves_no_connection() -> None:
+    asked, answer = threading.Event(), threading.Event()
+
+    def late(connection: Connection, frame: Frame) -> None:
+        asked.set()
+        assert answer.wait(20)
+        connection.send(encode(Kind.RESULT, frame.number, 0, b"", (np.float32(1),)))
+
+    master = FakeMaster(late)
+    transport = master.transport()
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(transport.run(7, [], None, None, None)))
+    thread.start()
+    assert asked.wait(20)
+    transport.close()
+    answer.set()
+    thread.join(20)
+    assert results == [[1.0]]
+    assert not transport._open
+    master.close()
+
+
 def test_the_client_is_told_why_its_connection_is_given_up() -> None:
     master = FakeMaster(
         lambda connection, frame: connection.refuse(errors.InvalidArgumentError(None, None, "what was that"))
@@ -194,6 +220,33 @@ class Service:
 
     def submit(self, function: Any, *arguments: Any) -> None:
         self.submitted += 1
+
+
+def test_what_is_asked_of_a_lost_task_leaves_nothing_behind() -> None:
+    """An exception keeps the frames of all who have raised it: one for all steps would keep all of them."""
+    service: Any = SimpleNamespace(peer_lost=lambda peer: None)
+    peer = GrpcPeer(OTHER, 5, "127.0.0.1:1", service, Traffic())
+    lost = peer.lose("closed")
+    for step in range(10):
+        peer.abort(step, errors.AbortedError(None, None, "The step was ended"))
+        with pytest.raises(tf.errors.UnavailableError, match="closed"):
+            peer.pull(step, 1, "key")
+    peer.close()
+    assert lost.__traceback__ is None
+
+
+def test_a_lost_connection_is_told_by_an_error_for_each_who_asks() -> None:
+    service: Any = SimpleNamespace(peer_lost=lambda peer: None)
+    ours, theirs = socket.socketpair()
+    peer = Peer(Connection(ours), OTHER, 5, "127.0.0.1:1", service)
+    peer.silent("no sign of life")
+    for step in range(10):
+        peer.abort(step, errors.AbortedError(None, None, "The step was ended"))
+        with pytest.raises(tf.errors.UnavailableError, match="no sign of life"):
+            peer.push(step, 1, np.float32(1))
+    theirs.close()
+    assert peer.lost is not None
+    assert peer.lost.__traceback__ is None
 
 
 def unreachable(address: str, timeout: float) -> fleet_pb2.Endpoint:

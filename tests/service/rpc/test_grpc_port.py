@@ -10,6 +10,7 @@ import grpc
 import grpc._server
 import pytest
 
+import tensorfleet as tf
 from tensorfleet.proto import worker_pb2
 from tensorfleet_service.rpc.grpc_server import GrpcServer, check_free
 from tensorfleet_service.threads import pool
@@ -30,6 +31,14 @@ def test_a_port_that_is_listened_at_is_refused(address: str) -> None:
 
 def test_any_free_port() -> None:
     check_free("127.0.0.1:0")
+
+
+@pytest.mark.parametrize("address", ["localhost", "10.0.0.1", "host:"])
+def test_an_address_without_a_port_is_refused(address: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has no port: write host:port"):
+        check_free(address)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has no port: write host:port"):
+        tf.train.Server({"ps": [address]}, job_name="ps", task_index=0)
 
 
 def test_a_foreign_address_is_refused() -> None:
@@ -65,6 +74,7 @@ def ask() -> Iterator[Any]:
     server.stop(1)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # it is gRPC's thread
 def test_a_request_without_memory_for_it_is_refused_and_others_are_answered(
     ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,9 +84,8 @@ def test_a_request_without_memory_for_it_is_refused_and_others_are_answered(
 
     def fail_at_the_request(state: Any, event: Any) -> Any:
         nonlocal events
-        if event.batch_operations and any(
-            type(done).__name__ == "ReceiveMessageOperation" for done in event.batch_operations
-        ):
+        operations = getattr(event, "batch_operations", None) or ()
+        if any(type(done).__name__ == "ReceiveMessageOperation" for done in operations):
             events += 1
             if events == 1:
                 raise MemoryError

@@ -1,0 +1,306 @@
+"""PlanWriter: the text of a plan's function, which `plan` describes, node by node."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from types import CodeType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tensorfleet_service.devices.transfer import movers
+from tensorfleet_service.executor.fusing import Group, find_groups, last_uses, write_group
+from tensorfleet_service.executor.statements import (
+    Line,
+    as_string,
+    assign,
+    call_text,
+    constant_value,
+    delete,
+    dereferences,
+)
+from tensorfleet_service.kernels import registry
+from tensorfleet_service.kernels.registry import ALL, AsyncKernel, Expression, KernelNode
+from tensorfleet_service.threads.future import Future
+
+if TYPE_CHECKING:
+    from tensorfleet_service.graph.graph import Node
+    from tensorfleet_service.state.library import Library
+    from tensorfleet_service.state.resources import Resources
+
+
+SendTable = dict[int, str]
+"""From an edge to the task that its tensor goes to, "" for this task."""
+
+StatefulKernels = dict[tuple[str, str], Any]
+"""From a device and the name of a node to its kernel: a random op goes on where another signature's step left
+it.
+"""
+
+_WITHOUT_KERNEL = frozenset(("_Arg", "_Retval", "_Send", "_Recv", "Const", "NoOp"))
+
+
+class PlanWriter:
+    """Writes the code of one partition."""
+
+    def __init__(
+        self,
+        device: str,
+        nodes: list[Node],
+        resources: Resources,
+        xp: ModuleType,
+        send: SendTable,
+        stateful: StatefulKernels,
+        library: Library | None,
+    ) -> None:
+        self.device = device
+        self.nodes = nodes
+        self.send = send
+        self.globals: dict[str, Any] = {
+            "xp": xp,
+            "as_string": as_string,
+            "Future": Future,
+            "clock": time.time_ns,
+        }
+        self.moves = movers(xp)
+        if self.moves is not None:
+            self.globals["to_device"], self.globals["to_host"] = self.moves
+        self.args: list[int] = []
+        self.rets: list[int] = []
+        for node in nodes:
+            if node.op == "_Arg":
+                self.args.append(int(node.attrs["index"]))
+            elif node.op == "_Retval":
+                self.rets.append(int(node.attrs["index"]))
+        kernels = make_kernels(device, nodes, resources, xp, stateful, library)
+        self.kernels: dict[int, Any] = {
+            position: kernels[id(node)] for position, node in enumerate(nodes) if id(node) in kernels
+        }
+        self.waits = any(n.op == "_Recv" for n in nodes) or any(
+            isinstance(kernel, AsyncKernel) for kernel in kernels.values()
+        )
+        self.groups: dict[int, Group | None] = {}
+        """A group of elementwise nodes by its last position; None for its others."""
+        if xp is np:
+            for group in find_groups(nodes, self._may_wait, dereferences):
+                self.groups.update(dict.fromkeys(group.positions))
+                self.groups[group.positions[-1]] = group
+
+    def _may_wait(self, position: int) -> bool:
+        return self.nodes[position].op == "_Recv" or isinstance(self.kernels.get(position), AsyncKernel)
+
+    def compile(self, traced: bool) -> tuple[Callable[..., Any], CodeType, list[Line]]:
+        """The function, its code, and what each of its lines is made of."""
+        source, names, lines = self.write(traced)
+        exec(compile(source, f"<partition of {self.device}>", "exec"), names)
+        function = names["run"]
+        return function, function.__code__, lines
+
+    def write(self, traced: bool) -> tuple[str, dict[str, Any], list[Line]]:
+        """The source, its globals, and what each of its lines is made of; traced ops are not put together."""
+        text = _Text(self, traced)
+        for position, node in enumerate(self.nodes):
+            text.add_node(position, node)
+        return text.source(), text.names, text.lines
+
+
+class _Text:
+    """The code of one partition while it is written, node by node.
+
+    Attributes:
+        names: the globals of the code.
+        lines: what each line is made of; line numbers start at 1, and line 1 is the `def`.
+    """
+
+    def __init__(self, writer: PlanWriter, traced: bool) -> None:
+        self.names = dict(writer.globals)
+        self.lines: list[Line] = [(None, [], None), (None, [], None)]
+        self._writer = writer
+        self._nodes = writer.nodes
+        self._kernels = writer.kernels
+        self._moves = writer.moves
+        self._traced = traced
+        self._groups: dict[int, Group | None] = {} if traced else writer.groups
+        self._last_use = last_uses(self._nodes, self._groups)
+        self._body: list[str] = []
+        self._slots: dict[tuple[int, int], str] = {}  # the variables of outputs
+        self._free: list[str] = []
+        self._slots_made = 0
+        self._fed = 0
+        self._returned: list[str] = []
+
+    def source(self) -> str:
+        returned = self._returned
+        end = f" return ({', '.join(returned)}{',' if returned else ''})"
+        return "\n".join(("def run(t, a):", *self._body, end, ""))
+
+    def add_node(self, position: int, node: Node) -> None:
+        """Adds the lines of a node; those of a group at its last node."""
+        if position in self._groups:
+            group = self._groups[position]
+            if group is not None:
+                self._add_group(position, node, group)
+        elif node.op == "Const":
+            self._add_constant(position, node)
+        elif node.op == "_Retval":
+            self._add_return(position, node)
+        elif node.op == "_Send":
+            self._add_send(position, node)
+        elif node.op == "_Arg":
+            self._add_outputs(position, node, [], self._to_device(f"a[{self._fed}]"))
+            self._fed += 1
+        elif node.op == "_Recv":
+            self._add_outputs(position, node, [], self._to_device(f"(yield {int(node.attrs['_edge'])})"))
+        elif node.op != "NoOp":
+            self._add_kernel(position, node)
+
+    def _add_group(self, position: int, node: Node, group: Group) -> None:
+        self.names[f"f{position}"] = group.function
+        self._free += write_group(group, self._nodes, self._slots, self._slot, self._add, self._call)
+        dead = self._ending(position, group.inputs)
+        dead += [self._slots[id(n), 0] for n in group.outputs if (id(n), 0) not in self._last_use]
+        if dead:
+            self._add(f" del {', '.join(dead)}", node, [])
+        self._free += dead
+
+    def _add_constant(self, position: int, node: Node) -> None:
+        value = constant_value(node)
+        self.names[f"c{position}"] = value if self._moves is None else self._moves[0](value)
+        self._slots[id(node), 0] = f"c{position}"
+
+    def _add_return(self, position: int, node: Node) -> None:
+        inputs = self._inputs(node)
+        # A slot that is returned is not given to others; a reference is read when its node's turn comes.
+        if inputs[0].endswith(")") or self._moves is not None:
+            kept = self._slot()
+            self._add(f" {kept} = {self._to_host(inputs[0])}", node, inputs)
+            self._returned.append(kept)
+        else:
+            self._returned.append(inputs[0])
+
+    def _add_send(self, position: int, node: Node) -> None:
+        inputs = self._inputs(node)
+        edge = int(node.attrs["_edge"])
+        task = self._writer.send[edge]
+        value = self._to_host(inputs[0])
+        call = f"t.push({task!r}, {edge}, {value})" if task else f"t.deliver(({edge},), ({value},))"
+        ending = self._ending(position, node.inputs)
+        self._add(self._timed(f" {call}", position, "None") + delete(ending), node, inputs)
+        self._free += ending
+
+    def _add_kernel(self, position: int, node: Node) -> None:
+        inputs = self._inputs(node)
+        kernel = self._kernels[position]
+        if isinstance(kernel, AsyncKernel):
+            self.names[f"k{position}"] = kernel.function
+            self._add(f" w = k{position}({', '.join(inputs)})", node, inputs)
+            # Nothing is suspended where the value is there already.
+            self._add_outputs(position, node, inputs, "w if type(w) is not Future else (yield w)")
+        else:
+            self._add_outputs(position, node, inputs, *self._call(position, inputs))
+
+    def _add_outputs(
+        self, position: int, node: Node, inputs: list[str], text: str, expression: Expression | None = None
+    ) -> None:
+        """Adds the line that computes a node's outputs; inputs that end here hand their slots on to them."""
+        released = self._ending(position, node.inputs)
+        outputs = []
+        for index in range(len(node.output_types)):
+            name = released.pop() if released else self._slot()
+            outputs.append(name)
+            self._slots[id(node), index] = name
+        statement = self._timed(assign(node, outputs, text), position, outputs[0] if outputs else "None")
+        unused = [name for index, name in enumerate(outputs) if (id(node), index) not in self._last_use]
+        dead = released + unused
+        self._add(statement + delete(dead), node, inputs, expression)
+        self._free += dead
+
+    def _add(
+        self, statement: str, node: Node, inputs: list[str], expression: Expression | None = None
+    ) -> None:
+        self._body.append(statement)
+        self.lines.append((node, inputs, expression))
+
+    def _slot(self) -> str:
+        """A free variable."""
+        if self._free:
+            return self._free.pop()
+        self._slots_made += 1
+        return f"v{self._slots_made - 1}"
+
+    def _inputs(self, node: Node) -> list[str]:
+        return [
+            self._slots[id(source), index] + (".read()" if dereferences(node, i) else "")
+            for i, (source, index) in enumerate(node.inputs)
+        ]
+
+    def _ending(self, position: int, inputs: Iterable[tuple[Node, int]]) -> list[str]:
+        """The variables, but for constants and what is returned, that nobody reads after this node."""
+        found = dict.fromkeys(
+            self._slots[id(source), index]
+            for source, index in inputs
+            if self._last_use[id(source), index] == position and self._slots[id(source), index][0] == "v"
+        )
+        return [name for name in found if name not in self._returned]
+
+    def _call(self, position: int, inputs: list[str]) -> tuple[str, Expression | None]:
+        return call_text(self._kernels[position], position, inputs, self.names)
+
+    def _timed(self, statement: str, position: int, value: str) -> str:
+        if not self._traced:
+            return statement
+        self.names[f"n{position}"] = self._nodes[position]
+        return f" q = clock();{statement}; t.trace(n{position}, q, clock(), {value})"
+
+    def _to_device(self, text: str) -> str:
+        return text if self._moves is None else f"to_device({text})"
+
+    def _to_host(self, text: str) -> str:
+        return text if self._moves is None else f"to_host({text})"
+
+
+def make_kernels(
+    device: str,
+    nodes: list[Node],
+    resources: Resources,
+    xp: ModuleType,
+    stateful: StatefulKernels,
+    library: Library | None = None,
+) -> dict[int, Any]:
+    """The kernels of a partition, by the identities of their nodes; `stateful` keeps those of stateful ops.
+
+    Raises:
+        OpError: an op type has no kernel, or it refuses its node.
+    """
+    kernels = {}
+    # What takes an output matters only where a node has several.
+    used = {
+        (id(source), index) for node in nodes for source, index in node.inputs if len(source.output_types) > 1
+    }
+    for node in nodes:
+        if node.op in _WITHOUT_KERNEL:
+            continue
+        kernel = stateful.get((device, node.name)) if node.opdef.is_stateful else None
+        if kernel is None:
+            kernel = registry.make_kernel(
+                KernelNode(
+                    name=node.name,
+                    op=node.op,
+                    attrs=node.attrs,
+                    input_types=node.input_types,
+                    output_types=node.output_types,
+                    device=device,
+                    xp=xp,
+                    resources=resources,
+                    library=library,
+                    # A stateful kernel serves other partitions, too.
+                    used_outputs=ALL
+                    if node.opdef.is_stateful or len(node.output_types) < 2
+                    else [i for i in range(len(node.output_types)) if (id(node), i) in used],
+                )
+            )
+            if node.opdef.is_stateful:
+                stateful[device, node.name] = kernel
+        kernels[id(node)] = kernel
+    return kernels

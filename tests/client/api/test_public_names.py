@@ -68,6 +68,25 @@ def test_names_can_be_imported_from_namespaces() -> None:
 
 
 @pytest.mark.parametrize(
+    "name", ["compat.v1", "contrib.rnn", "data.experimental", "errors", "nn.rnn_cell", "train.queue_runner"]
+)
+def test_a_namespace_can_be_the_first_import_of_a_program(name: str) -> None:
+    program = f"import tensorfleet.{name} as first; import tensorfleet as tf; assert tf.{name} is first"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_namespaces_are_imported_at_their_first_use() -> None:
+    names = "('contrib', 'data', 'distribute', 'layers', 'losses', 'metrics', 'nn', 'summary', 'train')"
+    loaded = f"[name for name in {names} if f'tensorfleet.{{name}}' in sys.modules]"
+    assert in_fresh_interpreter(loaded) == []
+    assert in_fresh_interpreter(f"[tensorfleet.losses.huber_loss.__name__, {loaded}]") == [
+        "huber_loss",
+        ["losses"],
+    ]
+
+
+@pytest.mark.parametrize(
     "name", ["app", "dtypes", "errors", "logging", "losses", "test", "ops.collective_ops"]
 )
 def test_modules_have_the_names_that_programs_know(name: str) -> None:

@@ -256,7 +256,7 @@ def conv1d(
     reuse: bool | None = None,
 ) -> Tensor:
     """What a `Conv1D` layer makes of `inputs` (`tf.layers.conv1d`)."""
-    return run_layer(Conv1D, locals())  # type: ignore[no-any-return]
+    return run_layer(Conv1D, locals())
 
 
 def conv2d(
@@ -281,7 +281,7 @@ def conv2d(
     reuse: bool | None = None,
 ) -> Tensor:
     """What a `Conv2D` layer makes of `inputs` (`tf.layers.conv2d`)."""
-    return run_layer(Conv2D, locals())  # type: ignore[no-any-return]
+    return run_layer(Conv2D, locals())
 
 
 def conv3d(
@@ -306,4 +306,4 @@ def conv3d(
     reuse: bool | None = None,
 ) -> Tensor:
     """What a `Conv3D` layer makes of `inputs` (`tf.layers.conv3d`)."""
-    return run_layer(Conv3D, locals())  # type: ignore[no-any-return]
+    return run_layer(Conv3D, locals())

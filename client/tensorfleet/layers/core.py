@@ -134,7 +134,7 @@ def dense(
         name: the variable scope.
         reuse: whether to use the variables of an earlier layer of that name.
     """
-    return run_layer(Dense, locals())  # type: ignore[no-any-return]
+    return run_layer(Dense, locals())
 
 
 class Dropout(Layer):

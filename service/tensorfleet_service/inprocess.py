@@ -19,7 +19,8 @@ from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
 from tensorfleet.proto.graph_pb2 import GraphDef
 from tensorfleet.session.connect import register_own_servers
 from tensorfleet.session.transport import Transport
-from tensorfleet.wire.buffers import POOLED_SIZE, SHARED
+from tensorfleet.wire.buffers import SHARED
+from tensorfleet.wire.limits import POOLED_FROM_BYTES
 from tensorfleet_service.devices.device import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
@@ -190,7 +191,7 @@ def own(values: Sequence[Any]) -> Sequence[Any]:
     """
     for value in values:
         if type(value) is np.ndarray:
-            if value.nbytes >= POOLED_SIZE and value.base is not None:
+            if value.nbytes >= POOLED_FROM_BYTES and value.base is not None:
                 SHARED.give_up(value.base)
             if sys.getrefcount(value) > _FRESH or not (
                 value.base is None or sys.getrefcount(value.base) <= _FRESH_BASE

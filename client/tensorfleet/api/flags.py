@@ -44,6 +44,8 @@ class FlagValues:
         return dict(self._values)
 
     def _define(self, name: str, default: Any, help: str | None, convert: Callable[[str], Any]) -> None:
+        # A second definition takes the place of the first: several programs may be imported into one process.
+        self._definitions[:] = [definition for definition in self._definitions if definition[0] != name]
         self._definitions.append((name, default, (help or "").replace("%", "%%"), convert))
         self._values[name] = default
         vars(self)["_rest"] = None

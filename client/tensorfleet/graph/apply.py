@@ -6,7 +6,7 @@ import contextlib
 import functools
 from collections import namedtuple
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -54,6 +54,21 @@ def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) 
     with _NO_SCOPE if opdef.simple else _with_references(graph, opdef, tensors, final):
         op = graph.add_operation(opdef, node_name, tensors, final, opdef.output_types(final), 1)
     return _result(op)
+
+
+if TYPE_CHECKING:
+
+    def apply_one(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
+        """`apply_op` for op types with exactly one output, which is a tensor."""
+
+    def apply_list(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> list[Tensor]:
+        """`apply_op` for op types with exactly one output, which is a list."""
+
+    def apply_none(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Operation:
+        """`apply_op` for op types without outputs."""
+
+else:
+    apply_one = apply_list = apply_none = apply_op
 
 
 _NO_SCOPE = contextlib.nullcontext()

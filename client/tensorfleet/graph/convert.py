@@ -144,7 +144,7 @@ def _contains_tensor(value: Iterable[Any]) -> bool:
 
 def _pack(value: Any, dtype: DType | None, name: str | None) -> Tensor:
     """A list that holds tensors becomes a Pack of its items, level by level."""
-    from tensorfleet.graph.apply import apply_op
+    from tensorfleet.graph.apply import apply_one  # which converts its inputs here
 
     if dtype is None:
         dtype = _dtype_of_first_tensor(value)
@@ -156,7 +156,7 @@ def _pack(value: Any, dtype: DType | None, name: str | None) -> Tensor:
             else _as_item(item, dtype, str(i))
             for i, item in enumerate(value)
         ]
-        return apply_op("Pack", items, axis=0, name=scope)  # type: ignore[no-any-return]
+        return apply_one("Pack", items, axis=0, name=scope)
 
 
 def _as_item(item: Any, dtype: DType | None, name: str) -> Tensor:

@@ -326,14 +326,15 @@ class Layer:
                 self.add_loss(loss / batch)
 
 
-def run_layer(layer: type[Layer], arguments: dict[str, Any]) -> Any:
+def run_layer(layer: type[Layer], arguments: dict[str, Any]) -> Tensor:
     """What a new layer makes of "inputs", from the arguments of a function of `tf.layers`.
 
     All others go to the layer, but for "reuse", which with "name" says where its variables are.
     """
     given = dict(arguments)
     inputs, reuse = given.pop("inputs"), given.pop("reuse")
-    return layer(**given, _scope=given["name"], _reuse=reuse)(inputs)
+    outputs: Tensor = layer(**given, _scope=given["name"], _reuse=reuse)(inputs)
+    return outputs
 
 
 def parts_of(variable: Any) -> list[Any]:

@@ -256,7 +256,7 @@ def conv1d(
     reuse: bool | None = None,
 ) -> Tensor:
     """What a `Conv1D` layer makes of `inputs` (`tf.layers.conv1d`)."""
-    return run_layer(Conv1D, locals())  # type: ignore[no-any-return]
+    return run_layer(Conv1D, locals())
 
 
 def conv2d(
@@ -286,7 +286,7 @@ def conv2d(
         >>> tf.layers.conv2d(tf.zeros([1, 8, 8, 3]), filters=16, kernel_size=3).shape.as_list()
         [1, 6, 6, 16]
     """
-    return run_layer(Conv2D, locals())  # type: ignore[no-any-return]
+    return run_layer(Conv2D, locals())
 
 
 def conv3d(
@@ -311,4 +311,4 @@ def conv3d(
     reuse: bool | None = None,
 ) -> Tensor:
     """What a `Conv3D` layer makes of `inputs` (`tf.layers.conv3d`)."""
-    return run_layer(Conv3D, locals())  # type: ignore[no-any-return]
+    return run_layer(Conv3D, locals())

@@ -267,7 +267,7 @@ def separable_conv1d(
     reuse: bool | None = None,
 ) -> Tensor:
     """What a `SeparableConv1D` layer makes of `inputs` (`tf.layers.separable_conv1d`)."""
-    return run_layer(SeparableConv1D, locals())  # type: ignore[no-any-return]
+    return run_layer(SeparableConv1D, locals())
 
 
 def separable_conv2d(
@@ -296,7 +296,7 @@ def separable_conv2d(
     reuse: bool | None = None,
 ) -> Tensor:
     """What a `SeparableConv2D` layer makes of `inputs` (`tf.layers.separable_conv2d`)."""
-    return run_layer(SeparableConv2D, locals())  # type: ignore[no-any-return]
+    return run_layer(SeparableConv2D, locals())
 
 
 def conv2d_transpose(
@@ -320,7 +320,7 @@ def conv2d_transpose(
     reuse: bool | None = None,
 ) -> Tensor:
     """What a `Conv2DTranspose` layer makes of `inputs` (`tf.layers.conv2d_transpose`)."""
-    return run_layer(Conv2DTranspose, locals())  # type: ignore[no-any-return]
+    return run_layer(Conv2DTranspose, locals())
 
 
 def conv3d_transpose(
@@ -344,4 +344,4 @@ def conv3d_transpose(
     reuse: bool | None = None,
 ) -> Tensor:
     """What a `Conv3DTranspose` layer makes of `inputs` (`tf.layers.conv3d_transpose`)."""
-    return run_layer(Conv3DTranspose, locals())  # type: ignore[no-any-return]
+    return run_layer(Conv3DTranspose, locals())

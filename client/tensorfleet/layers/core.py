@@ -138,7 +138,7 @@ def dense(
         >>> tf.layers.dense(tf.zeros([2, 3]), 4, activation=tf.nn.relu).shape.as_list()
         [2, 4]
     """
-    return run_layer(Dense, locals())  # type: ignore[no-any-return]
+    return run_layer(Dense, locals())
 
 
 class Dropout(Layer):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from tensorfleet.core import shapes
 from tensorfleet.core.shapes import Dims
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_one as apply_one
 from tensorfleet.graph.operation import Operation
-from tensorfleet.graph.tensor import Tensor
 
 # The dtypes of op definitions, in TensorFlow's order, which its error messages show.
 FLOATS = "bfloat16, float16, float32, float64"
@@ -18,14 +15,6 @@ INTEGERS = f"{SIGNED}, uint8, uint16, uint32, uint64"
 ALL_NUMBERS = f"{FLOATS}, uint8, int8, uint16, int16, int32, uint32, uint64, int64, {COMPLEX}"
 ORDERED = "float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64"
 QUANTIZED = "qint8, quint8, qint32, qint16, quint16"
-
-if TYPE_CHECKING:
-
-    def apply_one(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) -> Tensor:
-        """`apply_op` for op types with exactly one output, which is a tensor."""
-
-else:
-    apply_one = apply_op
 
 
 def broadcast_inputs(op: Operation) -> list[Dims]:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 Value = np.ndarray[Any, Any] | np.generic
 
 DEFAULT_CONNECT_SECONDS = 30.0
+CLOSE_SECONDS = 10.0
+GRACE_SECONDS = 5.0
+"""Beyond a step's own timeout, which the server watches: it says then what the step waits for."""
 
 
 class Signature(Protocol):

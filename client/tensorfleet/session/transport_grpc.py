@@ -16,7 +16,14 @@ from tensorfleet.proto import config_pb2, fleet_pb2, graph_pb2, master_pb2
 from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
 from tensorfleet.proto.named_tensor_pb2 import NamedTensorProto
 from tensorfleet.proto.tensor_pb2 import TensorProto
-from tensorfleet.session.transport import DEFAULT_CONNECT_SECONDS, Transport, Value, connect_seconds
+from tensorfleet.session.transport import (
+    CLOSE_SECONDS,
+    DEFAULT_CONNECT_SECONDS,
+    GRACE_SECONDS,
+    Transport,
+    Value,
+    connect_seconds,
+)
 from tensorfleet.session.waiting import creating_takes_long, result_of, saying
 from tensorfleet.wire import heartbeat
 
@@ -28,8 +35,6 @@ _CHANNEL_OPTIONS = (
     ("grpc.min_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
 )
-GRACE_SECONDS = 5.0  # beyond a step's own timeout: the server says then what the step waits for
-_CLOSE_SECONDS = 10.0
 _PROBE_SECONDS = 1.0
 CREATE_GRACE_SECONDS = 5.0
 
@@ -310,7 +315,7 @@ class GrpcTransport(Transport):
                     "CloseSession",
                     master_pb2.CloseSessionRequest(session_handle=self._handle),
                     master_pb2.CloseSessionResponse,
-                    _CLOSE_SECONDS,
+                    CLOSE_SECONDS,
                 )
         except errors.AbortedError:
             pass  # the master does not know the session any more: it was reset or restarted

@@ -18,7 +18,14 @@ from google.protobuf.message import Message
 
 from tensorfleet.core import errors
 from tensorfleet.proto import config_pb2, device_attributes_pb2, fleet_pb2, graph_pb2, master_pb2
-from tensorfleet.session.transport import Transport, Value, address_of, connect_seconds
+from tensorfleet.session.transport import (
+    CLOSE_SECONDS,
+    GRACE_SECONDS,
+    Transport,
+    Value,
+    address_of,
+    connect_seconds,
+)
 from tensorfleet.session.waiting import creating_takes_long, saying
 from tensorfleet.wire import heartbeat
 from tensorfleet.wire.connection import open_socket, tune
@@ -26,8 +33,6 @@ from tensorfleet.wire.hello import say_hello
 from tensorfleet.wire.stream import Frame, Kind, Method, Reader, encode, encode_with_meta, unpack_error
 
 CONNECT_SECONDS = 10.0
-CLOSE_SECONDS = 10.0
-GRACE_SECONDS = 5.0  # beyond a step's own timeout, which the server watches
 _MAX_BUFFERS = 64
 
 _Response = TypeVar("_Response", bound=Message)

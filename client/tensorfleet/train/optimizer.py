@@ -10,7 +10,7 @@ from tensorfleet.core import dtypes
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph import framework
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_none, apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graph_keys import GraphKeys
@@ -387,5 +387,5 @@ def _gradient(value: Any) -> Any:
 def _increment(global_step: Any, name: str) -> Operation:
     if is_resource(global_step):
         one = convert_to_tensor(1, dtype=global_step.dtype)
-        return apply_op("AssignAddVariableOp", global_step.handle, one, name=name)  # type: ignore[no-any-return]
+        return apply_none("AssignAddVariableOp", global_step.handle, one, name=name)
     return variable_ops.assign_add(global_step, 1, name=name).op  # type: ignore[no-any-return]

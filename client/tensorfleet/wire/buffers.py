@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from tensorfleet.wire.limits import POOLED_FROM_BYTES
 
-POOLED_SIZE = 1 << 20
-"""The number of bytes from which a tensor's memory is kept."""
+Array = np.ndarray[Any, Any]
 
 
 class Buffers:
@@ -33,7 +32,7 @@ class Buffers:
 
     def take(self, size: int) -> Array:
         """An array of `size` bytes whose contents nobody needs."""
-        if size < POOLED_SIZE or size > self._limit // 2:
+        if size < POOLED_FROM_BYTES or size > self._limit // 2:
             return np.empty(size, np.uint8)
         with self._lock:
             for buffer in self._buffers:
@@ -85,7 +84,7 @@ def empty(shape: tuple[int, ...], dtype: Any) -> Array:
     """As `numpy.empty`, in memory that was used before if the array is large."""
     dtype = np.dtype(dtype)
     size = prod(shape) * dtype.itemsize
-    if size < POOLED_SIZE:
+    if size < POOLED_FROM_BYTES:
         return np.empty(shape, dtype)
     array: Array = SHARED.take(size).view(dtype).reshape(shape)
     return array

@@ -10,17 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet.core import errors
+from tensorfleet.wire.limits import MAX_PAYLOAD_BYTES, MAX_PUSHES, SMALL_BYTES
 from tensorfleet.wire.shared_memory import Arena
-from tensorfleet.wire.stream import (
-    MAX_PAYLOAD,
-    MAX_SEND_BUFFERS,
-    SMALL,
-    Kind,
-    Reader,
-    encode,
-    encode_pushes,
-    pack_error,
-)
+from tensorfleet.wire.stream import MAX_SEND_BUFFERS, Kind, Reader, encode, encode_pushes, pack_error
 from tensorfleet.wire.traffic import Traffic
 
 
@@ -88,7 +80,7 @@ class Connection:
         else:
             frame = _Pushes(step_id)
             frames.append(frame)
-        if getattr(tensor, "nbytes", MAX_PAYLOAD) > SMALL:
+        if getattr(tensor, "nbytes", MAX_PAYLOAD_BYTES) > SMALL_BYTES:
             self.send(encode_pushes(step_id, (edge,), (tensor,), self.arena))
             return
         if not frame.edges:
@@ -208,9 +200,6 @@ class Connection:
 
 _BEAT = encode(Kind.BEAT, 0)
 
-MAX_PUSHES = 1000
-"""At most so many tensors become one frame."""
-
 
 class _Pushes:
     """Small tensors of a step that are held back."""
@@ -263,7 +252,7 @@ class cork:
                         buffers += frame
                     elif frame.edges:
                         buffers += frame.encoded()
-                if len(buffers) > 1 and sum(map(len, buffers)) <= SMALL:
+                if len(buffers) > 1 and sum(map(len, buffers)) <= SMALL_BYTES:
                     buffers = [b"".join(buffers)]
                 try:
                     connection._send(buffers)

@@ -16,11 +16,9 @@ import socket
 from typing import Any
 
 from tensorfleet.wire import shared_memory
+from tensorfleet.wire.limits import MAX_HELLO_BYTES, READ_BUFFER_BYTES, SHARED_FROM_BYTES
 from tensorfleet.wire.shared_memory import Arena, Borrowed
-from tensorfleet.wire.stream import BUFFER, MAGIC, Kind, Reader, encode, unpack_error
-
-MAX_HELLO = 64 * 1024
-"""Bytes: whoever has not said who it is gets no more."""
+from tensorfleet.wire.stream import MAGIC, Kind, Reader, encode, unpack_error
 
 _ROOM = "shared_memory"
 
@@ -77,7 +75,7 @@ def answer_hello(
 
 def _arena(sock: socket.socket, size: int) -> Arena | None:
     """Memory for the other side, if it may have any."""
-    if not (shared_memory.SUPPORTED and size >= shared_memory.SHARED_FROM and sock.family == socket.AF_UNIX):
+    if not (shared_memory.SUPPORTED and size >= SHARED_FROM_BYTES and sock.family == socket.AF_UNIX):
         return None
     if not shared_memory.same_user(sock):
         return None
@@ -101,11 +99,11 @@ def _send(sock: socket.socket, about: dict[str, Any], arena: Arena | None) -> No
 def _receive(sock: socket.socket, reader: Reader) -> tuple[dict[str, Any], int | None]:
     """What the other side says of itself, and the descriptor that came with it."""
     limits = reader.max_head, reader.max_payload
-    reader.max_head, reader.max_payload = MAX_HELLO, 0
+    reader.max_head, reader.max_payload = MAX_HELLO_BYTES, 0
     descriptors: list[int] = []
     try:
         if shared_memory.SUPPORTED and sock.family == socket.AF_UNIX:
-            data, descriptors, _, _ = socket.recv_fds(sock, BUFFER, 1, socket.MSG_CMSG_CLOEXEC)
+            data, descriptors, _, _ = socket.recv_fds(sock, READ_BUFFER_BYTES, 1, socket.MSG_CMSG_CLOEXEC)
             if not data:
                 raise EOFError("connection closed")
             reader.feed(data)

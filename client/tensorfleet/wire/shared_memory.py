@@ -28,8 +28,6 @@ if sys.platform == "linux":
 
 Array = np.ndarray[Any, Any]
 
-SHARED_FROM = 64 * 1024
-"""Bytes from which a tensor is put into shared memory: a smaller one is sooner in the socket."""
 
 PLACE = struct.Struct("<QQ")
 """A place as it travels: its slot, and where it begins."""

@@ -26,7 +26,14 @@ import numpy as np
 
 from tensorfleet.core import dtypes, errors, tensor_util
 from tensorfleet.wire import buffers
-from tensorfleet.wire.shared_memory import PLACE, SHARED_FROM, Arena, Borrowed
+from tensorfleet.wire.limits import (
+    MAX_HEAD_BYTES,
+    MAX_PAYLOAD_BYTES,
+    READ_BUFFER_BYTES,
+    SHARED_FROM_BYTES,
+    SMALL_BYTES,
+)
+from tensorfleet.wire.shared_memory import PLACE, Arena, Borrowed
 from tensorfleet.wire.traffic import Traffic
 
 Array = np.ndarray[Any, Any]
@@ -35,10 +42,6 @@ Value = Any  # np.ndarray | np.generic
 HEADER = struct.Struct("<BBHIQQQ")
 DESCRIPTOR = struct.Struct("<BBQ")
 MAGIC = b"tensorfleet-stream-3"
-SMALL = 16 * 1024  # payloads up to this size are copied into the header's write
-BUFFER = 64 * 1024
-MAX_HEAD = 1 << 31
-MAX_PAYLOAD = 1 << 48
 MAX_SEND_BUFFERS = 64
 
 MAX_RANK = 64  # NumPy's own limit
@@ -167,9 +170,13 @@ def encode(
                 size = len(data)
             else:
                 size = value.nbytes
-                if size <= SMALL:
+                if size <= SMALL_BYTES:
                     data = value.tobytes()
-                elif arena is not None and size >= SHARED_FROM and (place := arena.put(value)) is not None:
+                elif (
+                    arena is not None
+                    and size >= SHARED_FROM_BYTES
+                    and (place := arena.put(value)) is not None
+                ):
                     head += DESCRIPTOR.pack(dtype.enum | _IN_SHARED_MEMORY, len(shape), size)
                     head += _DIMS[len(shape)].pack(*shape)
                     slots.append(place[0])
@@ -184,7 +191,7 @@ def encode(
             payloads.append(data)
             total += size
         header = HEADER.pack(kind, flags, len(payloads), len(head), number, detail, total)
-        if total <= SMALL:
+        if total <= SMALL_BYTES:
             return [b"".join((header, head, *payloads))]
         return [header + head, *(p for p in payloads if len(p))]
     except Exception as e:
@@ -247,12 +254,12 @@ class Reader:
     """
 
     def __init__(self, sock: socket.socket) -> None:
-        self.max_head = MAX_HEAD
-        self.max_payload = MAX_PAYLOAD
+        self.max_head = MAX_HEAD_BYTES
+        self.max_payload = MAX_PAYLOAD_BYTES
         self.traffic = Traffic()
         self.borrowed: Borrowed | None = None
         self._sock = sock
-        self._buffer = bytearray(BUFFER)
+        self._buffer = bytearray(READ_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
         self._start = 0
         self._end = 0
@@ -278,8 +285,8 @@ class Reader:
         self._start += HEADER.size
         self.traffic.received += 1
         if head_size > self.max_head or payload > self.max_payload:
-            if head_size > MAX_HEAD or payload > MAX_PAYLOAD:
-                raise ValueError(f"A frame's head of {head_size} bytes is over the limit of {MAX_HEAD}")
+            if head_size > MAX_HEAD_BYTES or payload > MAX_PAYLOAD_BYTES:
+                raise ValueError(f"A frame's head of {head_size} bytes is over the limit of {MAX_HEAD_BYTES}")
             raise FrameTooLarge(kind, number, head_size, payload)
         if not head_size:
             if count:
@@ -300,7 +307,7 @@ class Reader:
         self._start += have
         size -= have
         while size:
-            received = self._sock.recv_into(self._view[: min(size, BUFFER)])
+            received = self._sock.recv_into(self._view[: min(size, READ_BUFFER_BYTES)])
             if not received:
                 raise EOFError("connection closed")
             self.traffic.received_bytes += received

@@ -13,6 +13,7 @@ from tensorfleet.core import errors
 from tensorfleet.wire.connection import Connection, open_socket
 from tensorfleet.wire.heartbeat import Heart
 from tensorfleet.wire.hello import say_hello
+from tensorfleet.wire.limits import HELLO_SECONDS
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.peer import Peer, TaskService
@@ -26,7 +27,6 @@ log = logging.getLogger(__name__)
 
 AnyPeer = Peer | GrpcPeer
 
-HELLO_SECONDS = 10.0
 RETRY_SECONDS = 0.2
 
 

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 _OWN_ERROR = ((OWN_ERROR, "1"),)
 CLIENT_SILENT_MS = 60_000
+RECOVERY_SECONDS = 0.1  # until the thread that serves is begun again
 MAX_WAITING_THREADS = 32  # calls that wait beyond these do so without a thread, which takes longer
 _LARGEST = 1 << 31  # bytes that protobuf writes
 MAX_DETAILS = 2000  # bytes: TensorFlow's client loses longer ones to the limit on metadata
@@ -66,7 +67,7 @@ class GrpcServer:
         max_message: int = -1,
     ) -> None:
         self.traffic = Traffic()
-        self._stopped = False
+        self._stopped = threading.Event()
         executor = _Executor()
         self._executor = executor
         self._server = grpc.server(
@@ -103,7 +104,7 @@ class GrpcServer:
         """
         for thread in serving:
             thread.join()
-        while not self._stopped:
+        while not self._stopped.wait(RECOVERY_SECONDS):
             error = memory.exhausted("Out of memory for a request by gRPC")
             log.warning("%s", error.message)
             self._executor.refuse_received(error)
@@ -117,7 +118,7 @@ class GrpcServer:
 
     def stop(self, grace: float) -> None:
         """Refuses new calls, and waits up to `grace` seconds for those under way."""
-        self._stopped = True
+        self._stopped.set()
         self._server.stop(grace).wait(grace + 5)
         self._executor.shutdown(wait=False, cancel_futures=True)
 

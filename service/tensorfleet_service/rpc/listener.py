@@ -14,11 +14,11 @@ from typing import Any
 from tensorfleet.core import errors
 from tensorfleet.wire.connection import Connection
 from tensorfleet.wire.hello import answer_hello
+from tensorfleet.wire.limits import HELLO_SECONDS
 from tensorfleet_service.net import limits
 
 log = logging.getLogger(__name__)
 
-HELLO_SECONDS = 10.0
 ROOM_SECONDS = 0.5  # until the next look for a free descriptor
 BACKLOG = 1024
 

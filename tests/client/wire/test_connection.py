@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from tensorfleet.core import errors
-from tensorfleet.wire import buffers, connection, stream
-from tensorfleet.wire.connection import MAX_PUSHES, Connection, cork
+from tensorfleet.wire import buffers, connection
+from tensorfleet.wire.connection import Connection, cork
+from tensorfleet.wire.limits import MAX_PUSHES, SMALL_BYTES
 from tensorfleet.wire.stream import Frame, Kind, Reader, encode, pushed_edges
 
 TIMEOUT = 20.0
@@ -70,7 +71,7 @@ def test_frames_of_several_threads_stay_whole_and_in_their_order(pair: Pair) -> 
 
     def send(thread: int) -> None:
         for i in range(200):
-            tensor = np.full(stream.SMALL if i % 50 == 0 else 3, i, np.int32)
+            tensor = np.full(SMALL_BYTES if i % 50 == 0 else 3, i, np.int32)
             connection.send(encode(Kind.PUSH, thread, i, b"", [tensor]))
 
     threads = [in_thread(send, number) for number in range(4)]

@@ -16,7 +16,8 @@ import pytest
 
 from tensorfleet.wire import shared_memory, stream
 from tensorfleet.wire.hello import answer_hello, say_hello
-from tensorfleet.wire.shared_memory import SHARED_FROM, Arena, Borrowed
+from tensorfleet.wire.limits import SHARED_FROM_BYTES
+from tensorfleet.wire.shared_memory import Arena, Borrowed
 from tensorfleet.wire.stream import Kind, Reader, encode
 
 if not shared_memory.SUPPORTED:
@@ -245,7 +246,7 @@ def test_both_sides_share_memory(sides: Sides) -> None:
 def test_without_room_tensors_go_by_socket(sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_memory, "SIZE", MB)
     (_, arena), _ = greet(sides)
-    value = np.arange(SHARED_FROM, dtype=np.uint64)  # half of the memory
+    value = np.arange(SHARED_FROM_BYTES, dtype=np.uint64)  # half of the memory
     frames = [encode(Kind.RESULT, i, 0, b"", [value], arena=arena) for i in range(3)]
     assert [sum(map(len, frame)) < KB for frame in frames] == [True, False, False]
     reader = sides[1][1]

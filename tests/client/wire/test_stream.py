@@ -15,6 +15,7 @@ import pytest
 from tensorfleet.core import errors
 from tensorfleet.wire import stream
 from tensorfleet.wire.connection import Connection
+from tensorfleet.wire.limits import MAX_HEAD_BYTES, READ_BUFFER_BYTES, SMALL_BYTES
 from tensorfleet.wire.stream import DESCRIPTOR, HEADER, Frame, Kind, Reader, encode
 
 TIMEOUT = 20.0
@@ -157,7 +158,7 @@ def test_numbers_are_one_write() -> None:
 
 
 def test_large_tensors_are_not_copied_to_be_sent() -> None:
-    sent = np.ones(stream.SMALL, np.float32)
+    sent = np.ones(SMALL_BYTES, np.float32)
     _, payload = encode(Kind.PUSH, 1, 2, b"", [sent])
     assert np.shares_memory(np.frombuffer(payload, np.uint8), sent)
 
@@ -225,7 +226,7 @@ def test_large_tensors_through_a_connection(pair: Pair) -> None:
 
 def test_a_frame_of_more_buffers_than_one_system_call_takes(pair: Pair) -> None:
     count = stream.MAX_SEND_BUFFERS * 3 + 1
-    sent = [np.full(stream.SMALL, i, np.int16) for i in range(count)]
+    sent = [np.full(SMALL_BYTES, i, np.int16) for i in range(count)]
     connection = Connection(pair[0], "many")
     connection.send(encode(Kind.RESULT, 1, 0, b"", sent))
     frame = Reader(pair[1]).read()
@@ -249,7 +250,7 @@ def descriptor(enum: int, dims: tuple[int, ...], size: int) -> bytes:
 FLOAT, STRING, RESOURCE = 1, 7, 20
 
 WRONG = {
-    "head too large": raw(Kind.CALL, 0, b"", b"", stream.MAX_HEAD + 1),
+    "head too large": raw(Kind.CALL, 0, b"", b"", MAX_HEAD_BYTES + 1),
     "text": b"GET / HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n",
     "ones": b"\xff" * 100,
     "tensors without descriptors": raw(Kind.PUSH, 1, b"", bytes(4)),
@@ -264,7 +265,7 @@ WRONG = {
     "number of many bytes": raw(Kind.PUSH, 1, descriptor(FLOAT, (), 400), bytes(400)),
     "number of no bytes": raw(Kind.PUSH, 1, descriptor(FLOAT, (), 0), b""),
     "large and too short": raw(
-        Kind.PUSH, 1, descriptor(FLOAT, (stream.BUFFER,), stream.BUFFER), bytes(stream.BUFFER)
+        Kind.PUSH, 1, descriptor(FLOAT, (READ_BUFFER_BYTES,), READ_BUFFER_BYTES), bytes(READ_BUFFER_BYTES)
     ),
     "product of dimensions overflows": raw(Kind.PUSH, 1, descriptor(FLOAT, (1 << 63, 1 << 63), 4), bytes(4)),
     "beyond all memory": raw(Kind.PUSH, 1, descriptor(FLOAT, (1 << 58,), 1 << 60), bytes(4)),

@@ -27,6 +27,7 @@ from tensorfleet.proto import config_pb2, fleet_pb2
 from tensorfleet.session.transport_stream import MasterConnection, StreamTransport
 from tensorfleet.wire import shared_memory
 from tensorfleet.wire.connection import Connection
+from tensorfleet.wire.limits import HELLO_SECONDS
 from tensorfleet.wire.stream import (
     DESCRIPTOR,
     HEADER,
@@ -44,7 +45,7 @@ from tensorfleet_service.net.peer_grpc import GrpcPeer
 from tensorfleet_service.net.peers import Peers
 from tensorfleet_service.rpc import listener as listener_module
 from tensorfleet_service.rpc.clients import _Client, _Done
-from tensorfleet_service.rpc.listener import HELLO_SECONDS, Listener
+from tensorfleet_service.rpc.listener import Listener
 from tensorfleet_service.threads.deadlines import Deadlines
 from tests.cluster.processes import free_ports
 from tests.until import until

@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorfleet.core import dims as dims_module, shapes
 from tensorfleet.core.dims import Dims
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.operation import Operation
@@ -120,7 +120,7 @@ def is_slices(value: Any) -> bool:
 
 def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
     """Tensors with the values of the list `input`, available once all of them are (`tf.identity_n`)."""
-    return apply_op("IdentityN", input, name=name)  # type: ignore[no-any-return]
+    return apply_list("IdentityN", input, name=name)
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:

@@ -11,7 +11,7 @@ from tensorfleet.core import dims as dims_module
 from tensorfleet.core.dims import Dims
 from tensorfleet.core.dtypes import int32
 from tensorfleet.core.shapes import Dimension
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
@@ -317,7 +317,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
             num = value.dims[axis]
         if num is None:
             raise ValueError(f"Cannot infer argument `num` from shape {value.shape}")
-    return apply_op("Unpack", value, num=num, axis=axis, name=name)  # type: ignore[no-any-return]
+    return apply_list("Unpack", value, num=num, axis=axis, name=name)
 
 
 def pack(values: Any, axis: int = 0, name: str | None = "pack") -> Tensor:
@@ -353,7 +353,7 @@ def split(
     if _is_scalar(value):
         value, axis = axis, value
     if isinstance(num_or_size_splits, (numbers.Integral, Dimension)):
-        return apply_op("Split", axis, value, num_split=int(num_or_size_splits), name=name)  # type: ignore[no-any-return]
+        return apply_list("Split", axis, value, num_split=int(num_or_size_splits), name=name)
     sizes = convert_to_tensor(num_or_size_splits)
     if sizes.dims == ():
         raise ValueError(
@@ -364,7 +364,7 @@ def split(
         num = sizes.dims[0] if sizes.dims else None
     if num is None:
         raise ValueError(f"Cannot infer argument `num` from shape {num_or_size_splits}")
-    return apply_op("SplitV", value, sizes, axis, num_split=num, name=name)  # type: ignore[no-any-return]
+    return apply_list("SplitV", value, sizes, axis, num_split=num, name=name)
 
 
 def _is_scalar(value: Any) -> bool:

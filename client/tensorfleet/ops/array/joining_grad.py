@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.convert import constant_node
 from tensorfleet.graph.gradient_registry import gradient, no_rule, not_differentiable
 from tensorfleet.graph.operation import Operation
@@ -19,7 +19,7 @@ no_rule("ParallelConcat")
 
 @gradient("Pack")
 def _pack(op: Operation, grad: Tensor) -> list[Tensor]:
-    return apply_op("Unpack", grad, num=op.attrs["N"], axis=op.attrs["axis"])  # type: ignore[no-any-return]
+    return apply_list("Unpack", grad, num=op.attrs["N"], axis=op.attrs["axis"])
 
 
 @gradient("Unpack")
@@ -45,7 +45,7 @@ def _parts(grad: Tensor, values: tuple[Tensor, ...], axis: Tensor) -> list[Tenso
     sizes = [_size(value, axis) for value in values]
     known = [size for size in sizes if isinstance(size, int)]
     lengths = ints(known) if len(known) == len(sizes) else apply_one("Pack", sizes, axis=0)
-    return apply_op("SplitV", grad, lengths, axis, num_split=len(values))  # type: ignore[no-any-return]
+    return apply_list("SplitV", grad, lengths, axis, num_split=len(values))
 
 
 def _size(value: Tensor, axis: Tensor) -> int | Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 from tensorfleet.core import dims as dims_module, dtypes, shapes
 from tensorfleet.core.dims import Dims
 from tensorfleet.core.shapes import TensorShape
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.convert import constant, constant_node, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
@@ -222,7 +222,7 @@ def shape_tensor(input: Any, name: str | None = None, optimize: bool = True, out
 
 def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
     """The shapes of a list of tensors of one dtype (`tf.shape_n`)."""
-    return apply_op("ShapeN", input, out_type=out_type, name=name)  # type: ignore[no-any-return]
+    return apply_list("ShapeN", input, out_type=out_type, name=name)
 
 
 def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:

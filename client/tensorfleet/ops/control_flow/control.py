@@ -7,7 +7,7 @@ from collections.abc import Iterator, ValuesView
 from typing import Any
 
 from tensorfleet.graph import framework
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_none
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.operation import Operation
@@ -19,7 +19,7 @@ op("ControlTrigger() -> ()", shape=nothing)
 
 def no_op(name: str | None = None) -> Operation:
     """An operation that does nothing, for others to depend on (`tf.no_op`)."""
-    return apply_op("NoOp", name=name)  # type: ignore[no-any-return]
+    return apply_none("NoOp", name=name)
 
 
 def _flatten(value: Any) -> Iterator[Any]:

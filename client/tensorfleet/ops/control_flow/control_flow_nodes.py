@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.graph import framework
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_one, apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.operation import Operation
@@ -113,12 +113,12 @@ def enter(
 
 def exit_loop(tensor: Tensor, name: str | None = None) -> Tensor:
     """A tensor as it leaves a loop."""
-    return apply_op(_kind("Exit", tensor), tensor, name=name)  # type: ignore[no-any-return]
+    return apply_one(_kind("Exit", tensor), tensor, name=name)
 
 
 def next_iteration(tensor: Tensor) -> Tensor:
     """A tensor as it comes into the next iteration."""
-    return apply_op(_kind("NextIteration", tensor), tensor)  # type: ignore[no-any-return]
+    return apply_one(_kind("NextIteration", tensor), tensor)
 
 
 def is_exit(op: Operation) -> bool:

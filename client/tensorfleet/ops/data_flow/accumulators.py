@@ -8,7 +8,7 @@ from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims
 from tensorfleet.core.dtypes import DType, as_dtype
 from tensorfleet.core.shapes import TensorShape
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_none, apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.operation import Operation
@@ -224,7 +224,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         step = _as_step(local_step)
         indices = cast(grad_indices, dtypes.int64)
         shape = cast([] if grad_shape is None else grad_shape, dtypes.int64)
-        return apply_op(  # type: ignore[no-any-return]
+        return apply_none(
             "SparseAccumulatorApplyGradient",
             self._accumulator_ref,
             step,

@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorfleet.core import dims as dims_module, dtypes
 from tensorfleet.core.dims import Dims
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_list, apply_op
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.operation import Operation
@@ -187,7 +187,7 @@ def dynamic_partition(
     Args:
         partitions: int32 in [0, num_partitions); its shape begins the shape of `data`.
     """
-    return apply_op("DynamicPartition", data, partitions, num_partitions=num_partitions, name=name)  # type: ignore[no-any-return]
+    return apply_list("DynamicPartition", data, partitions, num_partitions=num_partitions, name=name)
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:

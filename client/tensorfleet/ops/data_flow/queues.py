@@ -11,7 +11,7 @@ from tensorfleet.core.dims import concatenate, merge
 from tensorfleet.core.dtypes import DType, as_dtype
 from tensorfleet.core.shapes import Dimension, TensorShape
 from tensorfleet.graph import framework
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_one, apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.operation import Operation
@@ -267,7 +267,7 @@ def _common(a: TensorShape, b: TensorShape) -> TensorShape:
 
 
 def _make(op_type: str, name: str | None, shared_name: str | None, **attrs: Any) -> Tensor:
-    return apply_op(op_type, name=name, shared_name=shared_name, **attrs)  # type: ignore[no-any-return]
+    return apply_one(op_type, name=name, shared_name=shared_name, **attrs)
 
 
 class FIFOQueue(QueueBase):

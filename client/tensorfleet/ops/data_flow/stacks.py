@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.core.dims import Dims
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_one
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
@@ -43,14 +43,14 @@ op("StackCloseV2(handle: resource) -> ()", shape=nothing, stateful=True)
 
 def stack(elem_type: Any, max_size: Any = -1, name: str | None = None) -> Tensor:
     """The handle of a new stack; `max_size` below 0 is no limit."""
-    return apply_op("StackV2", max_size, elem_type=elem_type, name=name)  # type: ignore[no-any-return]
+    return apply_one("StackV2", max_size, elem_type=elem_type, name=name)
 
 
 def push(handle: Tensor, value: Tensor, swap_memory: bool = False) -> Tensor:
     """Puts a value on the stack, and passes it on."""
-    return apply_op("StackPushV2", handle, value, swap_memory=swap_memory)  # type: ignore[no-any-return]
+    return apply_one("StackPushV2", handle, value, swap_memory=swap_memory)
 
 
 def pop(handle: Tensor, elem_type: Any) -> Tensor:
     """Takes off the value that was pushed last."""
-    return apply_op("StackPopV2", handle, elem_type=elem_type)  # type: ignore[no-any-return]
+    return apply_one("StackPopV2", handle, elem_type=elem_type)

@@ -10,7 +10,7 @@ from tensorfleet.core.dims import Dims, concatenate, merge
 from tensorfleet.core.dtypes import DType, as_dtype
 from tensorfleet.core.shapes import TensorShape, as_dims
 from tensorfleet.graph import framework
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_none, apply_one, apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.operation import Operation
@@ -289,7 +289,7 @@ class TensorArray:
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements of these numbers as one tensor."""
-        return apply_op(  # type: ignore[no-any-return]
+        return apply_one(
             "TensorArrayGatherV3",
             self._handle,
             indices,
@@ -346,11 +346,11 @@ class TensorArray:
         """How many elements the array has: int32, rank 0."""
         if self._size is not None:
             return convert_to_tensor(self._size, dtypes.int32)
-        return apply_op("TensorArraySizeV3", self._handle, self._flow, name=name)  # type: ignore[no-any-return]
+        return apply_one("TensorArraySizeV3", self._handle, self._flow, name=name)
 
     def close(self, name: str | None = None) -> Operation:
         """Drops the elements."""
-        return apply_op("TensorArrayCloseV3", self._handle, name=name)  # type: ignore[no-any-return]
+        return apply_none("TensorArrayCloseV3", self._handle, name=name)
 
 
 def as_flow(value: Any) -> Any:

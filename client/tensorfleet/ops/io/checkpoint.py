@@ -11,7 +11,7 @@ from typing import Any
 from tensorfleet.checkpoint import slices
 from tensorfleet.core import errors
 from tensorfleet.core.dims import Dims
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_list, apply_none
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.static_value import static_value
@@ -70,21 +70,19 @@ def save_v2(
     Args:
         shape_and_slices: for each tensor "", or which part of a larger one it is.
     """
-    return apply_op("SaveV2", prefix, tensor_names, shape_and_slices, tensors)  # type: ignore[no-any-return]
+    return apply_none("SaveV2", prefix, tensor_names, shape_and_slices, tensors)
 
 
 def restore_v2(
     prefix: Any, tensor_names: Sequence[str], shape_and_slices: Sequence[str], dtypes: Sequence[Any]
 ) -> list[Tensor]:
     """The tensors of the checkpoint `prefix`."""
-    return apply_op(  # type: ignore[no-any-return]
-        "RestoreV2", prefix, tensor_names, shape_and_slices, dtypes=list(dtypes)
-    )
+    return apply_list("RestoreV2", prefix, tensor_names, shape_and_slices, dtypes=list(dtypes))
 
 
 def merge_v2_checkpoints(prefixes: Sequence[Any], destination: Any) -> Operation:
     """The operation that makes one checkpoint of several, which are no more after it."""
-    return apply_op("MergeV2Checkpoints", prefixes, destination)  # type: ignore[no-any-return]
+    return apply_none("MergeV2Checkpoints", prefixes, destination)
 
 
 def sharded_filename(basename: Any, shard: int, shards: Any) -> Tensor:

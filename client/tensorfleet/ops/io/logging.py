@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.graph import framework
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_none, apply_one, apply_op
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.operation import Operation
@@ -64,7 +64,7 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
         for item in items:
             # These constants serve nothing, but TensorFlow makes them, and names count on.
             convert_to_tensor(item)
-        return apply_op("Assert", condition, items, summarize=summarize, name="Assert")  # type: ignore[no-any-return]
+        return apply_none("Assert", condition, items, summarize=summarize, name="Assert")
 
 
 def Print(
@@ -82,7 +82,7 @@ def Print(
         first_n: only the first so many times; always, if it is negative or None.
         summarize: how many elements of each tensor to show, 3 by default.
     """
-    return apply_op(  # type: ignore[no-any-return]
+    return apply_one(
         "Print", input_, list(data), message=message, first_n=first_n, summarize=summarize, name=name
     )
 
@@ -116,7 +116,7 @@ def print(*inputs: Any, **kwargs: Any) -> Operation:
     placeholder = _unused("{}", inputs)
     template = separator.join(_template(item, placeholder, tensors, top=True) for item in inputs)
     text = apply_op("StringFormat", tensors, template=template, placeholder=placeholder, summarize=summarize)
-    return apply_op("PrintV2", text, output_stream=stream, end=end, name=name)  # type: ignore[no-any-return]
+    return apply_none("PrintV2", text, output_stream=stream, end=end, name=name)
 
 
 def _unused(placeholder: str, inputs: Any) -> str:
@@ -149,4 +149,4 @@ def _template(item: Any, placeholder: str, tensors: list[Tensor], top: bool = Fa
 
 def timestamp(name: str | None = None) -> Tensor:
     """Seconds since 1970-01-01 UTC, a float64 (`tf.timestamp`)."""
-    return apply_op("Timestamp", name=name)  # type: ignore[no-any-return]
+    return apply_one("Timestamp", name=name)

@@ -8,7 +8,7 @@ from tensorfleet.core import dims as dims_module, dtypes
 from tensorfleet.core.dims import Dims
 from tensorfleet.core.shapes import TensorShape, dimension_value
 from tensorfleet.graph import framework
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_one, apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
@@ -247,14 +247,12 @@ def random_uniform(
             maxval = convert_to_tensor(maxval, dtype, "max")
         first, second = get_seed(seed)
         if dtype.is_integer:
-            return apply_op(  # type: ignore[no-any-return]
-                "RandomUniformInt", dims, minval, maxval, seed=first, seed2=second, name=scope
-            )
+            return apply_one("RandomUniformInt", dims, minval, maxval, seed=first, seed2=second, name=scope)
         random = apply_op("RandomUniform", dims, dtype=dtype, seed=first, seed2=second)
         if plain:
             return random  # type: ignore[no-any-return]
         span = maxval - minval
-        return apply_op("AddV2", random * span, minval, name=scope)  # type: ignore[no-any-return]
+        return apply_one("AddV2", random * span, minval, name=scope)
 
 
 def _scaled_normal(
@@ -266,7 +264,7 @@ def _scaled_normal(
         stddev_tensor = convert_to_tensor(stddev, dtype, "stddev")
         first, second = get_seed(seed)
         random = apply_op(op_type, dims, dtype=dtype, seed=first, seed2=second)
-        return apply_op("AddV2", random * stddev_tensor, mean_tensor, name=scope)  # type: ignore[no-any-return]
+        return apply_one("AddV2", random * stddev_tensor, mean_tensor, name=scope)
 
 
 def random_normal(
@@ -301,7 +299,7 @@ def truncated_normal(
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """`value` with its first dimension in a random order (`tf.random_shuffle`)."""
     first, second = get_seed(seed)
-    return apply_op("RandomShuffle", value, seed=first, seed2=second, name=name)  # type: ignore[no-any-return]
+    return apply_one("RandomShuffle", value, seed=first, seed2=second, name=name)
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
@@ -325,7 +323,7 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         dims = with_dependencies([check], dims)
         limit = dims - size + 1
         offset = random_uniform(shape_of(dims), dtype=size.dtype, maxval=size.dtype.max, seed=seed) % limit
-        return apply_op("Slice", value, offset, size, name=scope)  # type: ignore[no-any-return]
+        return apply_one("Slice", value, offset, size, name=scope)
 
 
 def random_gamma(
@@ -370,9 +368,7 @@ def random_poisson(
     with framework.name_scope(name, "random_poisson", [lam, shape]):
         dims = convert_to_tensor(shape, dtypes.int32, "shape")
         first, second = get_seed(seed)
-        return apply_op(  # type: ignore[no-any-return]
-            "RandomPoissonV2", dims, lam, dtype=dtype, seed=first, seed2=second
-        )
+        return apply_one("RandomPoissonV2", dims, lam, dtype=dtype, seed=first, seed2=second)
 
 
 def _draw_classes(
@@ -382,9 +378,7 @@ def _draw_classes(
         logits = convert_to_tensor(logits, name="logits")
         wanted = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
         first, second = get_seed(seed)
-        return apply_op(  # type: ignore[no-any-return]
-            "Multinomial", logits, num_samples, seed=first, seed2=second, output_dtype=wanted
-        )
+        return apply_one("Multinomial", logits, num_samples, seed=first, seed2=second, output_dtype=wanted)
 
 
 def multinomial(

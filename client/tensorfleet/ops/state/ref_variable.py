@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorfleet.core import shapes
 from tensorfleet.core.dtypes import DType
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_one, apply_op
 from tensorfleet.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from tensorfleet.graph.framework import name_scope
 from tensorfleet.graph.graph import get_default_graph
@@ -110,7 +110,7 @@ class RefVariable(Variable):
         return self._snapshot
 
     def read_value(self) -> Tensor:
-        return apply_op("Identity", self._variable, name="read")  # type: ignore[no-any-return]
+        return apply_one("Identity", self._variable, name="read")
 
     def _ref(self) -> Tensor:
         """The reference, as ops that change the variable take it."""
@@ -149,9 +149,7 @@ def _result(assigned: Tensor, read_value: bool) -> Any:
 def _variable_op(value: Tensor, scope: str, validate_shape: bool, shape: Any) -> Tensor:
     dims = (value.dims if validate_shape else None) if shape is None else shapes.as_dims(shape)
     container = get_default_graph()._scopes.container
-    return apply_op(  # type: ignore[no-any-return]
-        "VariableV2", shape=dims, dtype=value.dtype.base, container=container, name=scope
-    )
+    return apply_one("VariableV2", shape=dims, dtype=value.dtype.base, container=container, name=scope)
 
 
 def _to_tensor(

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from tensorfleet.core import shapes
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import TensorShape
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.apply import apply_one, apply_op
 from tensorfleet.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from tensorfleet.graph.framework import name_scope
 from tensorfleet.graph.graph import get_default_graph
@@ -173,7 +173,7 @@ class ResourceVariable(Variable):
 
     def is_initialized(self, name: str | None = None) -> Tensor:
         """Whether the variable has a value: a bool of rank 0."""
-        return apply_op("VarIsInitializedOp", self._variable, name=name)  # type: ignore[no-any-return]
+        return apply_one("VarIsInitializedOp", self._variable, name=name)
 
     # Reading
 
@@ -192,20 +192,18 @@ class ResourceVariable(Variable):
         with get_default_graph().name_scope("Read"):
             value = self._read_variable_op()
         # The Identity may be placed elsewhere than the variable.
-        return apply_op("Identity", value)  # type: ignore[no-any-return]
+        return apply_one("Identity", value)
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
         """The slices `variable[indices]`, without a read of the rest."""
         with name_scope("Gather" if name is None else name) as scope:
-            return apply_op(  # type: ignore[no-any-return]
-                "ResourceGather", self._variable, indices, dtype=self._dtype, name=scope
-            )
+            return apply_one("ResourceGather", self._variable, indices, dtype=self._dtype, name=scope)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements or slices at positions, without a read of the rest."""
         with name_scope("GatherNd" if name is None else name) as scope:
             value = apply_op("ResourceGatherNd", self._variable, indices, dtype=self._dtype, name=scope)
-        return apply_op("Identity", value)  # type: ignore[no-any-return]
+        return apply_one("Identity", value)
 
     # Changing
 

@@ -1,0 +1,24 @@
+"""Sizes and times of the stream; limits that a task's settings set are in the service's `net.limits`."""
+
+from __future__ import annotations
+
+SMALL_BYTES = 16 * 1024
+"""Payloads up to this size are copied into the header's write."""
+
+SHARED_FROM_BYTES = 64 * 1024
+"""Tensors from this size on go through shared memory: a smaller one is sooner in the socket."""
+
+POOLED_FROM_BYTES = 1 << 20
+"""Arrays from this size on are taken from memory that is used again."""
+
+READ_BUFFER_BYTES = 64 * 1024
+MAX_HEAD_BYTES = 1 << 31
+MAX_PAYLOAD_BYTES = 1 << 48
+MAX_HELLO_BYTES = 64 * 1024
+"""Whoever has not said who it is gets no more."""
+
+MAX_PUSHES = 1000
+"""At most so many small tensors become one frame."""
+
+HELLO_SECONDS = 10.0
+"""For the first frame of a connection, of either side."""

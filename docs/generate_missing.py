@@ -21,7 +21,8 @@ TensorFleet. A program that uses one gets an AttributeError that says so. A name
 whole has one entry, among the names of the namespace that it is in.
 
 Made by `python docs/generate_missing.py` from
-[missing_names.txt](../client/tensorfleet/core/missing_names.txt), which tests/compat compares with TensorFlow.
+[missing_names.txt](../client/tensorfleet/core/missing_names.txt), which tests/compat
+compares with TensorFlow.
 """
 
 

@@ -77,8 +77,10 @@ def _serve(settings: Settings, over: threading.Event, health: Health, pages: Htt
     # Kernels take most of the time that it takes to start: wrong settings are told without them.
     from tensorfleet.core import errors
     from tensorfleet_service.devices import memory
+    from tensorfleet_service.net import limits
     from tensorfleet_service.server import TaskServer
 
+    memory_limit = memory.find_limit()
     try:
         server = TaskServer(
             settings.cluster,
@@ -89,6 +91,7 @@ def _serve(settings: Settings, over: threading.Event, health: Health, pages: Htt
             stream_port=settings.stream_port,
             gpus=settings.gpus,
             health=health,
+            max_grpc_message=limits.max_grpc_message(memory_limit),
         )
     except (errors.UnknownError, OSError) as error:
         address = settings.cluster.task_address(settings.job_name, settings.task_index)
@@ -101,7 +104,7 @@ def _serve(settings: Settings, over: threading.Event, health: Health, pages: Htt
     if pages is not None:
         pages.registry = server.registry()
     server.start()
-    memory.BUDGET.install(memory.find_limit())
+    memory.BUDGET.install(memory_limit)
     STACK_DUMP.install()
     if settings.stop_with_stdin:
         threading.Thread(target=_wait_for_end_of_stdin, args=(over,), name="stdin", daemon=True).start()

@@ -74,6 +74,7 @@ class TaskServer:
             number that it must have, the task serves but is not ready.
         health: answers probes, where there are some.
         heartbeat_seconds: how long another task may be silent; by default as in the environment.
+        max_grpc_message: the bytes of the largest message by gRPC; -1: as many as protobuf holds.
 
     Raises:
         InternalError: the cluster has no such job or task.
@@ -93,6 +94,7 @@ class TaskServer:
         gpus: int | None = None,
         health: Health | None = None,
         heartbeat_seconds: float | None = None,
+        max_grpc_message: int = -1,
     ) -> None:
         config = config or ConfigProto()
         if job_name not in cluster.jobs:
@@ -142,8 +144,10 @@ class TaskServer:
             config.operation_timeout_in_ms / 1000,
         )
         self._deadlines = Deadlines()
-        self._watchdog = Watchdog(self._worker)
-        self._master = Master(self._join, self._reset, meter=self._meter)
+        master = self._master = Master(self._join, self._reset, meter=self._meter)
+        self._watchdog = Watchdog(
+            self._worker, is_busy=lambda: any(session.running for session in master.sessions())
+        )
         self._clients = Clients(self._master, self._deadlines, orphan_seconds)
         endpoint = fleet_pb2.Endpoint(task=self.task, incarnation=self._incarnation, version=VERSION)
         self._listener: Listener | None = None
@@ -168,7 +172,11 @@ class TaskServer:
         methods.update(worker_service.methods())
         try:
             self._grpc = GrpcServer(
-                f"{bind}:{port}", methods, worker_service.waiting(), self._health_service.handlers()
+                f"{bind}:{port}",
+                methods,
+                worker_service.waiting(),
+                self._health_service.handlers(),
+                max_grpc_message,
             )
         except errors.OpError:
             if self._listener is not None:

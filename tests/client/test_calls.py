@@ -127,3 +127,15 @@ def test_what_a_scope_waits_for_holds_beside_inputs_and_is_named_once() -> None:
 def test_reuse_is_true_false_none_or_auto(reuse: Any) -> None:
     with tf.Graph().as_default(), pytest.raises(ValueError, match="reuse parameter"):
         tf.variable_scope("s", reuse=reuse).__enter__()
+
+
+def test_a_python_function_without_a_return_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
+    nothing = tf.py_func(lambda: None, [], tf.float32)
+    with (
+        tf.Session() as session,
+        pytest.raises(
+            tf.errors.InvalidArgumentError, match="NoneType, and should be float: does the function"
+        ),
+    ):
+        session.run(nothing)
+    assert not caplog.records  # no traceback of the kernel: it is the user's function

@@ -82,6 +82,43 @@ def test_the_silent_are_asked_and_lost_if_they_do_not_answer() -> None:
     assert question.asked.count("dead:1") == 1  # nobody looks after it any more
 
 
+def test_a_question_for_which_no_thread_could_be_started_is_asked_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start, refused = threading.Thread.start, []
+
+    def refuse_once(thread: threading.Thread) -> None:
+        if "question" in thread.name and not refused:
+            refused.append(thread)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse_once)
+    heart, dead = Heart(LIMIT, Answers(dead="nobody there")), Other("dead:1")
+    heart.watch(dead)
+    until(lambda: dead.lost, SECONDS)
+    heart.close()
+    assert refused
+
+
+def test_the_heart_beats_later_if_no_thread_could_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, refused = threading.Thread.start, []
+
+    def refuse_once(thread: threading.Thread) -> None:
+        if thread.name == "heartbeat" and not refused:
+            refused.append(thread)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse_once)
+    heart, first, second = Heart(LIMIT, Answers()), Other(lives=True), Other(lives=True)
+    heart.watch(first)
+    assert refused
+    heart.watch(second)
+    until(lambda: first.looks and second.looks, SECONDS)
+    heart.close()
+
+
 def test_a_process_that_was_stopped_itself_blames_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """All the others are silent then, for this process has not read what they sent."""
     now = [1000.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -126,7 +127,9 @@ def answers(make: Make, lib: Any) -> dict[str, Any]:
             try:
                 found[f"{name} {state.__name__}"] = ask(changed)
             except Exception as error:
-                found[f"{name} {state.__name__}"] = (type(error).__name__, str(error))
+                # Ours says more than TensorFlow: which jobs and tasks there are.
+                text = re.sub(r"(, which has [\d, ]+|\. It has .*)$", "", str(error))
+                found[f"{name} {state.__name__}"] = (type(error).__name__, text)
     return found
 
 

@@ -68,5 +68,5 @@ def test_matmul_in_parts(fleet: Cluster) -> None:
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
 def test_random_matmul(local: Cluster, device: str) -> None:
     """The sum of A times its transpose for uniform A: n cubed / 4, within a few per cent."""
-    for result in both("random_matmul", local.target("local"), device, "300"):
+    for result in both("random_matmul", local.target("local"), device, 300):
         assert result == pytest.approx(300**3 / 4, rel=0.05)

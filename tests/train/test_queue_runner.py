@@ -129,3 +129,23 @@ def test_no_runners_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     with tf.Session():
         assert tf.train.start_queue_runners() == []
     assert "no queue runners were defined" in caplog.text
+
+
+def test_an_imported_graph_has_runners_and_savers_of_its_own() -> None:
+    queue, enqueue = finite(3)
+    tf.train.add_queue_runner(tf.train.QueueRunner(queue, [enqueue]))
+    tf.add_to_collection("taken", queue.dequeue())
+    tf.add_to_collection(tf.GraphKeys.SAVERS, tf.train.Saver())
+    exported = tf.train.export_meta_graph()
+    for scope in (None, "copy"):
+        with tf.Graph().as_default():
+            tf.train.import_meta_graph(exported, import_scope=scope)
+            (runner,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+            assert isinstance(runner, tf.train.QueueRunner)
+            assert runner.name == ("copy/queue" if scope else "queue")
+            (saver,) = tf.get_collection(tf.GraphKeys.SAVERS)
+            assert isinstance(saver, tf.train.Saver)
+            (taken,) = tf.get_collection("taken")
+            init = tf.global_variables_initializer()
+            with tf.train.SingularMonitoredSession(scaffold=tf.train.Scaffold(init_op=init)) as session:
+                assert [session.run(taken) for _ in range(3)] == [1, 2, 3]

@@ -83,6 +83,12 @@ def gradients(
     Raises:
         LookupError: an operation between xs and ys has no gradient; the message names it and its line.
         TypeError, ValueError: arguments that do not fit each other.
+
+    Example:
+        >>> x = tf.constant(3.0)
+        >>> [gradient] = tf.gradients(x * x, [x])
+        >>> tf.Session().run(gradient)
+        np.float32(6.0)
     """
     try:
         unconnected = UnconnectedGradients(unconnected_gradients)
@@ -350,6 +356,13 @@ def hessians(
 
     Raises:
         ValueError: the shape of an x is not known, or ys do not depend on it.
+
+    Example:
+        >>> x = tf.constant([1.0, 2.0])
+        >>> [hessian] = tf.hessians(tf.reduce_sum(x ** 3), [x])
+        >>> tf.Session().run(hessian)
+        array([[ 6.,  0.],
+               [ 0., 12.]], dtype=float32)
     """
     options: dict[str, Any] = {
         "colocate_gradients_with_ops": colocate_gradients_with_ops,

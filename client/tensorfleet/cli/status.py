@@ -34,6 +34,17 @@ class TaskStatus:
     error: str = ""
 
 
+def add_address(p: argparse.ArgumentParser) -> None:
+    """Adds the address of a task as the argument of a command about its cluster."""
+    p.add_argument(
+        "address",
+        nargs="?",
+        default=os.environ.get("TENSORFLEET_ADDRESS"),
+        metavar="ADDRESS",
+        help="of any task: host:port or grpc://host:port (default: TENSORFLEET_ADDRESS)",
+    )
+
+
 def parser() -> argparse.ArgumentParser:
     """The flags of `tensorfleet status`."""
     p = argparse.ArgumentParser(
@@ -42,13 +53,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="Exit code: 0 if all tasks answer, 1 if one does not.",
         allow_abbrev=False,
     )
-    p.add_argument(
-        "address",
-        nargs="?",
-        default=os.environ.get("TENSORFLEET_ADDRESS"),
-        metavar="ADDRESS",
-        help="of any task: host:port or grpc://host:port (default: TENSORFLEET_ADDRESS)",
-    )
+    add_address(p)
     p.add_argument(
         "--timeout", type=float, default=5.0, metavar="S", help="for each task's answer (default: 5)"
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import signal
 import sys
@@ -13,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tensorfleet.cli.status import TaskStatus, as_dict, cluster_status
+from tensorfleet.cli.status import TaskStatus, add_address, as_dict, cluster_status
 from tensorfleet.cli.table import human_bytes, human_seconds, table
 from tensorfleet.core import errors
 
@@ -29,13 +28,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="Where standard output is no terminal, the tables follow each other.",
         allow_abbrev=False,
     )
-    p.add_argument(
-        "address",
-        nargs="?",
-        default=os.environ.get("TENSORFLEET_ADDRESS"),
-        metavar="ADDRESS",
-        help="of any task: host:port or grpc://host:port (default: TENSORFLEET_ADDRESS)",
-    )
+    add_address(p)
     p.add_argument("--interval", type=_positive, default=2.0, metavar="S", help="between looks (default: 2)")
     p.add_argument("--count", type=_whole, metavar="N", help="end after so many looks (default: never)")
     p.add_argument(

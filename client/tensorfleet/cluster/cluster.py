@@ -14,7 +14,13 @@ ClusterLike: TypeAlias = (
 
 
 class ClusterSpec:
-    """The tasks of a cluster, by job (`tf.train.ClusterSpec`)."""
+    """The tasks of a cluster, by job (`tf.train.ClusterSpec`).
+
+    Example:
+        >>> cluster = tf.train.ClusterSpec({"ps": ["a:2222"], "worker": ["b:2222", "c:2222"]})
+        >>> cluster.num_tasks("worker"), cluster.task_address("ps", 0)
+        (2, 'a:2222')
+    """
 
     __hash__ = None  # type: ignore[assignment]  # it compares equal to plain dicts
 

@@ -85,7 +85,7 @@ def from_proto(proto: attr_value_pb2.AttrValue) -> Any:
         case "s":
             return proto.s
         case "tensor":
-            return tensor_util.make_ndarray(proto.tensor, MAX_UNROLLED)
+            return tensor_util.array_of(proto.tensor, MAX_UNROLLED)
         case "shape":
             return shapes.from_proto(proto.shape)
         case "f":
@@ -102,6 +102,6 @@ def from_proto(proto: attr_value_pb2.AttrValue) -> Any:
         or list(values.f)
         or list(values.b)
         or [shapes.from_proto(s) for s in values.shape]
-        or [tensor_util.make_ndarray(t, MAX_UNROLLED) for t in values.tensor]
+        or [tensor_util.array_of(t, MAX_UNROLLED) for t in values.tensor]
         or list(values.func)
     )

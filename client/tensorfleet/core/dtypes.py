@@ -237,6 +237,10 @@ def as_dtype(type_value: object) -> DType:
     Takes a `DType`, a member of the `DataType` enum, a name ("float32", "half", "int32_ref"), a numpy
     dtype, scalar type or array, or one of Python's `float`, `bool` and `object`. Python's `int`, `str`,
     `bytes` and `complex` are refused, as TensorFlow refuses them. Raises TypeError.
+
+    Example:
+        >>> tf.as_dtype("float32") is tf.float32
+        True
     """
     if type(type_value) is DType:
         return type_value

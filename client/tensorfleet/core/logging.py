@@ -35,14 +35,17 @@ def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs `msg % args` at the level DEBUG (`tf.logging.debug`)."""
     get_logger().debug(msg, *args, **kwargs)
 
 
 def info(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs `msg % args` at the level INFO (`tf.logging.info`)."""
     get_logger().info(msg, *args, **kwargs)
 
 
 def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs `msg % args` at the level WARN (`tf.logging.warning`)."""
     get_logger().warning(msg, *args, **kwargs)
 
 
@@ -50,10 +53,12 @@ warn = warning
 
 
 def error(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs `msg % args` at the level ERROR (`tf.logging.error`)."""
     get_logger().error(msg, *args, **kwargs)
 
 
 def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs `msg % args` at the level FATAL (`tf.logging.fatal`)."""
     get_logger().fatal(msg, *args, **kwargs)
 
 

@@ -201,6 +201,10 @@ class TensorShape:
     Made from sizes (integers, None or `Dimension`), one size, None for an unknown rank, a
     `TensorShapeProto` or another shape. Indexing and iterating give `Dimension` objects.
     Raises TypeError or ValueError for anything else.
+
+    Example:
+        >>> tf.TensorShape([None, 3]).is_compatible_with([2, 3])
+        True
     """
 
     __slots__ = ("_dims",)

@@ -20,6 +20,7 @@ from tensorfleet.core.tensor_convert import as_bytes, convert, convert_value
 from tensorfleet.proto.tensor_pb2 import TensorProto
 
 __all__ = [
+    "array_of",
     "as_bytes",
     "constant_proto",
     "convert_value",
@@ -31,6 +32,8 @@ __all__ = [
 ]
 
 _MAX_ELEMENTS = 2**63 - 1
+_LARGE = 1 << 20  # bytes
+_COPIES = 3  # of a tensor: its bytes, those in the message, and those in a message around it
 _MAX_CONTENT = 2**31 - 1  # protobuf's limit on one message, in bytes
 
 # How each type's elements are written one by one: the field, and the dtype whose numbers go into it.
@@ -72,6 +75,10 @@ def make_tensor_proto(
 
     Accepts what `convert_value` accepts; a `TensorProto` is returned as it is. Raises TypeError and
     ValueError as `convert_value` does, and ValueError beyond 2 GiB.
+
+    Example:
+        >>> tf.make_ndarray(tf.make_tensor_proto([1, 2]))
+        array([1, 2], dtype=int32)
     """
     if isinstance(values, TensorProto):
         return values
@@ -118,6 +125,8 @@ def _raw(array: np.ndarray[Any, Any] | np.generic, dt: DType, dims: tuple[int, .
         raise ValueError("Cannot create a tensor proto whose content is larger than 2GB.")
     if not array.dtype.isnative:
         array = array.astype(dt.np)
+    if array.nbytes >= _LARGE:
+        np.empty(_COPIES * array.nbytes, np.uint8)  # raises MemoryError; without memory protobuf crashes
     return _message(dt, dims, tensor_content=array.tobytes())
 
 
@@ -132,8 +141,16 @@ def _message(dt: DType, dims: tuple[int, ...], **elements: Any) -> TensorProto:
     return TensorProto(dtype=dtype, tensor_shape=_shape_proto(dims), **elements)
 
 
-def make_ndarray(tensor: TensorProto, unrolled: int = _MAX_ELEMENTS) -> np.ndarray[Any, Any]:
+def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
     """The array that a message holds, as a writable copy (`tf.make_ndarray`); strings as bytes objects.
+
+    Raises as `array_of`.
+    """
+    return array_of(tensor, _MAX_ELEMENTS)
+
+
+def array_of(tensor: TensorProto, unrolled: int) -> np.ndarray[Any, Any]:
+    """The array that a message holds; strings as bytes objects.
 
     One element that stands for more than `unrolled` bytes stays one: the array is a view that repeats it.
 

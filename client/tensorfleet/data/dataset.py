@@ -29,6 +29,13 @@ class Dataset(FunctionalTransformations):
 
     Made by `from_tensor_slices` and its like; each method gives a new dataset. Nothing is computed before an
     iterator asks for elements.
+
+    Example:
+        >>> numbers = tf.data.Dataset.range(5).map(lambda x: x * 10).batch(2)
+        >>> batch = tf.data.make_one_shot_iterator(numbers).get_next()
+        >>> with tf.Session() as session:
+        ...     [session.run(batch) for _ in range(3)]
+        [array([ 0, 10]), array([20, 30]), array([40])]
     """
 
     def __init__(self) -> None:
@@ -346,6 +353,7 @@ class Dataset(FunctionalTransformations):
         return Dataset._of(self._variant_tensor, self._structure, options)
 
     def options(self) -> Options:
+        """The options that `with_options` gave."""
         return self._options or Options()
 
     # Iterators, and what the elements are like
@@ -360,14 +368,17 @@ class Dataset(FunctionalTransformations):
 
     @property
     def output_types(self) -> Any:
+        """The dtype of each part of an element, in the structure of elements."""
         return self._structure.output_types
 
     @property
     def output_shapes(self) -> Any:
+        """The TensorShape of each part of an element, in the structure of elements."""
         return self._structure.output_shapes
 
     @property
     def output_classes(self) -> Any:
+        """The class of each part of an element, in the structure of elements."""
         return self._structure.output_classes
 
     def __repr__(self) -> str:

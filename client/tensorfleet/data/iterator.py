@@ -144,14 +144,17 @@ class Iterator:
 
     @property
     def output_types(self) -> Any:
+        """The dtype of each part of an element, in the structure of elements."""
         return self._structure.output_types
 
     @property
     def output_shapes(self) -> Any:
+        """The TensorShape of each part of an element, in the structure of elements."""
         return self._structure.output_shapes
 
     @property
     def output_classes(self) -> Any:
+        """The class of each part of an element, in the structure of elements."""
         return self._structure.output_classes
 
 

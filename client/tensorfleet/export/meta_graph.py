@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.checkpoint import files
@@ -40,6 +41,27 @@ _VARIABLES = frozenset(
     )
 )
 """The collections in which bytes are VariableDef messages."""
+
+
+_FROM_PROTO: dict[str, Callable[[bytes, str | None], Any]] = {
+    GraphKeys.COND_CONTEXT: lambda value, scope: CondContext.from_proto(
+        CondContextDef.FromString(value), scope
+    ),
+    GraphKeys.WHILE_CONTEXT: lambda value, scope: WhileContext.from_proto(
+        WhileContextDef.FromString(value), scope
+    ),
+}
+"""What makes an object of a collection's bytes, under an import scope."""
+
+
+def register_from_proto(key: str, from_proto: Callable[[bytes, str | None], Any]) -> None:
+    """Says what a collection's bytes become when a graph is imported.
+
+    Args:
+        key: the collection.
+        from_proto: makes an object of the serialized message and the import scope, None for none.
+    """
+    _FROM_PROTO[key] = from_proto
 
 
 def export_meta_graph(
@@ -210,8 +232,7 @@ def import_scoped(
     graph = get_default_graph()
     variables: dict[bytes, Variable] = {}
     for key, collection in sorted(definition.collection_def.items()):
-        if key != GraphKeys.SAVERS:
-            graph.get_collection_ref(key).extend(_items(graph, key, collection, import_scope, variables))
+        graph.get_collection_ref(key).extend(_items(graph, key, collection, import_scope, variables))
     return definition
 
 
@@ -230,8 +251,8 @@ def _items(
             if value not in variables:
                 variables[value] = Variable.from_proto(VariableDef.FromString(value), scope)
         return [variables[value] for value in values]
-    if kind == "bytes_list" and key == GraphKeys.COND_CONTEXT:
-        return [CondContext.from_proto(CondContextDef.FromString(value), scope) for value in values]
-    if kind == "bytes_list" and key == GraphKeys.WHILE_CONTEXT:
-        return [WhileContext.from_proto(WhileContextDef.FromString(value), scope) for value in values]
+    if kind == "bytes_list" and key in _FROM_PROTO:
+        return [_FROM_PROTO[key](value, scope) for value in values]
+    if kind == "bytes_list" and scope:
+        return [prepend_scope(value.decode(), scope) for value in values]  # as TensorFlow: they may be names
     return values

@@ -97,9 +97,12 @@ def _convert_as_hinted(value: Any, hint: DType) -> np.ndarray[Any, Any] | np.gen
     except (TypeError, ValueError):
         return tensor_util.convert_value(value, None)
     if hint is dtypes.int32:
-        own = tensor_util.convert_value(value, None)
-        if own.dtype.kind in "iu" and not np.array_equal(array, own):
-            return own  # sizes of 2**31 and more
+        with contextlib.suppress(
+            TypeError, ValueError
+        ):  # of a list of dimensions only the hint makes numbers
+            own = tensor_util.convert_value(value, None)
+            if own.dtype.kind in "iu" and not np.array_equal(array, own):
+                return own  # sizes of 2**31 and more
     return array
 
 
@@ -199,6 +202,10 @@ def constant(
         dtype: the dtype, or None to follow the value (int32 and float32 for Python's numbers).
         shape: the shape, or None to follow the value.
         verify_shape: demand that the value has exactly this shape.
+
+    Example:
+        >>> tf.Session().run(tf.constant([1.0, 2.0]))
+        array([1., 2.], dtype=float32)
     """
     array = tensor_util.convert_value(
         value,

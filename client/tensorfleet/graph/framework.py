@@ -18,6 +18,13 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContex
 
     Args:
         control_inputs: None clears the outer scopes.
+
+    Example:
+        >>> v = tf.Variable(1)
+        >>> with tf.control_dependencies([v.assign(5)]):
+        ...     read = v.read_value()
+        >>> tf.Session().run(read)
+        np.int32(5)
     """
     return get_default_graph().control_dependencies(control_inputs)
 
@@ -29,6 +36,12 @@ def device(device_name_or_function: Any) -> AbstractContextManager[None]:
         device_name_or_function: a string such as "/job:ps/task:0", possibly partial, which completes that of
             the outer scopes; a DeviceSpec; a function from an operation to one of these; or None to ignore
             the outer scopes.
+
+    Example:
+        >>> with tf.device("/job:worker/task:1"):
+        ...     x = tf.constant(1)
+        >>> x.device
+        '/job:worker/task:1'
     """
     return get_default_graph().device(device_name_or_function)
 
@@ -69,6 +82,12 @@ class name_scope:
             root.
         default_name: used where `name` is None.
         values: tensors that the scope's operations take: their graph becomes the default graph.
+
+    Example:
+        >>> with tf.name_scope("parts"):
+        ...     x = tf.constant(1, name="x")
+        >>> x.name
+        'parts/x:0'
     """
 
     def __init__(
@@ -88,6 +107,7 @@ class name_scope:
 
     @property
     def name(self) -> Any:
+        """The name as it was given."""
         return self._name
 
     def __enter__(self) -> str:
@@ -130,7 +150,13 @@ def add_to_collections(names: Any, value: Any) -> None:
 
 
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
-    """A copy of a collection; with `scope`, the items whose names it matches (`tf.get_collection`)."""
+    """A copy of a collection; with `scope`, the items whose names it matches (`tf.get_collection`).
+
+    Example:
+        >>> v = tf.Variable(1)
+        >>> tf.get_collection(tf.GraphKeys.GLOBAL_VARIABLES) == [v]
+        True
+    """
     return get_default_graph().get_collection(key, scope)
 
 

@@ -38,7 +38,15 @@ class _Signatures(Protocol):
 
 
 class Graph:
-    """A dataflow graph (`tf.Graph`). Operations are added and never removed."""
+    """A dataflow graph (`tf.Graph`). Operations are added and never removed.
+
+    Example:
+        >>> graph = tf.Graph()
+        >>> with graph.as_default():
+        ...     x = tf.constant(3, name="x")
+        >>> tf.Session(graph=graph).run("x:0")
+        np.int32(3)
+    """
 
     def __init__(self) -> None:
         self._operations: dict[str, Operation] = {}
@@ -195,6 +203,7 @@ class Graph:
             state.name = old
 
     def get_name_scope(self) -> str:
+        """The full name of the current name scope, such as "a/b"; "" outside of all."""
         return self._scopes.name
 
     # Devices and colocation
@@ -385,14 +394,29 @@ class Graph:
     # Looking up
 
     def get_operations(self) -> list[Operation]:
+        """All operations, in the order in which they were added."""
         return list(self._operations.values())
 
     def get_operation_by_name(self, name: str) -> Operation:
+        """The operation of this name, such as "a/MatMul".
+
+        Raises:
+            KeyError: there is none.
+            ValueError: the name is one of a tensor.
+            TypeError: the name is no text.
+        """
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
         return self.as_graph_element(name, allow_tensor=False, allow_operation=True)  # type: ignore[return-value]
 
     def get_tensor_by_name(self, name: str) -> Tensor:
+        """The tensor of this name, such as "a/MatMul:0".
+
+        Raises:
+            KeyError: there is none.
+            ValueError: the name is one of an operation.
+            TypeError: the name is no text.
+        """
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
         return self.as_graph_element(name, allow_tensor=True, allow_operation=False)  # type: ignore[return-value]
@@ -410,31 +434,44 @@ class Graph:
         return find_element(self, obj, allow_tensor, allow_operation)
 
     def is_feedable(self, tensor: Any) -> bool:
+        """Whether a run may feed the tensor."""
         return tensor not in self._unfeedable
 
     def prevent_feeding(self, tensor: Any) -> None:
+        """Forbids runs to feed the tensor."""
         self._unfeedable.add(tensor)
         self._forget_signatures()
 
     def is_fetchable(self, tensor_or_op: Any) -> bool:
+        """Whether a run may fetch the tensor or operation."""
         return tensor_or_op not in self._unfetchable
 
     def prevent_fetching(self, op: Any) -> None:
+        """Forbids runs to fetch the operation."""
         self._unfetchable.add(op)
         self._forget_signatures()
 
     def _forget_signatures(self) -> None:
         """Has sessions look again at what they have run already: it may not be allowed any longer."""
-        for signatures in list(self._signatures):
+        with self._lock:
+            known = list(self._signatures)
+        for signatures in known:
             signatures.cache.clear()
+
+    def _remember_signatures(self, signatures: _Signatures) -> None:
+        """Has the cache of `signatures` cleared when what may be fed or fetched changes."""
+        with self._lock:
+            self._signatures.add(signatures)
 
     # Collections
 
     def add_to_collection(self, name: Any, value: Any) -> None:
+        """Adds a value to a collection, which may be new; it may be in it more than once."""
         self._check_not_finalized()
         self._collections.setdefault(name, []).append(value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
+        """Adds a value to each of the collections, once to each."""
         names = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
         for name in names:
             self.add_to_collection(name, value)
@@ -452,13 +489,16 @@ class Graph:
         return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
 
     def get_all_collection_keys(self) -> list[Any]:
+        """The names of the collections that are named by text."""
         return [key for key in self._collections if isinstance(key, str)]
 
     @property
     def collections(self) -> list[Any]:
+        """The names of the collections."""
         return list(self._collections)
 
     def clear_collection(self, name: Any) -> None:
+        """Removes a collection with all that is in it."""
         self._collections.pop(name, None)
 
     # Functions
@@ -488,6 +528,7 @@ class Graph:
 
     @property
     def finalized(self) -> bool:
+        """Whether the graph is finalized: nothing can be added to it."""
         return self._finalized
 
     def _check_not_finalized(self) -> None:
@@ -506,6 +547,7 @@ class Graph:
 
     @property
     def graph_def_versions(self) -> versions_pb2.VersionDef:
+        """The versions that GraphDefs of this graph carry."""
         return versions_pb2.VersionDef(producer=PRODUCER_VERSION, min_consumer=MIN_CONSUMER_VERSION)
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> graph_pb2.GraphDef:
@@ -540,6 +582,11 @@ _global_default: Graph | None = None
 def get_default_graph() -> Graph:
     """The graph of the innermost `as_default` of this thread, or else the process's own
     (`tf.get_default_graph`).
+
+    Example:
+        >>> x = tf.constant(1)
+        >>> x.graph is tf.get_default_graph()
+        True
     """
     global _global_default
     if _default_stack.graphs:

@@ -52,6 +52,14 @@ def import_graph_def(
         TypeError: an argument is of the wrong type.
         ValueError: `graph_def` contradicts itself, or has no such element; the text is TensorFlow's.
         NotFoundError: it has an op type that is not registered.
+
+    Example:
+        >>> x = tf.constant(3, name="x")
+        >>> message = tf.get_default_graph().as_graph_def()
+        >>> with tf.Graph().as_default():
+        ...     [y] = tf.import_graph_def(message, return_elements=["x:0"])
+        >>> y.name
+        'import/x:0'
     """
     if not isinstance(graph_def, GraphDef):
         raise TypeError("Argument `graph_def` must be a GraphDef proto.")

@@ -174,7 +174,7 @@ def lookup(name: str) -> OpDef | None:
     found = _parsed.get(name)
     if found is None:
         if name not in _raw:
-            _load()
+            load()
         if name in _raw:
             found = _parsed[name] = _parse(name, *_raw[name])
     return found
@@ -182,11 +182,11 @@ def lookup(name: str) -> OpDef | None:
 
 def registered() -> list[str]:
     """The names of all op types, sorted."""
-    _load()
+    load()
     return sorted(_raw)
 
 
-def _load() -> None:
+def load() -> None:
     """Imports the op families that nothing in this process has imported yet."""
     # Of two threads that come here at once each waits for the imports of the other.
     global _load_families

@@ -81,6 +81,7 @@ class Operation:
 
     @property
     def device(self) -> str:
+        """The device that was asked for, such as "/job:worker/task:1"; "" leaves the choice to the master."""
         return self._device
 
     def _set_device(self, device: Any) -> None:
@@ -116,9 +117,11 @@ class Operation:
 
     @property
     def control_outputs(self) -> list[Operation]:
+        """The operations that run after this one because of a control dependency."""
         return list(self._control_outputs)
 
     def values(self) -> tuple[Tensor, ...]:
+        """The outputs."""
         return tuple(self.outputs)
 
     def get_attr(self, name: str) -> Any:

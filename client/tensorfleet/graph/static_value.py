@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core.shapes import Dims
+from tensorfleet.core.dims import Dims, num_elements
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 
@@ -113,7 +113,7 @@ def _by_rule(op: Operation) -> Array | None:
 
 
 def _evaluated(tensor: Tensor) -> Array | None:
-    """The value computed from the inputs', where all of these are known and small."""
+    """The value computed from the inputs', where it and all of these are known and small."""
     op = tensor.op
     function = _evaluations.get(op.type)
     if function is None or tensor.dtype.np is None or tensor.dtype.np.hasobject:
@@ -122,6 +122,9 @@ def _evaluated(tensor: Tensor) -> Array | None:
         dims = static_dims(op.inputs[0])  # of a shape that is known in parts
         if dims is not None and (size := dims[tensor.value_index]) is not None:
             return np.array(size, tensor.dtype.np)
+    size = num_elements(tensor.dims)
+    if size is None or size > MAX_ELEMENTS:
+        return None  # a few numbers may spell a value of any size
     inputs = []
     for source in op.inputs:
         if source.dims is None or None in source.dims:
@@ -153,5 +156,5 @@ def static_dims(tensor: Tensor) -> Dims:
         if dims is not None:
             return dims
     if tensor.dims is not None and len(tensor.dims) == 1 and tensor.dims[0] is not None:
-        return (None,) * tensor.dims[0]
+        return (None,) * tensor.dims[0] if tensor.dims[0] <= MAX_ELEMENTS else None
     return None

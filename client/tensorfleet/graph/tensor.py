@@ -40,22 +40,27 @@ class Tensor:
 
     @property
     def name(self) -> str:
+        """The name of its operation and the index of the output, such as "MatMul:0"."""
         return f"{self.op.name}:{self.value_index}"
 
     @property
     def graph(self) -> Graph:
+        """The graph that it is in."""
         return self.op.graph
 
     @property
     def device(self) -> str:
+        """The device that was asked for its operation; "" leaves the choice to the master."""
         return self.op.device
 
     @property
     def shape(self) -> TensorShape:
+        """The shape, as far as it is known before a run."""
         return TensorShape(self.dims)
 
     @property
     def ndim(self) -> int | None:
+        """The rank; None if it is not known."""
         return None if self.dims is None else len(self.dims)
 
     def get_shape(self) -> TensorShape:
@@ -79,6 +84,7 @@ class Tensor:
         return eval_using_default_session(self, feed_dict, self.graph, session)
 
     def experimental_ref(self) -> TensorRef:
+        """The tensor as a key of dictionaries, equal to the other references of the same tensor."""
         return TensorRef(self)
 
     ref = experimental_ref

@@ -98,6 +98,7 @@ class Layer:
 
     @property
     def name(self) -> str:
+        """The name, by which its variable scope begins."""
         return self._name
 
     @property
@@ -122,27 +123,33 @@ class Layer:
 
     @property
     def trainable_weights(self) -> list[Any]:
+        """The variables that optimizers change; none if the layer is not trainable."""
         return list(self._trainable_weights) if self.trainable else []
 
     @property
     def non_trainable_weights(self) -> list[Any]:
+        """The variables that optimizers leave alone."""
         weights = self._non_trainable_weights
         return list(weights) if self.trainable else [*self._trainable_weights, *weights]
 
     @property
     def weights(self) -> list[Any]:
+        """All variables, the trainable ones first."""
         return self.trainable_weights + self.non_trainable_weights
 
     @property
     def variables(self) -> list[Any]:
+        """All variables, the trainable ones first."""
         return self.weights
 
     @property
     def trainable_variables(self) -> list[Any]:
+        """The variables that optimizers change; none if the layer is not trainable."""
         return self.trainable_weights
 
     @property
     def non_trainable_variables(self) -> list[Any]:
+        """The variables that optimizers leave alone."""
         return self.non_trainable_weights
 
     @property

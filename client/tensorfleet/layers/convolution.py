@@ -280,7 +280,12 @@ def conv2d(
     name: str | None = None,
     reuse: bool | None = None,
 ) -> Tensor:
-    """What a `Conv2D` layer makes of `inputs` (`tf.layers.conv2d`)."""
+    """What a `Conv2D` layer makes of `inputs` (`tf.layers.conv2d`).
+
+    Example:
+        >>> tf.layers.conv2d(tf.zeros([1, 8, 8, 3]), filters=16, kernel_size=3).shape.as_list()
+        [1, 6, 6, 16]
+    """
     return run_layer(Conv2D, locals())
 
 

@@ -133,6 +133,10 @@ def dense(
     Args:
         name: the variable scope.
         reuse: whether to use the variables of an earlier layer of that name.
+
+    Example:
+        >>> tf.layers.dense(tf.zeros([2, 3]), 4, activation=tf.nn.relu).shape.as_list()
+        [2, 4]
     """
     return run_layer(Dense, locals())
 

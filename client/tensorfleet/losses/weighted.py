@@ -33,6 +33,7 @@ class Reduction:
 
     @classmethod
     def all(cls) -> tuple[str, ...]:
+        """All reductions."""
         return (
             cls.NONE,
             cls.SUM,
@@ -169,7 +170,12 @@ def mean_squared_error(
     loss_collection: Any = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """(predictions - labels)² (`tf.losses.mean_squared_error`)."""
+    """(predictions - labels)² (`tf.losses.mean_squared_error`).
+
+    Example:
+        >>> tf.Session().run(tf.losses.mean_squared_error([1.0, 2.0], [1.0, 4.0]))
+        np.float32(2.0)
+    """
     return _elementwise(
         scope,
         "mean_squared_error",

@@ -70,6 +70,12 @@ def dynamic_rnn(
         TypeError: `cell` is not a cell.
         ValueError: shapes and dtypes do not go together or are not known.
         InvalidArgumentError: in a run: there is another number of lengths than of elements in the batch.
+
+    Example:
+        >>> cell = tf.nn.rnn_cell.LSTMCell(4)
+        >>> outputs, state = tf.nn.dynamic_rnn(cell, tf.zeros([2, 5, 3]), dtype=tf.float32)
+        >>> outputs.shape.as_list(), state.h.shape.as_list()
+        ([2, 5, 4], [2, 4])
     """
     check_cell("cell", cell)
     with variable_scope(scope or "rnn") as opened:

@@ -51,10 +51,12 @@ class MultiRNNCell(RNNCell):
 
     @property
     def trainable_weights(self) -> list[Any]:
+        """The variables of all cells that optimizers change."""
         return [v for cell in self._layers() for v in cell.trainable_weights] if self.trainable else []
 
     @property
     def non_trainable_weights(self) -> list[Any]:
+        """The variables of all cells that optimizers leave alone."""
         frozen = [v for cell in self._layers() for v in cell.non_trainable_weights]
         if self.trainable:
             return frozen

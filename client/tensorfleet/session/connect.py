@@ -22,6 +22,7 @@ FORCE_VARIABLE = "TENSORFLEET_TRANSPORT"
 
 _HOST_AND_PORT = re.compile(r"([\w.-]+|\[[0-9A-Fa-f:.%\w]+\]):\d+")
 _GRPC_PREFIXES = ("grpc://", "grpc+stream://")
+_HOST_ALONE = re.compile(r"[\w.-]+")
 
 
 def full_target(target: str) -> str:
@@ -29,7 +30,13 @@ def full_target(target: str) -> str:
 
     Raises:
         NotFoundError: the target is of no form that `connect` knows.
+        InvalidArgumentError: it is a host without a port.
     """
+    if target.startswith(_GRPC_PREFIXES) and _HOST_ALONE.fullmatch(address_of(target)):
+        # gRPC would try the port of HTTPS until the session gives up.
+        raise errors.InvalidArgumentError(
+            None, None, f'The target "{target}" has no port. Tasks are at host:port: "{target}:2222".'
+        )
     if not target or target.startswith(_GRPC_PREFIXES):
         return target
     if _HOST_AND_PORT.fullmatch(target):

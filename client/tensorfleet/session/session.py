@@ -340,7 +340,14 @@ class _Link:
 
 
 class Session(BaseSession):
-    """A session (`tf.Session`). As a context it makes itself and its graph the default, and closes itself."""
+    """A session (`tf.Session`). As a context it makes itself and its graph the default, and closes itself.
+
+    Example:
+        >>> x = tf.placeholder(tf.int32)
+        >>> with tf.Session() as session:
+        ...     session.run([x + 1, x * x], {x: 3})
+        [np.int32(4), np.int32(9)]
+    """
 
     def __init__(
         self, target: str = "", graph: Graph | None = None, config: config_pb2.ConfigProto | None = None

@@ -40,7 +40,7 @@ class Signatures:
         self._prepare = prepare
         self._signatures: dict[tuple[_Key, _Key, _Key], Signature] = {}
         self._alive: list[Any] = []
-        graph._signatures.add(self)
+        graph._remember_signatures(self)
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
         """Runs a step whose fetches are several objects, or that was not seen before."""

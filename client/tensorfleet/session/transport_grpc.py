@@ -81,9 +81,10 @@ class Channel:
             wait: for so many seconds for a server that is not there yet, saying so in the log.
         """
         path = method if method.startswith("/") else f"/tensorflow.MasterService/{method}"
-        stub = self._methods.get(path)
+        methods = self._methods  # before the channel: `silent` replaces both, this one last
+        stub = methods.get(path)
         if stub is None:
-            stub = self._methods[path] = self._channel.unary_unary(
+            stub = methods[path] = self._channel.unary_unary(
                 path,
                 request_serializer=type(request).SerializeToString,
                 response_deserializer=response.FromString,
@@ -136,6 +137,11 @@ class Channel:
         code, details = error.code().value[0], error.details() or ""
         if code in (errors.UNAVAILABLE, errors.DEADLINE_EXCEEDED) and self.address not in details:
             details = f"{details} (server {self.address})"
+        if code == errors.RESOURCE_EXHAUSTED and "larger than max" in details:
+            details = (
+                f"{self.address} takes no message of this size by gRPC, as it has not the memory: "
+                f"{details}. Send less at once, use the stream, or raise TENSORFLEET_MEMORY_MB on the task."
+            )
         return errors.from_code(code, details)
 
     def first_call(

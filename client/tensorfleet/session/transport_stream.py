@@ -115,6 +115,7 @@ class StreamTransport(Transport):
         self.task = endpoint.task
         self.incarnation = endpoint.incarnation
         self._idle = [connection]
+        self._closed = False
         self._open = {connection}
         self._waiting: dict[MasterConnection, tuple[int, float]] = {}
         self._ids = itertools.count(1)
@@ -204,6 +205,7 @@ class StreamTransport(Transport):
         except errors.AbortedError:
             pass  # the master does not know the session any more: it was reset or restarted
         finally:
+            self._closed = True
             self._heart.forget(self)
             self._drop_idle()
 
@@ -319,6 +321,8 @@ class StreamTransport(Transport):
                 self._drop_idle()  # the others lead to the same process
             raise connection.lost or self._failure(e, timeout) from None
         self._idle.append(connection)
+        if self._closed:
+            self._drop_idle()  # nobody else would, now that the session has ended meanwhile
         if answer.kind == Kind.ERROR:
             raise unpack_error(answer)
         return answer

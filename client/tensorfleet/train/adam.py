@@ -21,6 +21,15 @@ class AdamOptimizer(OneOpOptimizer):
 
     The correction of the moments is part of the step size, as in the paper's section 2, so `epsilon` is what
     the paper calls epsilon hat. A sparse gradient moves all rows: those without a gradient by their momentum.
+
+    Example:
+        >>> v = tf.Variable(3.0)
+        >>> step = tf.train.AdamOptimizer(0.5).minimize(v * v)
+        >>> with tf.Session() as session:
+        ...     session.run(tf.global_variables_initializer())
+        ...     session.run(step)
+        ...     session.run(v).round(2)
+        np.float32(2.5)
     """
 
     def __init__(

@@ -52,6 +52,11 @@ def exponential_decay(
 
     Raises:
         ValueError: `global_step` is None.
+
+    Example:
+        >>> rate = tf.train.exponential_decay(0.1, global_step=20, decay_steps=10, decay_rate=0.5)
+        >>> tf.Session().run(rate).round(4)
+        np.float32(0.025)
     """
 
     def factor(step: Any, number: Any) -> Any:

@@ -50,6 +50,7 @@ class ExponentialMovingAverage:
 
     @property
     def name(self) -> str:
+        """The name, by which the variables of averages end."""
         return self._name
 
     def apply(self, var_list: Any = None) -> Any:

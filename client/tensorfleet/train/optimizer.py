@@ -70,6 +70,7 @@ class Optimizer:
         self._non_slots: dict[tuple[str, Graph], Any] = {}
 
     def get_name(self) -> str:
+        """The name, by which operations and slots are named."""
         return self._name
 
     # The steps of training

@@ -51,7 +51,17 @@ class OneOpOptimizer(Optimizer):
 
 
 class GradientDescentOptimizer(OneOpOptimizer):
-    """w -= learning_rate · g (`tf.train.GradientDescentOptimizer`)."""
+    """w -= learning_rate · g (`tf.train.GradientDescentOptimizer`).
+
+    Example:
+        >>> v = tf.Variable(3.0)
+        >>> step = tf.train.GradientDescentOptimizer(0.5).minimize(v * v)
+        >>> with tf.Session() as session:
+        ...     session.run(tf.global_variables_initializer())
+        ...     session.run(step)
+        ...     session.run(v).round(2)
+        np.float32(0.0)
+    """
 
     def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
         super().__init__(use_locking, name)
@@ -77,6 +87,15 @@ class MomentumOptimizer(OneOpOptimizer):
 
     Args:
         use_nesterov: w -= learning_rate · (g + momentum · a) instead.
+
+    Example:
+        >>> v = tf.Variable(3.0)
+        >>> step = tf.train.MomentumOptimizer(0.5, momentum=0.9).minimize(v * v)
+        >>> with tf.Session() as session:
+        ...     session.run(tf.global_variables_initializer())
+        ...     session.run(step)
+        ...     session.run(v).round(2)
+        np.float32(0.0)
     """
 
     def __init__(
@@ -116,6 +135,15 @@ class AdagradOptimizer(OneOpOptimizer):
 
     Raises:
         ValueError: `initial_accumulator_value` is not positive.
+
+    Example:
+        >>> v = tf.Variable(3.0)
+        >>> step = tf.train.AdagradOptimizer(0.5).minimize(v * v)
+        >>> with tf.Session() as session:
+        ...     session.run(tf.global_variables_initializer())
+        ...     session.run(step)
+        ...     session.run(v).round(2)
+        np.float32(2.5)
     """
 
     def __init__(
@@ -192,6 +220,15 @@ class RMSPropOptimizer(OneOpOptimizer):
     Args:
         decay: how much of the running means each step keeps.
         centered: divide by the variance of the gradient instead of its mean square.
+
+    Example:
+        >>> v = tf.Variable(3.0)
+        >>> step = tf.train.RMSPropOptimizer(0.5).minimize(v * v)
+        >>> with tf.Session() as session:
+        ...     session.run(tf.global_variables_initializer())
+        ...     session.run(step)
+        ...     session.run(v).round(2)
+        np.float32(1.59)
     """
 
     def __init__(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors, logging
+from tensorfleet.export import meta_graph
 from tensorfleet.graph import framework
 from tensorfleet.graph.default_session import get_default_session
 from tensorfleet.graph.graph_keys import GraphKeys
@@ -233,6 +234,15 @@ def _end_types(types: Any) -> tuple[type[errors.OpError], ...]:
             f"{types}"
         )
     return types
+
+
+def _imported(value: bytes, scope: str | None) -> QueueRunner:
+    from tensorfleet.proto.queue_runner_pb2 import QueueRunnerDef
+
+    return QueueRunner.from_proto(QueueRunnerDef.FromString(value), scope)
+
+
+meta_graph.register_from_proto(GraphKeys.QUEUE_RUNNERS, _imported)
 
 
 def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:

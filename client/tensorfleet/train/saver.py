@@ -10,6 +10,7 @@ from typing import Any
 
 from tensorfleet.core import errors, logging
 from tensorfleet.export import meta_graph
+from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.graph.scopes import prepend_scope, strip_scope
 from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef
 from tensorfleet.proto.saver_pb2 import SaverDef
@@ -43,6 +44,15 @@ class Saver:
     Raises:
         TypeError: `var_list` is of other things than variables.
         ValueError: there are no variables, or two of one name, or `saver_def` does not name nodes.
+
+    Example:
+        >>> import tempfile
+        >>> v = tf.Variable([1.0, 2.0], name="v")
+        >>> with tf.Session() as session, tempfile.TemporaryDirectory() as folder:
+        ...     session.run(v.initializer)
+        ...     path = tf.train.Saver().save(session, f"{folder}/model")
+        ...     tf.train.load_variable(path, "v")
+        array([1., 2.], dtype=float32)
     """
 
     def __init__(
@@ -346,6 +356,11 @@ def _is_here(path: str) -> bool:
         path,
     )
     return False
+
+
+meta_graph.register_from_proto(
+    GraphKeys.SAVERS, lambda value, scope: Saver.from_proto(SaverDef.FromString(value), scope)
+)
 
 
 def import_meta_graph(

@@ -101,34 +101,42 @@ class Scaffold:
 
     @property
     def init_op(self) -> Any:
+        """The op that initializes the model where there is no checkpoint."""
         return self._init_op
 
     @property
     def ready_op(self) -> Any:
+        """A tensor of the names of variables that are not initialized yet."""
         return self._ready_op
 
     @property
     def ready_for_local_init_op(self) -> Any:
+        """A tensor of the names of variables that `local_init_op` still waits for."""
         return self._ready_for_local_init_op
 
     @property
     def local_init_op(self) -> Any:
+        """The op that every worker runs for what is its own: local variables and tables."""
         return self._local_init_op
 
     @property
     def local_init_feed_dict(self) -> dict[Any, Any] | None:
+        """What is fed when `local_init_op` runs."""
         return self._local_init_feed_dict  # type: ignore[no-any-return]
 
     @property
     def summary_op(self) -> Any:
+        """The summaries of the graph, merged."""
         return self._summary_op
 
     @property
     def saver(self) -> Any:
+        """The saver of checkpoints."""
         return self._saver
 
     @property
     def init_feed_dict(self) -> dict[Any, Any] | None:
+        """What is fed when `init_op` runs."""
         return self._init_feed_dict  # type: ignore[no-any-return]
 
     @staticmethod

@@ -63,7 +63,13 @@ def create_global_step(graph: Graph | None = None) -> Any:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
-    """The graph's global step, made if there is none (`tf.train.get_or_create_global_step`)."""
+    """The graph's global step, made if there is none (`tf.train.get_or_create_global_step`).
+
+    Example:
+        >>> step = tf.train.get_or_create_global_step()
+        >>> step.name, step is tf.train.get_global_step()
+        ('global_step:0', True)
+    """
     graph = graph or get_default_graph()
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found

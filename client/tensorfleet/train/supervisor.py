@@ -131,54 +131,67 @@ class Supervisor:
 
     @property
     def is_chief(self) -> bool:
+        """Whether this task initializes, saves and writes summaries for all."""
         return self._is_chief
 
     @property
     def session_manager(self) -> SessionManager:
+        """What makes and recovers sessions."""
         return self._session_manager
 
     @property
     def coord(self) -> Coordinator:
+        """The coordinator of its threads."""
         return self._coord
 
     @property
     def init_op(self) -> Any:
+        """The op that initializes the model where there is no checkpoint."""
         return self._init_op
 
     @property
     def init_feed_dict(self) -> dict[Any, Any] | None:
+        """What is fed when `init_op` runs."""
         return self._init_feed_dict
 
     @property
     def ready_op(self) -> Any:
+        """A tensor of the names of variables that are not initialized yet."""
         return self._ready_op
 
     @property
     def ready_for_local_init_op(self) -> Any:
+        """A tensor of the names of variables that `local_init_op` still waits for."""
         return self._ready_for_local_init_op
 
     @property
     def summary_writer(self) -> Any:
+        """The writer of summaries, or None."""
         return self._summary_writer
 
     @property
     def summary_op(self) -> Any:
+        """The summaries of the graph, merged."""
         return self._summary_op
 
     @property
     def save_summaries_secs(self) -> float | None:
+        """Seconds between summaries; 0: none; None where this task is not the chief."""
         return self._save_summaries_secs
 
     @property
     def global_step(self) -> Any:
+        """The global step, or None."""
         return self._global_step
 
     @property
     def saver(self) -> Any:
+        """The saver of checkpoints."""
         return self._saver
 
     @property
     def save_model_secs(self) -> float | None:
+        """Seconds between checkpoints; 0: none; None where this task is not the chief."""
         return self._save_model_secs
 
     @property

@@ -90,7 +90,12 @@ class Heart:
             if self._running or self._stop.is_set():
                 return
             self._running = True
-        threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
+        try:
+            threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
+        except RuntimeError:  # no thread can be started: the next connection tries again
+            with self._lock:
+                self._running = False
+            _log.warning("no heartbeats: no thread can be started")
 
     def forget(self, watched: Watched) -> None:
         with self._lock:
@@ -132,7 +137,13 @@ class Heart:
             if one in self._asked:
                 return
             self._asked.add(one)
-        threading.Thread(target=self._ask, args=(one, heard), name="heartbeat question", daemon=True).start()
+        ask = threading.Thread(target=self._ask, args=(one, heard), name="heartbeat question", daemon=True)
+        try:
+            ask.start()
+        except RuntimeError:  # no thread can be started: the next look tries again
+            with self._lock:
+                self._asked.discard(one)
+            raise
 
     def _ask(self, one: Watched, heard: float) -> None:
         asked = time.monotonic()

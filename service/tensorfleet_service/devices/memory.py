@@ -34,6 +34,7 @@ _STACK = 8 << 20  # of a thread: counted by the system, and hardly used
 _RESERVE = 0.05  # of the limit: for page tables, sockets, and allocations that must not fail
 _SHARED = 0.25  # of the limit: the most that may be shared memory
 _MIN_RESERVE, _MAX_RESERVE = 24 << 20, 512 << 20
+_FILE_BYTES = 1 << 16  # more than any of the files has from which memory is counted
 
 
 @dataclass(frozen=True)
@@ -84,10 +85,29 @@ def _number(path: Path) -> int | None:
     return int(text) if text.isdecimal() else None
 
 
+_kept: dict[tuple[int, str], int] = {}
+
+
+def _read(path: str | Path) -> bytes:
+    """What a file of the system says now.
+
+    Such files stay open: memory is counted also where all descriptors of the process are in use. A forked
+    process opens its own, as those of its parent tell of the parent.
+    """
+    key = (os.getpid(), str(path))
+    descriptor = _kept.get(key)
+    if descriptor is None:
+        opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = _kept.setdefault(key, opened)
+        if descriptor != opened:
+            os.close(opened)  # another thread was first
+    return os.pread(descriptor, _FILE_BYTES, 0)
+
+
 def _fields(path: str | Path) -> dict[str, int]:
     """The numbers of a file of lines such as `Name: 5 kB`, in its own units."""
-    found = re.findall(r"^(\w+):?\s+(\d+)", Path(path).read_text(), re.MULTILINE)
-    return {name: int(number) for name, number in found}
+    found = re.findall(rb"^(\w+):?\s+(\d+)", _read(path), re.MULTILINE)
+    return {name.decode(): int(number) for name, number in found}
 
 
 class Budget:
@@ -197,10 +217,10 @@ class Budget:
             return (machine["MemTotal"] - machine["MemAvailable"]) << 10
         stat = _fields(limit.cgroup / "memory.stat")
         # Pages of files can be had back at any time.
-        used = _number(limit.cgroup / "memory.current")
-        if used is not None:
+        if "total_active_file" not in stat:  # version 2 of control groups
+            used = int(_read(limit.cgroup / "memory.current"))
             return max(used - stat["active_file"] - stat["inactive_file"], own)
-        used = _number(limit.cgroup / "memory.usage_in_bytes") or 0
+        used = int(_read(limit.cgroup / "memory.usage_in_bytes"))
         return max(used - stat["total_active_file"] - stat["total_inactive_file"], own)
 
 

@@ -42,9 +42,9 @@ is this, without the remarks:
      v1 = None
      return (v2, v3)                           # Exit
 
-`t` is the step, `a` the list of what enters, and each number in `N` counts the nodes that run together. As in
-a plan, a line is made of one node, constants (`c0`) and kernels are globals, and no value outlives its last
-use. A loop inside becomes a `while` inside.
+`t` is the step, `a` the list of what enters, each number in `N` counts the nodes that run together. As in a
+plan, a line is of one node, constants (`c0`) and kernels are globals, and no value outlives its last use.
+A loop inside becomes a `while` inside.
 """
 
 from __future__ import annotations

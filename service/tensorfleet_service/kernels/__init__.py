@@ -2,6 +2,8 @@
 
 from importlib import import_module
 
+from tensorfleet.graph import op_def
+
 # One line per family, sorted.
 _FAMILIES: tuple[str, ...] = (
     "array.casting",
@@ -57,3 +59,5 @@ _FAMILIES: tuple[str, ...] = (
 
 for _family in _FAMILIES:
     import_module(f"{__name__}.{_family}")
+# A task knows all op types from the start: the first graph that comes does not wait for imports.
+op_def.load()

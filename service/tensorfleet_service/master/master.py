@@ -68,7 +68,7 @@ class Master:
         session = MasterSession(handle, config, members, self._report, self._meter)
         try:
             session.extend(graph_def)
-        except errors.OpError:
+        except BaseException:  # also when there is no memory
             session.close()
             raise
         with self._lock:

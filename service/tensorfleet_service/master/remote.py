@@ -116,7 +116,11 @@ class RemoteMember(Member):
         )
 
     def activity(self, step_id: int, timeout: float) -> Sequence[str]:
-        self._check()
+        lost = self._connected.lost
+        if lost is not None:
+            raise errors.from_code(
+                lost.error_code, lost.message
+            )  # without looking for the task: time is short
         request = fleet_pb2.StepsRequest(step_id=[step_id])
         reply = self._connected.call(Method.GET_STEPS, request, fleet_pb2.StepsReply, timeout)
         return [text for part in reply.part for text in part.activity]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -14,6 +15,8 @@ from tensorfleet.wire.connection import cork
 if TYPE_CHECKING:
     from tensorfleet_service.master.members import Member, Registered
     from tensorfleet_service.tracing.trace import StepTrace
+
+log = logging.getLogger(__name__)
 
 ASK_SECONDS = 1.0  # for tasks to say what they wait for
 MAX_ASKED = 32  # at once
@@ -115,7 +118,11 @@ class MasterStep:
 
     def late(self, seconds: float) -> errors.OpError:
         """The error for a step that has not ended in time, which says what it waits for; takes a moment."""
-        what = "; ".join(self.activity()) or "nothing any more: it was about to end"
+        try:
+            what = "; ".join(self.activity()) or "nothing any more: it was about to end"
+        except Exception as e:  # the stacks of threads at work are looked at; and the step has to end
+            log.exception("what step %d waits for could not be found", self.id)
+            what = f"cannot be told: {type(e).__name__}"
         text = f"The step did not end within {seconds:g} s. It waits for this: {what}"
         return errors.DeadlineExceededError(None, None, text)
 
@@ -125,7 +132,11 @@ class MasterStep:
             return
         thread = threading.Thread(target=lambda: self.fail(self.late(seconds)), name=f"end step {self.id}")
         thread.daemon = True
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:  # no thread can be started
+            text = f"The step did not end within {seconds:g} s"
+            self.fail(errors.DeadlineExceededError(None, None, text))
 
     def fail(self, error: errors.OpError) -> None:
         """Ends the step with `error`, if it has not ended, and tells all tasks to let go of it."""

@@ -46,5 +46,8 @@ def proto_of(value: Any) -> TensorProto:
     """
     try:
         return tensor_util.to_proto(value)
+    except MemoryError:
+        size = f"{value.nbytes} bytes, shape {list(value.shape)}," if hasattr(value, "nbytes") else "a tensor"
+        raise memory.exhausted(f"Out of memory for the message with {size} by gRPC") from None
     except Exception as e:
         raise unsendable(value, e) from None

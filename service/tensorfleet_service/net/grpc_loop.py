@@ -53,6 +53,17 @@ def _closed() -> grpc.RpcError:
     return grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, nothing, nothing, "closed")
 
 
+def _failed(cause: Exception) -> grpc.RpcError:
+    nothing = grpc.aio.Metadata()
+    if isinstance(cause, MemoryError):
+        text = "Out of memory for the answer of another task"
+        return grpc.aio.AioRpcError(grpc.StatusCode.RESOURCE_EXHAUSTED, nothing, nothing, text)
+    log.error("a call to another task failed", exc_info=cause)
+    return grpc.aio.AioRpcError(
+        grpc.StatusCode.INTERNAL, nothing, nothing, f"{type(cause).__name__}: {cause}"
+    )
+
+
 class Call:
     """A call of a method, by its full name.
 
@@ -87,6 +98,8 @@ class Call:
             error = e
         except (asyncio.CancelledError, grpc.aio.UsageError):  # withdrawn, or the channel was closed
             error = _closed()
+        except Exception as e:  # no memory for the answer, or what gRPC says in no other way
+            error = _failed(e)
         finally:
             self._data = b""
             self._channel.calls.discard(self)
@@ -143,6 +156,8 @@ class Channel:
             return asyncio.run_coroutine_threadsafe(ask(), self.loop).result()
         except (CancelledError, grpc.aio.UsageError):
             raise _closed() from None
+        except MemoryError as e:
+            raise _failed(e) from None
         finally:
             self.calls.discard(call)
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+from typing import TypeVar
+
+import numpy as np
+from google.protobuf.message import DecodeError, Message
 
 from tensorfleet.core import errors
 from tensorfleet.wire.stream import FrameTooLarge, Reader
@@ -19,6 +23,49 @@ MAX_TENSORS_BYTES = int(os.environ.get(TENSORS_VARIABLE, "65536")) << 20
 
 # Tensors for steps, and rounds of collectives, that this task has not been asked to begin.
 MAX_EARLY_BYTES = int(os.environ.get(EARLY_VARIABLE, "1024")) << 20
+
+# By gRPC a request is in memory up to three times before anything of ours sees it.
+_GRPC_PART = 4
+_CHECKED_BYTES = 1 << 20
+
+_Message = TypeVar("_Message", bound=Message)
+
+
+def max_grpc_message(limit: memory.Limit | None) -> int:
+    """The bytes of the largest message that gRPC is to take in, within a memory limit; -1: all.
+
+    gRPC itself allocates what comes, and ends the process, or its server, where that fails.
+    """
+    part = MAX_MESSAGE_BYTES if limit is None else limit.size // _GRPC_PART
+    return part if part < MAX_MESSAGE_BYTES else -1
+
+
+def parse(message: type[_Message], data: bytes) -> _Message:
+    """A message from its bytes.
+
+    Raises:
+        DecodeError: they are no such message.
+        ResourceExhaustedError: there is no memory for it, which protobuf does not tell from that.
+    """
+    try:
+        return message.FromString(data)
+    except DecodeError:
+        try:
+            np.empty(2 * len(data), np.uint8)
+        except MemoryError:
+            name = message.DESCRIPTOR.name
+            raise memory.exhausted(f"Out of memory for a {name} of {len(data)} bytes") from None
+        raise
+
+
+def check_room(size: int, what: str) -> None:
+    """Raises ResourceExhaustedError where gRPC cannot copy so many bytes: it would end the process."""
+    if memory.BUDGET.limit is None or size < _CHECKED_BYTES:
+        return
+    try:
+        np.empty(size + _CHECKED_BYTES, np.uint8)
+    except MemoryError:
+        raise memory.exhausted(f"Out of memory to send {what}, {size} bytes, by gRPC") from None
 
 
 def early_error(what: str, bytes: int) -> errors.OpError:

@@ -211,7 +211,12 @@ class Peer:
 
     def _check(self) -> None:
         if self.lost is not None:
-            raise self.lost
+            raise self._again(self.lost)
+
+    @staticmethod
+    def _again(lost: errors.OpError) -> errors.OpError:
+        """The same error, as another exception: one that is raised again keeps all who have raised it."""
+        return errors.from_code(lost.error_code, lost.message)
 
     def _send(self, buffers: list[Any]) -> None:
         self._call_connection(self._connection.send, buffers)
@@ -221,7 +226,7 @@ class Peer:
         try:
             send(*arguments)
         except OSError as e:
-            raise self.lost or self._lost_error(e) from None
+            raise (self._again(self.lost) if self.lost is not None else self._lost_error(e)) from None
 
     def _lost_error(self, cause: BaseException) -> errors.OpError:
         return errors.UnavailableError(

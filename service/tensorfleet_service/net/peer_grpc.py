@@ -23,7 +23,9 @@ from tensorfleet.wire.stream import Method
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import memory
 from tensorfleet_service.executor.dead import DEAD
+from tensorfleet_service.net.failures import as_op_error, proto_of
 from tensorfleet_service.net.grpc_loop import Call, Channel, Ended
+from tensorfleet_service.net.limits import check_room, parse
 from tensorfleet_service.threads.run_queue import run_queue
 
 if TYPE_CHECKING:
@@ -100,8 +102,7 @@ class GrpcPeer:
 
     def call(self, method: Method, request: Message, response: type[_Response], timeout: float) -> _Response:
         """A call with an answer, within `timeout` seconds."""
-        if self.lost is not None:
-            raise self.lost
+        self._check()
         try:
             data = self._sent(request.SerializeToString())
             return response.FromString(
@@ -133,16 +134,16 @@ class GrpcPeer:
             request_id=secrets.randbits(63) or 1,
         )
         request.exec_opts.record_timeline = trace is not None
-        for key, position in graph.keys.feeds:
-            request.send.add(name=key, tensor=tensor_util.to_proto(values[position]))
 
         def ended(error: grpc.RpcError | None, data: bytes) -> None:
             if self._steps.pop(step_id, None) is not None:
                 self._handle(data, self._answered, error, data, graph, done, trace)
 
         try:
+            for key, position in graph.keys.feeds:
+                request.send.add(name=key, tensor=proto_of(values[position]))
             self._start("RunGraph", request, ended, step_id)
-        except errors.UnavailableError as e:
+        except errors.OpError as e:
             done(e, ())
 
     def _answered(
@@ -156,7 +157,7 @@ class GrpcPeer:
         try:
             if error is not None:
                 raise self._converted(error)
-            response = worker_pb2.RunGraphResponse.FromString(self._received_bytes(data))
+            response = parse(worker_pb2.RunGraphResponse, self._received_bytes(data))
             if trace is not None:
                 trace.merge(response.step_stats)
             if response.status_code:
@@ -165,8 +166,8 @@ class GrpcPeer:
             if missing := [key for key in graph.keys.fetches if key not in found]:
                 raise errors.InternalError(None, None, f"{self.task} has not returned {missing[0]}")
             values = [value_of(found[key]) for key in graph.keys.fetches]
-        except errors.OpError as e:
-            done(e, ())
+        except Exception as e:
+            done(as_op_error(e, f"the answer of {self.task}"), ())
         else:
             done(None, values)
 
@@ -193,10 +194,10 @@ class GrpcPeer:
         try:
             if error is not None:
                 raise self._converted(error)
-            response = worker_pb2.RecvTensorResponse.FromString(self._received_bytes(data))
+            response = parse(worker_pb2.RecvTensorResponse, self._received_bytes(data))
             value = DEAD if response.is_dead else value_of(response.tensor)
-        except errors.OpError as e:
-            self._service.abort(step_id, e)
+        except Exception as e:
+            self._service.abort(step_id, as_op_error(e, f"a tensor from {self.task}"))
         else:
             self._service.deliver(step_id, (edge,), (value,))
 
@@ -225,6 +226,11 @@ class GrpcPeer:
         self.lose(why)
         self._channel.close()
 
+    def _check(self) -> None:
+        """Raises UnavailableError if the peer is lost: a new one, as an exception keeps who has raised it."""
+        if self.lost is not None:
+            raise errors.from_code(self.lost.error_code, self.lost.message)
+
     def _sent(self, data: bytes) -> bytes:
         self._traffic.sent += 1
         self._traffic.sent_bytes += len(data)
@@ -248,10 +254,12 @@ class GrpcPeer:
 
         Raises:
             UnavailableError: the peer is lost.
+            ResourceExhaustedError: there is no memory to send it.
         """
-        if self.lost is not None:
-            raise self.lost
-        data = self._sent(request.SerializeToString())
+        self._check()
+        data = request.SerializeToString()
+        check_room(len(data), f"a {type(request).__name__} to {self.task}")
+        self._sent(data)
         call = Call(self._channel, _path(name), data, ended)
         if step_id is not None:
             self._steps[step_id] = call

@@ -62,6 +62,7 @@ class Peers:
         self._lock = threading.Lock()
         self._peers: dict[str, AnyPeer] = {}
         self._connecting: dict[str, threading.Lock] = {}
+        self._reconnecting: set[str] = set()
         self._stopped = threading.Event()
         self.problems: dict[str, str] = {}
         """Why the last attempt to connect to a task failed."""
@@ -109,7 +110,16 @@ class Peers:
         peer = self.existing(lost.task)
         if peer is None:
             assert self._service is not None
-            self._service.submit(self._reconnect, lost.task)
+            with self._lock:
+                is_first = lost.task not in self._reconnecting
+                self._reconnecting.add(lost.task)
+            if is_first:
+                try:
+                    self._service.submit(self._reconnect, lost.task)
+                except BaseException:
+                    with self._lock:
+                        self._reconnecting.discard(lost.task)
+                    raise
             assert lost.lost is not None
             raise errors.UnavailableError(None, None, lost.lost.message)
         if peer.incarnation != lost.incarnation:
@@ -122,6 +132,9 @@ class Peers:
             self.get(task, HELLO_SECONDS)
         except errors.OpError as e:
             log.info("no connection for later steps: %s", e.message)
+        finally:
+            with self._lock:
+                self._reconnecting.discard(task)
 
     def pulls_from(self, task: str) -> bool:
         """Whether tensors of this task have to be asked for, as they have by gRPC.

@@ -11,6 +11,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,15 +43,24 @@ class _Seen:
 class Watchdog:
     """Watches the steps of one worker.
 
+    Args:
+        is_busy: whether steps run that the worker does not know, on threads of the master.
+
     Attributes:
         stalls: how many steps have been reported.
         stalled: how many of the running steps have made no progress for long.
     """
 
-    def __init__(self, worker: Worker, stall_seconds: float = STALL_SECONDS) -> None:
+    def __init__(
+        self,
+        worker: Worker,
+        stall_seconds: float = STALL_SECONDS,
+        is_busy: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.stalls = 0
         self.stalled = 0
         self._worker = worker
+        self._is_busy = is_busy
         self._stall_seconds = stall_seconds
         self._seen: dict[int, _Seen] = {}
         self._stopped = threading.Event()
@@ -70,7 +80,7 @@ class Watchdog:
                     # What failed steps held is in the tracebacks of their errors, which are cycles.
                     gc.collect()
                     BUDGET.release()
-                    if not self._worker.steps and not computes(self._worker):
+                    if not (self._worker.steps or computes(self._worker) or self._is_busy()):
                         BUDGET.was_exhausted = False
                         BUDGET.rebase()
                 BUDGET.refresh()
@@ -87,7 +97,7 @@ class Watchdog:
         if not self._stall_seconds:
             return
         # Nothing is asked of steps that are too short to matter.
-        old = [step for step in self._worker.began() if now - step > self._stall_seconds / 2]
+        old = [step for step in self._worker.running if now - step > self._stall_seconds / 2]
         steps = activities(self._worker) if old else []
         self._seen = {step.id: self._compared(step, now) for step in steps}
         self.stalled = sum(seen.reported for seen in self._seen.values())

@@ -309,7 +309,7 @@ class _Client:
             self._connection.send(encode(Kind.REPLY, frame.number, 0, reply.SerializeToString()))
 
     def _create_session(self, data: bytes) -> master_pb2.CreateSessionResponse:
-        request = master_pb2.CreateSessionRequest.FromString(data)
+        request = limits.parse(master_pb2.CreateSessionRequest, data)
         session = self._clients.master.create_session(request.graph_def, request.config)
         self._sessions.add(session.handle)
         self._clients.attach(session.handle)
@@ -318,7 +318,7 @@ class _Client:
         )
 
     def _extend_session(self, data: bytes) -> master_pb2.ExtendSessionResponse:
-        request = master_pb2.ExtendSessionRequest.FromString(data)
+        request = limits.parse(master_pb2.ExtendSessionRequest, data)
         session = self._clients.master.session(request.session_handle)
         version = session.extend(request.graph_def, request.current_graph_version)
         return master_pb2.ExtendSessionResponse(new_graph_version=version)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import logging
 import queue
 import socket
+import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
-from typing import Any
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
 import grpc
+import grpc._server
 import numpy as np
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from tensorfleet.core import errors
 from tensorfleet.wire.traffic import Traffic
+from tensorfleet_service.devices import memory
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.failures import as_op_error
 from tensorfleet_service.net.peer_grpc import OWN_ERROR
@@ -25,6 +28,7 @@ log = logging.getLogger(__name__)
 _OWN_ERROR = ((OWN_ERROR, "1"),)
 CLIENT_SILENT_MS = 60_000
 MAX_WAITING_THREADS = 32  # calls that wait beyond these do so without a thread, which takes longer
+_LARGEST = 1 << 31  # bytes that protobuf writes
 MAX_DETAILS = 2000  # bytes: TensorFlow's client loses longer ones to the limit on metadata
 
 # A method takes its request and gives its response; failures are OpErrors.
@@ -33,6 +37,8 @@ Methods = Mapping[str, tuple[type[Message], Callable[[Any, grpc.ServicerContext]
 # A method that may last: it returns at once, and `Reply` is called later, once, on any thread.
 Reply = Callable[["errors.OpError | None", "Message | None"], None]
 Waiting = Mapping[str, tuple[type[Message], Callable[[Any, grpc.ServicerContext, Reply], None]]]
+
+T = TypeVar("T")
 
 _CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -45,22 +51,29 @@ class GrpcServer:
         methods: those that are answered by the thread that they run on.
         waiting: those that are answered when something has happened; no thread waits for it.
         handlers: further methods in gRPC's own form.
+        max_message: the bytes of the largest request; -1: no limit.
 
     Raises:
         UnknownError: the address cannot be bound.
     """
 
     def __init__(
-        self, address: str, methods: Methods, waiting: Waiting, handlers: Mapping[str, Any] | None = None
+        self,
+        address: str,
+        methods: Methods,
+        waiting: Waiting,
+        handlers: Mapping[str, Any] | None = None,
+        max_message: int = -1,
     ) -> None:
         self.traffic = Traffic()
-        executor = PoolExecutor("grpc")
+        self._stopped = False
+        executor = _Executor()
         self._executor = executor
         self._server = grpc.server(
             executor,
             handlers=(_Handler(methods, waiting, handlers or {}, executor, self.traffic),),
             options=(
-                ("grpc.max_receive_message_length", -1),
+                ("grpc.max_receive_message_length", max_message),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", 0),
                 # Whoever waits for a long step may ask as often as it likes whether this task is still there,
@@ -78,20 +91,89 @@ class GrpcServer:
             raise errors.UnknownError(None, None, f"Could not start gRPC server: {address}: {e}") from None
 
     def start(self) -> None:
+        before = set(threading.enumerate())
         self._server.start()
+        serving = [t for t in threading.enumerate() if t not in before and "_serve" in t.name]
+        threading.Thread(target=self._keep_serving, args=(serving,), name="grpc guard", daemon=True).start()
+
+    def _keep_serving(self, serving: list[threading.Thread]) -> None:
+        """Goes on where the one thread that hears of all calls has ended: by a request without memory for it.
+
+        Which one that was, nobody knows: all are refused that were being received.
+        """
+        for thread in serving:
+            thread.join()
+        while not self._stopped:
+            error = memory.exhausted("Out of memory for a request by gRPC")
+            log.warning("%s", error.message)
+            self._executor.refuse_received(error)
+            try:
+                grpc._server._serve(self._server._state)
+            except Exception as e:
+                if not isinstance(e, MemoryError):
+                    log.exception("the gRPC server goes on")
+            else:
+                return
 
     def stop(self, grace: float) -> None:
         """Refuses new calls, and waits up to `grace` seconds for those under way."""
+        self._stopped = True
         self._server.stop(grace).wait(grace + 5)
         self._executor.shutdown(wait=False, cancel_futures=True)
+
+
+class _Executor(PoolExecutor):
+    """The threads of a gRPC server, and which calls have a thread but no request yet."""
+
+    def __init__(self) -> None:
+        super().__init__("grpc")
+        self._receiving: dict[int, Any] = {}  # by the thread
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        call = next((argument.call for argument in args if hasattr(argument, "call")), None)
+        if call is None:
+            return super().submit(fn, *args, **kwargs)
+
+        def run() -> T:
+            self._receiving[threading.get_ident()] = call
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                self.received()
+
+        try:
+            return super().submit(run)
+        except (RuntimeError, MemoryError) as e:  # no thread; the one that serves must not end by it
+            call.cancel(errors.RESOURCE_EXHAUSTED, shorten(f"The task has no thread for the call: {e}"))
+            ended: Future[T] = Future()
+            ended.cancel()
+            return ended
+
+    def received(self) -> None:
+        """The request is there that the calling thread has waited for."""
+        self._receiving.pop(threading.get_ident(), None)
+
+    def refuse_received(self, error: errors.OpError) -> None:
+        """Ends the calls whose requests are not there yet."""
+        for call in list(self._receiving.values()):
+            call.cancel(error.error_code, shorten(error.message))
 
 
 def check_free(address: str) -> None:
     """Raises OSError if nothing can listen at the address: gRPC writes lines of its own about it first.
 
+    An address without a port is an InvalidArgumentError.
+
     As gRPC does, it takes an address whose host has several if one of them can be listened at.
     """
     host, _, port = address.rpartition(":")
+    if not port.isdecimal():
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f'This task\'s address in the cluster is "{address}", which has no port: write host:port, as in '
+            f'"{address or "localhost"}:2222".',
+        )
     host = host.strip("[]")
     failures: list[OSError] = []
     for family, kind, _, _, place in socket.getaddrinfo(
@@ -120,15 +202,17 @@ class _Handler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no typ
         methods: Methods,
         waiting: Waiting,
         handlers: Mapping[str, Any],
-        executor: Executor,
+        executor: _Executor,
         traffic: Traffic,
     ) -> None:
-        self._methods = {name: _method_handler(name, traffic, *method) for name, method in methods.items()}
+        self._methods = {
+            name: _method_handler(name, traffic, executor, *method) for name, method in methods.items()
+        }
         self._direct: dict[str, grpc.RpcMethodHandler] = {}
         self._waiting: set[object] = set()  # calls whose threads wait
         for name, method in waiting.items():
             self._methods[name] = _waiting_handler(name, traffic, executor, *method)
-            self._direct[name] = _direct_handler(name, traffic, self._waiting, *method)
+            self._direct[name] = _direct_handler(name, traffic, executor, self._waiting, *method)
         self._methods.update(handlers)
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
@@ -141,6 +225,7 @@ class _Handler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no typ
 def _method_handler(
     name: str,
     traffic: Traffic,
+    executor: _Executor,
     request: type[Message],
     function: Callable[[Any, grpc.ServicerContext], Message | None],
     parsed: bool = True,
@@ -151,27 +236,34 @@ def _method_handler(
         parsed: whether the function takes a message, not its bytes.
     """
 
-    def answer(data: bytes, context: grpc.ServicerContext) -> bytes:
+    def serve(data: bytes, context: grpc.ServicerContext) -> bytes:
+        executor.received()
         _begin_call(traffic, data)
         try:
             response = function(parse(request, data) if parsed else data, context)
-            return b"" if response is None else _sent(traffic, _serialized(response))
-        except errors.OpError as e:
-            context.set_trailing_metadata(_OWN_ERROR)
-            context.abort(_CODES.get(e.error_code, grpc.StatusCode.UNKNOWN), shorten(e.message))
+            if response is None:
+                return b""
+            answer = _serialized(response)
+            del data, response  # there may be no room for the answer beside them
+            limits.check_room(len(answer), f"the answer of {name}")
+            return _sent(traffic, answer)
         except Exception as e:
             found = as_op_error(e, name)
             context.set_trailing_metadata(_OWN_ERROR)
             context.abort(_CODES.get(found.error_code, grpc.StatusCode.UNKNOWN), shorten(found.message))
         raise AssertionError("abort raises")
 
-    return grpc.unary_unary_rpc_method_handler(answer, None, None)
+    return grpc.unary_unary_rpc_method_handler(serve, None, None)
 
 
 def _serialized(response: Message) -> bytes:
     try:
         return response.SerializeToString()
+    except MemoryError:
+        raise memory.exhausted(f"Out of memory for a {type(response).__name__} by gRPC") from None
     except (ValueError, EncodeError) as e:
+        if response.ByteSize() < _LARGEST:
+            limits.check_room(response.ByteSize(), f"a {type(response).__name__}")
         raise errors.InvalidArgumentError(None, None, f"The answer cannot be sent by gRPC: {e}") from None
 
 
@@ -192,6 +284,7 @@ def _sent(traffic: Traffic, data: bytes) -> bytes:
 def _direct_handler(
     name: str,
     traffic: Traffic,
+    executor: _Executor,
     waiting: set[object],
     request: type[Message],
     function: Callable[[Any, grpc.ServicerContext, Reply], None],
@@ -221,13 +314,13 @@ def _direct_handler(
             raise error
         return response
 
-    return _method_handler(name, traffic, request, wait, parsed=False)
+    return _method_handler(name, traffic, executor, request, wait, parsed=False)
 
 
 def _waiting_handler(
     name: str,
     traffic: Traffic,
-    executor: Executor,
+    executor: _Executor,
     request: type[Message],
     function: Callable[[Any, grpc.ServicerContext, Reply], None],
 ) -> grpc.RpcMethodHandler:
@@ -242,9 +335,11 @@ def _waiting_handler(
             if error is None:
                 assert response is not None
                 try:
-                    send(_sent(traffic, _serialized(response)))
-                except errors.OpError as e:
-                    error = e
+                    data = _serialized(response)
+                    limits.check_room(len(data), f"the answer of {name}")
+                    send(_sent(traffic, data))
+                except Exception as e:  # such as no memory: whoever waits has to know
+                    error = as_op_error(e, name)
             if error is not None:
                 context.set_trailing_metadata(_OWN_ERROR)
                 context.set_code(_CODES.get(error.error_code, grpc.StatusCode.UNKNOWN))
@@ -257,14 +352,12 @@ def _waiting_handler(
             except RuntimeError:
                 log.debug("%s not answered: the server has stopped", name)
 
+        executor.received()
         _begin_call(traffic, data)
         try:
             function(parse(request, data), context, reply)
-        except errors.OpError as e:
-            reply(e, None)
         except Exception as e:
-            log.exception("%s failed", name)
-            reply(errors.InternalError(None, None, f"{type(e).__name__}: {e}"), None)
+            reply(as_op_error(e, name), None)
 
     answer.experimental_non_blocking = True  # type: ignore[attr-defined]
     return grpc.unary_stream_rpc_method_handler(answer, None, None)
@@ -279,7 +372,7 @@ def parse(message: type[Message], data: bytes) -> Message:
     """
     try:
         limits.check_message(len(data))
-        return message.FromString(data)
+        return limits.parse(message, data)
     except DecodeError:
         raise errors.InternalError(
             None, None, f"Unable to parse request: not a {message.DESCRIPTOR.name}"

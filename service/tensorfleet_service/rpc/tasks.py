@@ -13,6 +13,7 @@ from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.wire.stream import Frame, Method
 from tensorfleet_service.executor.layout import task_of
 from tensorfleet_service.graph.graph import check_partition, from_graph_def
+from tensorfleet_service.net import limits
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.net.wire_graph import from_wire
 from tensorfleet_service.tracing.trace import StepTrace
@@ -62,7 +63,7 @@ class Tasks:
             case Method.GET_STATUS:
                 return self.status().SerializeToString()
             case Method.REGISTER_GRAPH:
-                register = worker_pb2.RegisterGraphRequest.FromString(request)
+                register = limits.parse(worker_pb2.RegisterGraphRequest, request)
                 return self.register(register).SerializeToString()
             case Method.DEREGISTER_GRAPH:
                 deregister = worker_pb2.DeregisterGraphRequest.FromString(request)

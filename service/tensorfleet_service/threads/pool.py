@@ -17,32 +17,59 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_Work = tuple[Callable[..., None], tuple[Any, ...]]
+
 
 class Pool:
     """Runs functions on threads, the last idle one first; a function never waits for a thread.
 
     Steps may depend on each other (a step that fills a queue, another that drains it), so the number of
     threads is
-    not bounded: it is that of partitions that compute at the same time.
+    not bounded: it is that of partitions that compute at the same time. Where the system has no thread to
+    give, a function waits for the first one that is free.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._lock = threading.Lock()
         self._idle: deque[_Thread] = deque()
+        self._waiting: deque[_Work] = deque()  # only while no thread can be started
         self._closed = False
         self._made = 0
+        self._threads = 0
 
     def submit(self, function: Callable[..., None], *arguments: Any) -> None:
-        """Runs `function(*arguments)` on a thread of the pool; what it raises is logged."""
+        """Runs `function(*arguments)` on a thread of the pool; what it raises is logged.
+
+        Raises:
+            RuntimeError, MemoryError: the pool has no thread, and none can be started.
+        """
         with self._lock:
             if self._closed:
                 return
             thread = self._idle.pop() if self._idle else None
             if thread is None:
-                self._made += 1
-                thread = _Thread(self, f"{self._name} {self._made}")
+                thread = self._new()
+            if thread is None or self._waiting:
+                self._waiting.append((function, arguments))
+                if thread is None:
+                    return
+                function, arguments = self._waiting.popleft()
         thread.give(function, arguments)
+
+    def _new(self) -> _Thread | None:
+        """A new thread; None if there is none to be had, and others will be free."""
+        try:
+            thread = _Thread(self, f"{self._name} {self._made + 1}")
+        except (RuntimeError, MemoryError) as e:
+            if not self._threads:
+                raise
+            if not self._waiting:
+                log.warning("%s: work waits for one of %d threads: %s", self._name, self._threads, e)
+            return None
+        self._made += 1
+        self._threads += 1
+        return thread
 
     def close(self) -> None:
         """Ends the idle threads; the busy ones end with their work."""
@@ -50,15 +77,19 @@ class Pool:
             self._closed = True
             idle = list(self._idle)
             self._idle.clear()
+            self._waiting.clear()
         for thread in idle:
             thread.give(None, ())
 
     def _wait(self, thread: _Thread) -> bool:
-        """Puts a thread among the idle ones; False if it shall end."""
+        """Gives a thread what waits for one, or puts it among the idle ones; False if it shall end."""
         with self._lock:
             if self._closed:
                 return False
-            self._idle.append(thread)
+            if self._waiting:
+                thread.give(*self._waiting.popleft())
+            else:
+                self._idle.append(thread)
             return True
 
     def _retire(self, thread: _Thread) -> bool:
@@ -66,6 +97,7 @@ class Pool:
         with self._lock:
             if thread in self._idle:
                 self._idle.remove(thread)
+                self._threads -= 1
                 return True
             return False
 

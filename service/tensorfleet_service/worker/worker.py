@@ -392,10 +392,6 @@ class Worker:
         """The steps that run, and those of which tensors came before the request to run."""
         return list(self._steps.values())
 
-    def began(self) -> list[float]:
-        """When the steps began that anybody can find, as monotonic times."""
-        return [step.began for step in list(self._steps.values()) if step.started]
-
     @property
     def simple_code(self) -> CodeType:
         """The code of the function in which steps run that nobody needs to find."""
@@ -408,8 +404,8 @@ class Worker:
 
     @property
     def running(self) -> list[float]:
-        """When the steps began that run at this moment, as monotonic times."""
-        return self.began()
+        """When the steps began that run at this moment and can be found, as monotonic times."""
+        return [step.began for step in list(self._steps.values()) if step.started]
 
     def totals(self) -> PlanTotals:
         """What all plans have done so far."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -89,6 +90,20 @@ def test_an_editor_completes_names_and_shows_signatures() -> None:
     assert [parameter.name for parameter in shown.params][:2] == ["initial_value", "trainable"]
 
 
+def test_public_classes_and_values_can_be_pickled() -> None:
+    error = pickle.loads(pickle.dumps(tf.errors.NotFoundError(None, None, "no such file")))
+    assert type(error) is tf.errors.NotFoundError
+    assert error.message == "no such file"
+    for value in (
+        tf.float32,
+        tf.nn.relu,
+        tf.train.AdamOptimizer,
+        tf.nn.rnn_cell.LSTMStateTuple,
+        tf.TensorShape([2]),
+    ):
+        assert pickle.loads(pickle.dumps(value)) == value
+
+
 def test_a_variable_shows_its_signature() -> None:
     parameters = list(inspect.signature(tf.Variable).parameters)
     assert parameters[:3] == ["initial_value", "trainable", "collections"]
@@ -113,7 +128,7 @@ def test_nothing_private_is_in_a_namespace(name: str, module: ModuleType) -> Non
     # What is there is written there, and what is written there is there.
     assert set(names) == {key for key in imported | assigned if key and not key.startswith("_")}
     assert not {"Any", "annotations"} & set(names)
-    for key, value in names.items():
+    for value in names.values():
         if isinstance(value, ModuleType) and value is not tf:
             assert value is importlib.import_module(value.__name__)
 
@@ -125,9 +140,20 @@ def test_the_names_of_a_star_import_are_those_of_the_namespace() -> None:
 
 
 def test_every_public_function_and_class_has_a_docstring() -> None:
-    without = [
-        name
-        for name, value in functions_and_classes().items()
-        if not (vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__)
-    ]
+    without = []
+    for name, value in functions_and_classes().items():
+        if inspect.isclass(value):
+            without += [f"{name}.{key}" for key in methods(value) if not inspect.getdoc(getattr(value, key))]
+        if not (vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__):
+            without.append(name)
     assert without == []
+
+
+def methods(cls: type) -> list[str]:
+    """The public methods and properties that a class defines itself."""
+    kinds = (property, classmethod, staticmethod)
+    return [
+        key
+        for key, value in vars(cls).items()
+        if not key.startswith("_") and (isinstance(value, kinds) or inspect.isfunction(value))
+    ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 from typing import Any
 
 import ml_dtypes
@@ -299,3 +301,24 @@ def test_lengths_are_varints() -> None:
             tensor_util.strings_from_bytes(endless, 1)
     with pytest.raises(ValueError, match="5 strings need at least 5 bytes"):
         tensor_util.strings_from_bytes(b"abc", 5)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system limits memory on Linux alone")
+def test_a_message_without_memory_is_an_error_not_a_crash() -> None:
+    """Protobuf itself ends the process where it cannot copy the bytes of a field."""
+    program = """
+import resource
+import numpy as np
+from tensorfleet.core import tensor_util
+value = np.ones(25 << 20, np.float32)
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+used = int(status["VmData"].split()[0]) << 10
+resource.setrlimit(resource.RLIMIT_DATA, (used + (120 << 20), resource.RLIM_INFINITY))
+try:
+    tensor_util.to_proto(value)
+except MemoryError as error:
+    print("refused:", error)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0, ended
+    assert "refused: Unable to allocate" in ended.stdout

@@ -111,3 +111,9 @@ def test_a_session_takes_a_bare_address() -> None:
         tf.Session.reset(server.target.removeprefix("grpc://"))
     finally:
         server.stop()
+
+
+def test_a_target_without_a_port_is_refused_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match='"grpc://localhost" has no port'):
+        run_one("grpc://localhost")
+    assert not caplog.records

@@ -122,3 +122,32 @@ def feedable_iterators(place: Place) -> Any:
     with tf.Session(place.target) as session:
         handles = session.run([first.string_handle(), second.string_handle()])
         return [session.run(following, {handle: handles[i]}) for i in (0, 1, 1, 0)]
+
+
+@program
+def imported_runners_and_savers(place: Place) -> Any:
+    tf = place.tf
+    queue = tf.FIFOQueue(3, [tf.int32], shapes=[[]], name="queue")
+    number = tf.Variable(0, name="number")
+    enqueue = queue.enqueue([tf.count_up_to(number, 9) + 1])
+    tf.train.add_queue_runner(tf.train.QueueRunner(queue, [enqueue]))
+    tf.add_to_collection("taken", queue.dequeue())
+    tf.add_to_collection(tf.GraphKeys.SAVERS, tf.train.Saver())
+    tf.add_to_collection("words", "queue")
+    exported = tf.train.export_meta_graph()
+    results = []
+    for scope in (None, "copy"):
+        with tf.Graph().as_default():
+            tf.train.import_meta_graph(exported, import_scope=scope)
+            (runner,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+            (saver,) = tf.get_collection(tf.GraphKeys.SAVERS)
+            results.append([type(runner).__name__, runner.name, type(saver).__name__])
+            results.append(tf.get_collection("words"))
+            (taken,) = tf.get_collection("taken")
+            with place.session() as session:
+                coordinator = tf.train.Coordinator()
+                threads = tf.train.start_queue_runners(session, coord=coordinator)
+                results.append([session.run(taken) for _ in range(3)])
+                coordinator.request_stop()
+                coordinator.join(threads)
+    return results

@@ -291,6 +291,16 @@ def python_function_without_results(place: Place) -> Any:
     return type(run).__name__, results, calls
 
 
+@in_process
+def python_functions_with_results_that_are_no_tensors(place: Place) -> Any:
+    tf = place.tf
+    with place.session() as session:
+        return [
+            raised(lambda made=made: session.run(tf.py_func(lambda: made, [], tf.float32)))
+            for made in (None, [[1.0], [2.0, 3.0]])
+        ]
+
+
 @program
 def not_fetchable_any_longer(place: Place) -> Any:
     tf = place.tf

@@ -90,11 +90,13 @@ def test_what_fits_is_computed_again_and_again(session: tf.Session) -> None:
 def test_fed_and_fetched_tensors_are_counted(session: tf.Session) -> None:
     with session.graph.as_default():
         x = tf.placeholder(tf.float32, [None])
-        size, value = tf.size(x), tf.fill(dynamic([50 << 20]), 1.0)
-    with pytest.raises(tf.errors.ResourceExhaustedError, match="Out of memory"):
+        size, value = tf.size(x), tf.fill(dynamic([10 << 20]), 1.0)
+    with pytest.raises(
+        tf.errors.ResourceExhaustedError, match=r"Out of memory|takes no message of this size"
+    ):
         session.run(size, {x: np.zeros(110 << 20, np.float32)})
     assert session.run(size, {x: np.zeros(10 << 20, np.float32)}) == 10 << 20
-    assert session.run(value).shape == (50 << 20,)
+    assert session.run(value).shape == (10 << 20,)
 
 
 def fits(session: tf.Session, fetch: Any) -> bool:

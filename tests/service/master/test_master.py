@@ -136,6 +136,36 @@ def test_the_first_error_wins_and_all_tasks_let_go() -> None:
     assert not cluster.session._steps._running
 
 
+def test_a_step_ends_in_time_though_nobody_can_say_what_it_waits_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: Any) -> Sequence[str]:
+        raise KeyError("plan")
+
+    monkeypatch.setattr(FakeMember, "activity", fails)
+    cluster = Cluster(TWO, 2)
+    cluster.start({"x": 1}, ["b"])
+    (step,) = cluster.session._steps._running.values()
+    step.fail(step.late(3.0))
+    ((error, _),) = cluster.calls
+    assert isinstance(error, errors.DeadlineExceededError)
+    assert "within 3 s" in error.message
+
+
+def test_a_step_ends_in_time_though_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    cluster = Cluster(TWO, 2)
+    cluster.start({"x": 1}, ["b"])
+    (step,) = cluster.session._steps._running.values()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", fails)
+        step.time_out(3.0)
+    ((error, _),) = cluster.calls
+    assert isinstance(error, errors.DeadlineExceededError)
+
+
 def test_an_error_after_the_end_changes_nothing() -> None:
     cluster = Cluster(TWO, 2)
     cluster.start({"x": 1}, ["b"])
@@ -226,6 +256,15 @@ def test_a_refused_registration_is_taken_back_everywhere() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ limits
+
+
+def test_a_registration_without_memory_is_taken_back_everywhere() -> None:
+    cluster = Cluster(FIVE)
+    refusal: Any = MemoryError("no memory is left")
+    cluster.members[2].refusal = refusal
+    with pytest.raises(MemoryError):
+        cluster.session.prepare(("x", "y"), ("e",), ())
+    assert not any(member.graphs for member in cluster.members)
 
 
 def test_signatures_make_room(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -38,6 +39,9 @@ from tensorfleet.wire.stream import (
     encode,
     unpack_error,
 )
+from tensorfleet.wire.traffic import Traffic
+from tensorfleet_service.net.peer import Peer
+from tensorfleet_service.net.peer_grpc import GrpcPeer
 from tensorfleet_service.net.peers import Peers
 from tensorfleet_service.rpc import listener as listener_module
 from tensorfleet_service.rpc.clients import _Client, _Done
@@ -136,6 +140,28 @@ def test_an_answer_that_comes_twice_is_nobodys_result() -> None:
     master.close()
 
 
+def test_a_step_that_ends_after_its_session_was_closed_leaves_no_connection() -> None:
+    asked, answer = threading.Event(), threading.Event()
+
+    def late(connection: Connection, frame: Frame) -> None:
+        asked.set()
+        assert answer.wait(20)
+        connection.send(encode(Kind.RESULT, frame.number, 0, b"", (np.float32(1),)))
+
+    master = FakeMaster(late)
+    transport = master.transport()
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(transport.run(7, [], None, None, None)))
+    thread.start()
+    assert asked.wait(20)
+    transport.close()
+    answer.set()
+    thread.join(20)
+    assert results == [[1.0]]
+    assert not transport._open
+    master.close()
+
+
 def test_the_client_is_told_why_its_connection_is_given_up() -> None:
     master = FakeMaster(
         lambda connection, frame: connection.refuse(errors.InvalidArgumentError(None, None, "what was that"))
@@ -197,6 +223,37 @@ class Service:
         self.submitted += 1
 
 
+def test_what_is_asked_of_a_lost_task_leaves_nothing_behind() -> None:
+    """An exception keeps the frames of all who have raised it: one for all steps would keep all of them."""
+    service: Any = SimpleNamespace(peer_lost=lambda peer: None)
+    peer = GrpcPeer(OTHER, 5, "127.0.0.1:1", service, Traffic())
+    lost = peer.lose("closed")
+    for step in range(10):
+        peer.abort(step, errors.AbortedError(None, None, "The step was ended"))
+        with pytest.raises(tf.errors.UnavailableError, match="closed"):
+            peer.pull(step, 1, "key")
+    peer.close()
+    assert lost.__traceback__ is None
+
+
+def test_a_lost_connection_is_told_by_an_error_for_each_who_asks() -> None:
+    service: Any = SimpleNamespace(peer_lost=lambda peer: None)
+    ours, theirs = socket.socketpair()
+    peer = Peer(Connection(ours), OTHER, 5, "127.0.0.1:1", service)
+    peer.silent("no sign of life")
+    for step in range(10):
+        peer.abort(step, errors.AbortedError(None, None, "The step was ended"))
+        with pytest.raises(tf.errors.UnavailableError, match="no sign of life"):
+            peer.push(step, 1, np.float32(1))
+    theirs.close()
+    assert peer.lost is not None
+    assert peer.lost.__traceback__ is None
+
+
+def unreachable(address: str, timeout: float) -> fleet_pb2.Endpoint:
+    raise errors.UnavailableError(None, None, f"nobody is at {address}")
+
+
 def peers() -> tuple[Peers, Service]:
     def discover(address: str, timeout: float) -> fleet_pb2.Endpoint:
         raise AssertionError("nobody waits for a connection in the middle of a step")
@@ -220,6 +277,16 @@ def test_what_is_sent_to_a_lost_task_fails_at_once() -> None:
         push(OTHER, 1, 3, np.float32(1))
     assert peer.pushed == 1
     assert service.submitted == 1  # elsewhere, another connection is tried
+    for step in range(2, 5):
+        with pytest.raises(tf.errors.UnavailableError, match=OTHER):
+            push(OTHER, step, 3, np.float32(1))
+    assert service.submitted == 1  # and not once more for each step that fails meanwhile
+    made._discover = unreachable
+    made._stopped.set()
+    made._reconnect(OTHER)
+    with pytest.raises(tf.errors.UnavailableError, match=OTHER):
+        push(OTHER, 5, 3, np.float32(1))
+    assert service.submitted == 2
 
 
 @pytest.mark.parametrize("restarted", [False, True])

@@ -93,5 +93,5 @@ def test_steps_that_come_and_go_are_not_told(worker: Worker, caplog: pytest.LogC
 
 def test_zero_seconds_look_at_nothing(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     watchdog = Watchdog(worker, 0.0)
-    monkeypatch.setattr(Worker, "began", None)
+    monkeypatch.setattr(Worker, "running", None)
     watchdog.look(time.monotonic())

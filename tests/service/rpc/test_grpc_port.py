@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
 from typing import Any
 
+import grpc
+import grpc._server
 import pytest
 
-from tensorfleet_service.rpc.grpc_server import check_free
+import tensorfleet as tf
+from tensorfleet.proto import worker_pb2
+from tensorfleet_service.rpc.grpc_server import GrpcServer, check_free
+from tensorfleet_service.threads import pool
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:{}", "localhost:{}", "[::]:{}", "0.0.0.0:{}"])
@@ -27,6 +33,14 @@ def test_any_free_port() -> None:
     check_free("127.0.0.1:0")
 
 
+@pytest.mark.parametrize("address", ["localhost", "10.0.0.1", "host:"])
+def test_an_address_without_a_port_is_refused(address: str) -> None:
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has no port: write host:port"):
+        check_free(address)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="has no port: write host:port"):
+        tf.train.Server({"ps": [address]}, job_name="ps", task_index=0)
+
+
 def test_a_foreign_address_is_refused() -> None:
     with pytest.raises(OSError, match="assign"):
         check_free("192.0.2.1:0")
@@ -42,3 +56,58 @@ def test_a_machine_without_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket, "socket", without_ipv6)
     check_free("[::]:0")
+
+
+STATUS = "/test/Status"
+
+
+@pytest.fixture
+def ask() -> Iterator[Any]:
+    """Calls the one method of a server."""
+    response = worker_pb2.GetStatusResponse()
+    response.device_attributes.add(name="here")
+    server = GrpcServer("127.0.0.1:0", {STATUS: (worker_pb2.GetStatusRequest, lambda *_: response)}, {})
+    server.start()
+    with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        method = channel.unary_unary(STATUS, response_deserializer=worker_pb2.GetStatusResponse.FromString)
+        yield lambda: method(b"", timeout=20).device_attributes[0].name
+    server.stop(1)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # it is gRPC's thread
+def test_a_request_without_memory_for_it_is_refused_and_others_are_answered(
+    ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """gRPC hears of all calls on one thread, and makes the bytes of a request there."""
+    assert ask() == "here"
+    process, events = grpc._server._process_event_and_continue, 0
+
+    def fail_at_the_request(state: Any, event: Any) -> Any:
+        nonlocal events
+        operations = getattr(event, "batch_operations", None) or ()
+        if any(type(done).__name__ == "ReceiveMessageOperation" for done in operations):
+            events += 1
+            if events == 1:
+                raise MemoryError
+        return process(state, event)
+
+    monkeypatch.setattr(grpc._server, "_process_event_and_continue", fail_at_the_request)
+    with pytest.raises(grpc.RpcError) as caught:
+        ask()
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED, caught.value
+    assert ask() == "here"
+    assert events == 2
+
+
+def test_a_call_without_a_thread_is_refused_and_others_are_answered(
+    ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Any) -> Any:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "_Thread", refused)
+        with pytest.raises(grpc.RpcError, match="no thread for the call") as caught:
+            ask()
+    assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert ask() == "here"

@@ -77,6 +77,37 @@ def test_a_function_never_waits_for_a_thread(pool: WatchedPool) -> None:
     pool.settled(20)
 
 
+def test_without_a_new_thread_work_waits_for_one(
+    pool: WatchedPool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    release, done = threading.Event(), threading.Semaphore(0)
+    order: list[int] = []
+
+    def work(number: int) -> None:
+        assert release.wait(TIMEOUT)
+        order.append(number)
+        done.release()
+
+    def refused(*args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pool_module.threading, "Thread", refused)
+        with pytest.raises(RuntimeError, match="start"):
+            pool.submit(work, -1)  # there is nobody to wait for
+    pool.submit(work, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(pool_module.threading, "Thread", refused)
+        for number in (1, 2, 3):
+            pool.submit(work, number)
+    release.set()
+    for _ in range(4):
+        assert done.acquire(timeout=TIMEOUT)
+    pool.settled(1)
+    assert order == [0, 1, 2, 3]
+    assert caplog.text.count("work waits for one of 1 threads") == 1
+
+
 def test_closing_ends_the_threads(pool: WatchedPool) -> None:
     threads: list[threading.Thread] = []
     release, started, ended = threading.Event(), threading.Event(), threading.Event()

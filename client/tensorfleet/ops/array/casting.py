@@ -62,6 +62,10 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     Floats lose their fraction when they become integers, integers wrap around, complex numbers lose their
     imaginary part, and anything but zero is True. A tensor of that dtype is returned as it is. The values of
     an IndexedSlices or SparseTensor are cast, and it keeps its kind.
+
+    Example:
+        >>> tf.Session().run(tf.cast([1.7, -1.7], tf.int32))
+        array([ 1, -1], dtype=int32)
     """
     target = dtypes.as_dtype(dtype).base
     if isinstance(x, Tensor) and x.dtype.base is target:

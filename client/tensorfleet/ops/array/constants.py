@@ -156,13 +156,23 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layo
     Args:
         shape: a TensorShape, a list of int or of scalar tensors, or an integer vector tensor.
         layout: accepted and not used.
+
+    Example:
+        >>> tf.Session().run(tf.zeros([2, 2]))
+        array([[0., 0.],
+               [0., 0.]], dtype=float32)
     """
     dtype = dtypes.as_dtype(dtype).base
     return _filled(shape, b"" if dtype is dtypes.string else 0, dtype, name or "zeros")
 
 
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None) -> Tensor:
-    """A tensor of ones, or of True (`tf.ones`). The arguments are those of `zeros`."""
+    """A tensor of ones, or of True (`tf.ones`). The arguments are those of `zeros`.
+
+    Example:
+        >>> tf.Session().run(tf.ones([2], tf.int32))
+        array([1, 1], dtype=int32)
+    """
     return _filled(shape, 1, dtypes.as_dtype(dtype).base, name or "ones")
 
 
@@ -188,7 +198,12 @@ def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> Tensor:
 
 
 def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Tensor:
-    """A tensor of shape `dims` with the scalar `value` everywhere (`tf.fill`). `layout` is not used."""
+    """A tensor of shape `dims` with the scalar `value` everywhere (`tf.fill`). `layout` is not used.
+
+    Example:
+        >>> tf.Session().run(tf.fill([2], 7))
+        array([7, 7], dtype=int32)
+    """
     return apply_one("Fill", dims, value, name=name)
 
 
@@ -196,6 +211,10 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
     """Zeros of the shape of `tensor`, and of its dtype unless `dtype` says otherwise (`tf.zeros_like`).
 
     With `optimize`, a shape that is known already goes into a constant.
+
+    Example:
+        >>> tf.Session().run(tf.zeros_like([1, 2]))
+        array([0, 0], dtype=int32)
     """
     with get_default_graph().name_scope(name or "zeros_like") as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -208,7 +227,12 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
 
 
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
-    """Ones of the shape of `tensor`, and of its dtype unless `dtype` says otherwise (`tf.ones_like`)."""
+    """Ones of the shape of `tensor`, and of its dtype unless `dtype` says otherwise (`tf.ones_like`).
+
+    Example:
+        >>> tf.Session().run(tf.ones_like([1.0, 2.0]))
+        array([1., 1.], dtype=float32)
+    """
     with get_default_graph().name_scope(name or "ones_like") as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
         result = ones(shape_tensor(tensor, optimize=optimize), dtype or tensor.dtype.base, scope)
@@ -222,6 +246,10 @@ def range(
     """The numbers start, start + delta, … before `limit` (`tf.range`); `range(limit)` starts at 0.
 
     Without `dtype`, the widest of the arguments' dtypes.
+
+    Example:
+        >>> tf.Session().run(tf.range(1, 7, 2))
+        array([1, 3, 5], dtype=int32)
     """
     if limit is None:
         start, limit = 0, start
@@ -244,6 +272,10 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     Args:
         start, stop: floats; tensors of other than rank 0 are broadcast, and give one range for each element.
         axis: where the new dimension goes.
+
+    Example:
+        >>> tf.Session().run(tf.linspace(0.0, 1.0, 3))
+        array([0. , 0.5, 1. ], dtype=float32)
     """
     from tensorfleet.ops.array.rearranging import transpose
     from tensorfleet.ops.array.shaping import expand_dims
@@ -280,6 +312,11 @@ def eye(
     Args:
         num_rows, num_columns: ints or scalar tensors; as many columns as rows by default.
         batch_shape: a list or an integer vector: the dimensions before those of the matrices.
+
+    Example:
+        >>> tf.Session().run(tf.eye(2))
+        array([[1., 0.],
+               [0., 1.]], dtype=float32)
     """
     from tensorfleet.ops.array.joining import concat
     from tensorfleet.ops.array.shaping import broadcast_to, expand_dims

@@ -78,12 +78,23 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
 
     Args:
         shape: what is known of the shape of fed values; None for nothing.
+
+    Example:
+        >>> x = tf.placeholder(tf.float32, [None, 2])
+        >>> tf.Session().run(x * 2, {x: [[1.0, 2.0]]})
+        array([[2., 4.]], dtype=float32)
     """
     return apply_one("Placeholder", dtype=dtype, shape=shapes.as_dims(shape), name=name)
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """A tensor that is `input` unless it is fed (`tf.placeholder_with_default`)."""
+    """A tensor that is `input` unless it is fed (`tf.placeholder_with_default`).
+
+    Example:
+        >>> x = tf.placeholder_with_default([1.0, 2.0], [2])
+        >>> tf.Session().run(x)
+        array([1., 2.], dtype=float32)
+    """
     return apply_one("PlaceholderWithDefault", input, shape=shapes.as_dims(shape), name=name)
 
 
@@ -91,6 +102,10 @@ def identity(input: Any, name: str | None = None) -> Any:
     """A tensor with the value of `input` (`tf.identity`).
 
     The parts of an IndexedSlices or SparseTensor each pass through an Identity.
+
+    Example:
+        >>> tf.Session().run(tf.identity([1, 2]))
+        array([1, 2], dtype=int32)
     """
     if is_slices(input):
         shape = None if input.dense_shape is None else identity(input.dense_shape)
@@ -109,7 +124,13 @@ def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
-    """The value of `input`, a constant to `tf.gradients` (`tf.stop_gradient`)."""
+    """The value of `input`, a constant to `tf.gradients` (`tf.stop_gradient`).
+
+    Example:
+        >>> x = tf.constant(3.0)
+        >>> tf.Session().run(tf.gradients(x * tf.stop_gradient(x), [x]))
+        [np.float32(3.0)]
+    """
     return apply_one("StopGradient", input, name=name)
 
 

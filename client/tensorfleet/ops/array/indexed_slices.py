@@ -35,14 +35,17 @@ class IndexedSlices:
 
     @property
     def values(self) -> Tensor:
+        """The slices; as many along the first axis as there are indices."""
         return self._values
 
     @property
     def indices(self) -> Tensor:
+        """The indices of the slices along the first axis; one-dimensional."""
         return self._indices
 
     @property
     def dense_shape(self) -> Tensor | None:
+        """The shape of the tensor that the slices are of, as a tensor; None if it is not known."""
         return self._dense_shape
 
     @property
@@ -56,10 +59,12 @@ class IndexedSlices:
 
     @property
     def name(self) -> str:
+        """The name of the values."""
         return self._values.name
 
     @property
     def device(self) -> str:
+        """The device that was asked for the values."""
         return self._values.device
 
     @property
@@ -69,10 +74,12 @@ class IndexedSlices:
 
     @property
     def dtype(self) -> DType:
+        """The dtype of the values."""
         return self._values.dtype
 
     @property
     def graph(self) -> Graph:
+        """The graph that the values are in."""
         return self._values.graph
 
     def with_values(self, values: Tensor) -> IndexedSlices:

@@ -210,6 +210,10 @@ def gather(
 
     Raises:
         InvalidArgumentError: in a run, where an index is out of range.
+
+    Example:
+        >>> tf.Session().run(tf.gather([10, 20, 30], [2, 0]))
+        array([30, 10], dtype=int32)
     """
     axis = batch_dims if axis is None else axis
     if isinstance(axis, int) and axis == 0 and hasattr(params, "sparse_read"):
@@ -235,6 +239,10 @@ def gather_nd(
         indices: shape […, n]; n coordinates leave a slice of rank(params) - n dimensions.
         batch_dims: how many leading dimensions `params` and `indices` share.
         bad_indices_policy: "" or "ERROR" to fail in a run, "IGNORE" to read zeros.
+
+    Example:
+        >>> tf.Session().run(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]))
+        array([2, 3], dtype=int32)
     """
     if batch_dims == 0:
         return apply_one("GatherNd", params, indices, bad_indices_policy=bad_indices_policy, name=name)
@@ -272,6 +280,10 @@ def scatter_nd(
     Args:
         indices: shape […, n]; each names an element or slice of the result by n coordinates.
         updates: shape indices.shape[:-1] + shape[n:].
+
+    Example:
+        >>> tf.Session().run(tf.scatter_nd([[1], [3]], [7, 9], [4]))
+        array([0, 7, 0, 9], dtype=int32)
     """
     return apply_one("ScatterNd", indices, updates, shape, bad_indices_policy=bad_indices_policy, name=name)
 
@@ -339,6 +351,11 @@ def one_hot(
 
     Raises:
         TypeError: the values' dtypes differ, or are not `dtype`.
+
+    Example:
+        >>> tf.Session().run(tf.one_hot([0, 2], 3))
+        array([[1., 0., 0.],
+               [0., 0., 1.]], dtype=float32)
     """
     with get_default_graph().name_scope(name or "one_hot") as scope:
         on = None if on_value is None else convert_to_tensor(on_value, dtype_hint=dtype)

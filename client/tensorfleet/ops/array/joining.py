@@ -251,6 +251,11 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     Args:
         values: tensors of one dtype and of shapes that agree in all dimensions but `axis`.
         axis: a scalar; negative axes count from the end.
+
+    Example:
+        >>> tf.Session().run(tf.concat([[[1, 2]], [[3, 4]]], axis=0))
+        array([[1, 2],
+               [3, 4]], dtype=int32)
     """
     if isinstance(axis, (list, tuple)):
         values, axis = axis, values
@@ -271,6 +276,11 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
 
     Raises:
         ValueError: `axis` is out of range, or the shapes differ.
+
+    Example:
+        >>> tf.Session().run(tf.stack([[1, 2], [3, 4]], axis=1))
+        array([[1, 3],
+               [2, 4]], dtype=int32)
     """
     if axis == 0:
         try:
@@ -293,6 +303,10 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
 
     Raises:
         ValueError: `axis` is out of range, or the size of the dimension is not known.
+
+    Example:
+        >>> tf.Session().run(tf.unstack([[1, 2], [3, 4]]))
+        [array([1, 2], dtype=int32), array([3, 4], dtype=int32)]
     """
     if num is None:
         value = convert_to_tensor(value)
@@ -331,6 +345,10 @@ def split(
     Args:
         num_or_size_splits: an int, the number of equal parts; or a vector of sizes, one of which may be -1.
         num: the number of parts, where the length of the vector is not known.
+
+    Example:
+        >>> tf.Session().run(tf.split([1, 2, 3, 4], 2))
+        [array([1, 2], dtype=int32), array([3, 4], dtype=int32)]
     """
     if _is_scalar(value):
         value, axis = axis, value

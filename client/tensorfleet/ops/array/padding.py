@@ -98,7 +98,12 @@ def _tile_value(op: Operation) -> Array | None:
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
-    """`input` repeated multiples[i] times along each dimension i (`tf.tile`)."""
+    """`input` repeated multiples[i] times along each dimension i (`tf.tile`).
+
+    Example:
+        >>> tf.Session().run(tf.tile([1, 2], [2]))
+        array([1, 2, 1, 2], dtype=int32)
+    """
     return apply_one("Tile", input, multiples, name=name)
 
 
@@ -114,6 +119,10 @@ def pad(
 
     Raises:
         ValueError: another mode, or static shapes that do not fit.
+
+    Example:
+        >>> tf.Session().run(tf.pad([1, 2], [[1, 0]]))
+        array([0, 1, 2], dtype=int32)
     """
     match mode.upper():
         case "CONSTANT":

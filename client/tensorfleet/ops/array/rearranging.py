@@ -190,6 +190,11 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
     Args:
         perm: dimension i of the result is dimension perm[i] of `a`.
         conjugate: also conjugate complex numbers.
+
+    Example:
+        >>> tf.Session().run(tf.transpose([[1, 2], [3, 4]]))
+        array([[1, 3],
+               [2, 4]], dtype=int32)
     """
     with get_default_graph().name_scope(name or "transpose") as scope:
         a = convert_to_tensor(a, name="a")
@@ -234,6 +239,10 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """`tensor` backwards along the dimensions in `axis` (`tf.reverse`).
 
     A bool for each dimension, as before TensorFlow 1.0, is understood too.
+
+    Example:
+        >>> tf.Session().run(tf.reverse([1, 2, 3], [0]))
+        array([3, 2, 1], dtype=int32)
     """
     if _is_bools(axis):
         return apply_one("Reverse", tensor, axis, name=name)

@@ -112,6 +112,13 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
     Returns:
         Without `x` and `y`: int64 of shape [number of true elements, rank(condition)], in row-major order.
+
+    Example:
+        >>> tf.Session().run(tf.where([True, False], [1, 2], [10, 20]))
+        array([ 1, 20], dtype=int32)
+        >>> tf.Session().run(tf.where([False, True, True]))
+        array([[1],
+               [2]])
     """
     if x is None and y is None:
         with get_default_graph().name_scope(name or "Where") as scope:
@@ -143,6 +150,10 @@ def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis
 
     Raises:
         ValueError: the mask's rank is 0 or unknown, or its shape does not fit.
+
+    Example:
+        >>> tf.Session().run(tf.boolean_mask([1, 2, 3], [True, False, True]))
+        array([1, 3], dtype=int32)
     """
     with get_default_graph().name_scope(name or "boolean_mask"):
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -179,6 +190,11 @@ def top_k(
 
     Returns:
         (values, indices), each of shape input.shape[:-1] + [k].
+
+    Example:
+        >>> values, indices = tf.nn.top_k([1, 9, 5], 2)
+        >>> tf.Session().run([values, indices])
+        [array([9, 5], dtype=int32), array([1, 2], dtype=int32)]
     """
     return apply_op("TopKV2", input, k, sorted=sorted, index_type=index_type, name=name)
 
@@ -202,6 +218,11 @@ def sequence_mask(
     Args:
         lengths: an integer tensor.
         maxlen: the size of the new last dimension; the greatest length by default.
+
+    Example:
+        >>> tf.Session().run(tf.sequence_mask([1, 3], 3))
+        array([[ True, False, False],
+               [ True,  True,  True]])
     """
     with get_default_graph().name_scope(name or "SequenceMask"):
         lengths = convert_to_tensor(lengths)

@@ -191,6 +191,10 @@ def shape(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     Args:
         input: a tensor, or a SparseTensor.
         out_type: int32 (the default) or int64.
+
+    Example:
+        >>> tf.Session().run(tf.shape(tf.zeros([2, 3])))
+        array([2, 3], dtype=int32)
     """
     return shape_tensor(input, name, out_type=out_type or dtypes.int32)
 
@@ -226,6 +230,10 @@ def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
 
     Args:
         out_type: int32 (the default) or int64.
+
+    Example:
+        >>> tf.Session().run(tf.size(tf.zeros([2, 3])))
+        np.int32(6)
     """
     with get_default_graph().name_scope(name or "Size") as scope:
         input = convert_to_tensor(input)
@@ -252,6 +260,11 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 
     Raises:
         ValueError, or InvalidArgumentError in a run: the number of elements does not fit.
+
+    Example:
+        >>> tf.Session().run(tf.reshape([1, 2, 3, 4], [2, -1]))
+        array([[1, 2],
+               [3, 4]], dtype=int32)
     """
     return apply_one("Reshape", tensor, shape, name=name)
 
@@ -261,6 +274,10 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
     Args:
         axis: counts the dimensions of the result; -1 is the last. `dim` is its older name.
+
+    Example:
+        >>> tf.expand_dims(tf.zeros([2, 3]), 1).shape.as_list()
+        [2, 1, 3]
     """
     axis = renamed_argument("axis", axis, "dim", dim)
     if axis is None:
@@ -273,6 +290,10 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
 
     Args:
         axis: an int or a list of them: only these dimensions. `squeeze_dims` is its older name.
+
+    Example:
+        >>> tf.squeeze(tf.zeros([1, 3, 1])).shape.as_list()
+        [3]
     """
     axis = renamed_argument("axis", axis, "squeeze_dims", squeeze_dims)
     axes = [] if axis is None else list(axis) if isinstance(axis, (list, tuple)) else [axis]

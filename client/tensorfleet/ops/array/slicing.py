@@ -178,6 +178,10 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor
 
     Args:
         begin, size: integer vectors with one element for each dimension; a size of -1 reaches to the end.
+
+    Example:
+        >>> tf.Session().run(tf.slice([1, 2, 3, 4], [1], [2]))
+        array([2, 3], dtype=int32)
     """
     return apply_one("Slice", input_, begin, size, name=name)
 

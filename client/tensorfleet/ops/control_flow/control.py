@@ -44,6 +44,13 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
 
     Raises:
         TypeError: something else among the inputs.
+
+    Example:
+        >>> a, b = tf.Variable(1), tf.Variable(2)
+        >>> with tf.Session() as session:
+        ...     session.run(tf.group(a.initializer, b.initializer))
+        ...     session.run([a, b])
+        [np.int32(1), np.int32(2)]
     """
     name = kwargs.pop("name", None)
     if kwargs:

@@ -45,6 +45,11 @@ def cond(
     Raises:
         TypeError: an argument is of the wrong type, or the results differ in type.
         ValueError: a function returns nothing, or the results differ in structure or dtype.
+
+    Example:
+        >>> x = tf.constant(3)
+        >>> tf.Session().run(tf.cond(x > 2, lambda: x * 10, lambda: -x))
+        np.int32(30)
     """
     true_fn, false_fn = _one_of(true_fn, fn1, "true_fn", "fn1"), _one_of(false_fn, fn2, "false_fn", "fn2")
     with framework.name_scope(name, "cond", [pred]):
@@ -147,6 +152,11 @@ def while_loop(
     Raises:
         TypeError: an argument is of the wrong type.
         ValueError: `body` returns another structure, or a variable's shape changes.
+
+    Example:
+        >>> i, total = tf.while_loop(lambda i, _: i < 5, lambda i, total: (i + 1, total + i), [0, 0])
+        >>> tf.Session().run(total)
+        np.int32(10)
     """
     if not callable(cond):
         raise TypeError("'cond' must be callable.")
@@ -215,6 +225,11 @@ def case(
     Raises:
         TypeError: an argument is of the wrong type.
         InvalidArgumentError: in a run, too few or too many conditions hold.
+
+    Example:
+        >>> x = tf.constant(3)
+        >>> tf.Session().run(tf.case([(x < 2, lambda: x), (x < 5, lambda: x * 10)], default=lambda: -x))
+        np.int32(30)
     """
     predicates, actions = _pairs(pred_fn_pairs, exclusive, name)
     with framework.name_scope(name, "case", predicates):

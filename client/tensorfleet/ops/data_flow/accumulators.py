@@ -101,14 +101,17 @@ class ConditionalAccumulatorBase:
 
     @property
     def accumulator_ref(self) -> Tensor:
+        """The handle of the accumulator."""
         return self._accumulator_ref
 
     @property
     def name(self) -> str:
+        """The name of the op that makes the accumulator."""
         return self._name
 
     @property
     def dtype(self) -> DType:
+        """The dtype of the gradients."""
         return self._dtype
 
     def _apply(self, op_type: str, *inputs: Any, name: str | None, **attrs: Any) -> Any:

@@ -156,6 +156,11 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
 
     Returns:
         (y, idx): x[i] is y[idx[i]]; `idx` is of dtype `out_idx`.
+
+    Example:
+        >>> values, index = tf.unique([5, 7, 5])
+        >>> tf.Session().run([values, index])
+        [array([5, 7], dtype=int32), array([0, 1, 0], dtype=int32)]
     """
     return apply_op("Unique", x, out_idx=out_idx, name=name)
 

@@ -113,22 +113,27 @@ class QueueBase:
 
     @property
     def queue_ref(self) -> Tensor:
+        """The handle of the queue."""
         return self._queue_ref
 
     @property
     def name(self) -> str:
+        """The name of the op that makes the queue."""
         return self._queue_ref.op.name
 
     @property
     def dtypes(self) -> list[DType]:
+        """The dtype of each component of an element."""
         return self._dtypes
 
     @property
     def shapes(self) -> list[TensorShape]:
+        """The shape of each component of an element."""
         return self._shapes
 
     @property
     def names(self) -> list[str] | None:
+        """The names of the components; None if they have none."""
         return self._names
 
     def _apply(self, op_type: str, *inputs: Any, name: str | None, **attrs: Any) -> Any:
@@ -274,6 +279,13 @@ class FIFOQueue(QueueBase):
         shapes: of the components; needed for batches.
         names: of the components.
         shared_name: sessions that name it share the queue.
+
+    Example:
+        >>> queue = tf.FIFOQueue(10, tf.int32, shapes=[[]])
+        >>> with tf.Session() as session:
+        ...     session.run(queue.enqueue_many([[1, 2, 3]]))
+        ...     session.run(queue.dequeue_many(2))
+        array([1, 2], dtype=int32)
     """
 
     def __init__(

@@ -189,18 +189,22 @@ class TensorArray:
 
     @property
     def handle(self) -> Tensor:
+        """The handle of the array."""
         return self._handle
 
     @property
     def dtype(self) -> DType:
+        """The dtype of the elements."""
         return self._dtype
 
     @property
     def dynamic_size(self) -> bool:
+        """Whether it grows when an element past its end is written."""
         return self._dynamic_size
 
     @property
     def element_shape(self) -> TensorShape:
+        """The shape of each element, as far as it is known."""
         return TensorShape(self._element_shape[0])
 
     def _with_flow(self, flow: Tensor) -> TensorArray:

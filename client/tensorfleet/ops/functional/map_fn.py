@@ -92,6 +92,10 @@ def map_fn(
 
     Raises:
         TypeError, ValueError: the arguments, or the results of `fn`, do not fit together.
+
+    Example:
+        >>> tf.Session().run(tf.map_fn(lambda x: x * x, tf.constant([1, 2, 3])))
+        array([1, 4, 9], dtype=int32)
     """
     _check_callable(fn)
     signature = fn_output_signature if fn_output_signature is not None else dtype
@@ -142,6 +146,10 @@ def foldl(
 
     Args:
         initializer: what it begins with, by default the first row.
+
+    Example:
+        >>> tf.Session().run(tf.foldl(lambda total, x: total * 10 + x, tf.constant([1, 2, 3])))
+        np.int32(123)
     """
     return _fold("foldl", fn, elems, initializer, (parallel_iterations, back_prop, swap_memory), name)
 
@@ -155,7 +163,12 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """As `foldl`, from the last row on (`tf.foldr`)."""
+    """As `foldl`, from the last row on (`tf.foldr`).
+
+    Example:
+        >>> tf.Session().run(tf.foldr(lambda total, x: total * 10 + x, tf.constant([1, 2, 3])))
+        np.int32(321)
+    """
     return _fold("foldr", fn, elems, initializer, (parallel_iterations, back_prop, swap_memory), name)
 
 
@@ -220,6 +233,10 @@ def scan(
     Args:
         initializer: what it begins with; by default the first row, which then is the first value.
         reverse: from the last row on.
+
+    Example:
+        >>> tf.Session().run(tf.scan(lambda total, x: total + x, tf.constant([1, 2, 3])))
+        array([1, 3, 6], dtype=int32)
     """
     _check_callable(fn)
     flat = structures.flatten(elems)

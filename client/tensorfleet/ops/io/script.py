@@ -72,6 +72,10 @@ def py_func(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: st
     Raises:
         UnimplementedError: in a run on a task outside of the client's process.
         InvalidArgumentError: in a run, where the results do not fit `Tout`.
+
+    Example:
+        >>> tf.Session().run(tf.py_func(lambda x: x.sum(), [tf.constant([1.0, 2.0])], tf.float32))
+        np.float32(3.0)
     """
     is_list = isinstance(Tout, (list, tuple))
     types = list(Tout) if is_list else [Tout]

@@ -59,6 +59,10 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
     Raises:
         TypeError: inputs of different dtypes.
         ValueError: no inputs, or inputs of different shapes.
+
+    Example:
+        >>> tf.Session().run(tf.add_n([tf.constant([1, 2]), tf.constant([3, 4])]))
+        array([4, 6], dtype=int32)
     """
     tensors = _tensors(
         inputs,

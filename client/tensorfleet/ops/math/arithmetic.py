@@ -45,7 +45,12 @@ op("NextAfter(x1: T, x2: T) -> (output: T)", "T: {float64, float32} = float32", 
 
 
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x + y (`tf.add`); strings are joined."""
+    """x + y (`tf.add`); strings are joined.
+
+    Example:
+        >>> tf.Session().run(tf.add([1, 2], 3))
+        array([4, 5], dtype=int32)
+    """
     if isinstance(x, Tensor) and x.dtype.base is not dtypes.string:
         return apply_one("AddV2", x, y, name=name or "Add")
     with get_default_graph().name_scope(name or "Add") as scope:
@@ -54,12 +59,22 @@ def add(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def subtract(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x - y (`tf.subtract`)."""
+    """x - y (`tf.subtract`).
+
+    Example:
+        >>> tf.Session().run(tf.subtract([5, 2], 3))
+        array([ 2, -1], dtype=int32)
+    """
     return apply_one("Sub", x, y, name=name)
 
 
 def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x · y, element by element (`tf.multiply`)."""
+    """x · y, element by element (`tf.multiply`).
+
+    Example:
+        >>> tf.Session().run(tf.multiply([1, 2], 3))
+        array([3, 6], dtype=int32)
+    """
     return apply_one("Mul", x, y, name=name)
 
 
@@ -108,7 +123,12 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y as Python's `/` (`tf.divide`)."""
+    """x / y as Python's `/` (`tf.divide`).
+
+    Example:
+        >>> tf.Session().run(tf.divide(tf.constant([1, 2]), 2))
+        array([0.5, 1. ])
+    """
     if name is None and not is_tensor(x):
         x = convert_to_tensor(x, dtype=y.dtype.base_dtype if is_tensor(y) else None)
     return truediv(x, y, name)
@@ -145,7 +165,12 @@ def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The floor of x / y, in x's dtype (`tf.floordiv`)."""
+    """The floor of x / y, in x's dtype (`tf.floordiv`).
+
+    Example:
+        >>> tf.Session().run(tf.floordiv([7, -7], 2))
+        array([ 3, -4], dtype=int32)
+    """
     return apply_one("FloorDiv", x, y, name=name or "floordiv")
 
 
@@ -155,7 +180,12 @@ def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def floormod(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The remainder of floor division; it has the sign of y (`tf.floormod`, `tf.mod`)."""
+    """The remainder of floor division; it has the sign of y (`tf.floormod`, `tf.mod`).
+
+    Example:
+        >>> tf.Session().run(tf.mod([7, -7], 3))
+        array([1, 2], dtype=int32)
+    """
     return apply_one("FloorMod", x, y, name=name)
 
 
@@ -173,7 +203,12 @@ def truncatemod(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x to the power y (`tf.pow`); for integers y must not be negative."""
+    """x to the power y (`tf.pow`); for integers y must not be negative.
+
+    Example:
+        >>> tf.Session().run(tf.pow([2.0, 3.0], 2.0))
+        array([4., 9.], dtype=float32)
+    """
     return apply_one("Pow", x, y, name=name)
 
 
@@ -183,12 +218,22 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def maximum(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The greater of x and y, NaN where either is (`tf.maximum`)."""
+    """The greater of x and y, NaN where either is (`tf.maximum`).
+
+    Example:
+        >>> tf.Session().run(tf.maximum([1, 5], [4, 2]))
+        array([4, 5], dtype=int32)
+    """
     return apply_one("Maximum", x, y, name=name)
 
 
 def minimum(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """The lesser of x and y, NaN where either is (`tf.minimum`)."""
+    """The lesser of x and y, NaN where either is (`tf.minimum`).
+
+    Example:
+        >>> tf.Session().run(tf.minimum([1, 5], [4, 2]))
+        array([1, 2], dtype=int32)
+    """
     return apply_one("Minimum", x, y, name=name)
 
 

@@ -38,6 +38,10 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
 
     Raises:
         ValueError: a limit of a larger shape than `t`.
+
+    Example:
+        >>> tf.Session().run(tf.clip_by_value([-3, 0, 7], -1, 5))
+        array([-1,  0,  5], dtype=int32)
     """
     with name_scope(name, "clip_by_value", [t, clip_value_min, clip_value_max]) as scope:
         values = _values(t, "t")
@@ -131,6 +135,11 @@ def clip_by_global_norm(
 
     Raises:
         TypeError: not a sequence.
+
+    Example:
+        >>> [clipped], norm = tf.clip_by_global_norm([tf.constant([3.0, 4.0])], 1.0)
+        >>> tf.Session().run([clipped, norm])
+        [array([0.6, 0.8], dtype=float32), np.float32(5.0)]
     """
     tensors = _list(t_list)
     norm = global_norm(tensors, name) if use_norm is None else convert_to_tensor(use_norm)

@@ -54,7 +54,12 @@ op("PopulationCount(x: T) -> (y: uint8)", f"T: {{{INTEGERS}}}", shape=unchanged)
 
 
 def equal(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether x = y, element by element (`tf.equal`)."""
+    """Whether x = y, element by element (`tf.equal`).
+
+    Example:
+        >>> tf.Session().run(tf.equal([1, 2], [1, 3]))
+        array([ True, False])
+    """
     return apply_one("Equal", x, y, name=name)
 
 
@@ -64,7 +69,12 @@ def not_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def less(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether x < y, element by element (`tf.less`)."""
+    """Whether x < y, element by element (`tf.less`).
+
+    Example:
+        >>> tf.Session().run(tf.less([1, 2], [0, 3]))
+        array([False,  True])
+    """
     return apply_one("Less", x, y, name=name)
 
 
@@ -74,7 +84,12 @@ def less_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def greater(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Whether x > y, element by element (`tf.greater`)."""
+    """Whether x > y, element by element (`tf.greater`).
+
+    Example:
+        >>> tf.Session().run(tf.greater([1, 2], [0, 3]))
+        array([ True, False])
+    """
     return apply_one("Greater", x, y, name=name)
 
 
@@ -84,7 +99,12 @@ def greater_equal(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x and y, of bools (`tf.logical_and`)."""
+    """x and y, of bools (`tf.logical_and`).
+
+    Example:
+        >>> tf.Session().run(tf.logical_and([True, True], [True, False]))
+        array([ True, False])
+    """
     return apply_one("LogicalAnd", x, y, name=name)
 
 
@@ -94,7 +114,12 @@ def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def logical_not(x: Any, name: str | None = None) -> Tensor:
-    """not x, of bools (`tf.logical_not`)."""
+    """not x, of bools (`tf.logical_not`).
+
+    Example:
+        >>> tf.Session().run(tf.logical_not([True, False]))
+        array([False,  True])
+    """
     return apply_one("LogicalNot", x, name=name)
 
 

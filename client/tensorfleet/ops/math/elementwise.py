@@ -33,7 +33,12 @@ _unary(FLOATS, "IsNan", "IsInf", "IsFinite", result="bool")
 
 
 def abs(x: Any, name: str | None = None) -> Tensor:
-    """|x| (`tf.abs`); of complex numbers in the real dtype."""
+    """|x| (`tf.abs`); of complex numbers in the real dtype.
+
+    Example:
+        >>> tf.Session().run(tf.abs([-1.5, 2.0]))
+        array([1.5, 2. ], dtype=float32)
+    """
     with get_default_graph().name_scope(name or "Abs") as scope:
         x = convert_to_tensor(x, name="x")
         if x.dtype.base.is_complex:
@@ -42,7 +47,12 @@ def abs(x: Any, name: str | None = None) -> Tensor:
 
 
 def round(x: Any, name: str | None = None) -> Tensor:
-    """The nearest integer, the even one of two (`tf.round`); an integer tensor is returned as it is."""
+    """The nearest integer, the even one of two (`tf.round`); an integer tensor is returned as it is.
+
+    Example:
+        >>> tf.Session().run(tf.round([0.5, 1.5, 2.4]))
+        array([0., 2., 2.], dtype=float32)
+    """
     x = convert_to_tensor(x, name="x")
     return x if x.dtype.base.is_integer else apply_one("Round", x, name=name)
 
@@ -53,17 +63,32 @@ def negative(x: Any, name: str | None = None) -> Tensor:
 
 
 def sign(x: Any, name: str | None = None) -> Tensor:
-    """-1, 0 or 1 as x is negative, zero or positive; x / |x| of complex numbers (`tf.sign`)."""
+    """-1, 0 or 1 as x is negative, zero or positive; x / |x| of complex numbers (`tf.sign`).
+
+    Example:
+        >>> tf.Session().run(tf.sign([-3.0, 0.0, 2.0]))
+        array([-1.,  0.,  1.], dtype=float32)
+    """
     return apply_one("Sign", x, name=name)
 
 
 def square(x: Any, name: str | None = None) -> Tensor:
-    """x² (`tf.square`)."""
+    """x² (`tf.square`).
+
+    Example:
+        >>> tf.Session().run(tf.square([2.0, 3.0]))
+        array([4., 9.], dtype=float32)
+    """
     return apply_one("Square", x, name=name)
 
 
 def sqrt(x: Any, name: str | None = None) -> Tensor:
-    """√x (`tf.sqrt`)."""
+    """√x (`tf.sqrt`).
+
+    Example:
+        >>> tf.Session().run(tf.sqrt([4.0, 9.0]))
+        array([2., 3.], dtype=float32)
+    """
     return apply_one("Sqrt", x, name=name)
 
 
@@ -78,7 +103,12 @@ def reciprocal(x: Any, name: str | None = None) -> Tensor:
 
 
 def exp(x: Any, name: str | None = None) -> Tensor:
-    """eˣ (`tf.exp`)."""
+    """eˣ (`tf.exp`).
+
+    Example:
+        >>> tf.Session().run(tf.exp([0.0, 1.0])).round(3)
+        array([1.   , 2.718], dtype=float32)
+    """
     return apply_one("Exp", x, name=name)
 
 
@@ -88,7 +118,12 @@ def expm1(x: Any, name: str | None = None) -> Tensor:
 
 
 def log(x: Any, name: str | None = None) -> Tensor:
-    """The natural logarithm (`tf.log`)."""
+    """The natural logarithm (`tf.log`).
+
+    Example:
+        >>> tf.Session().run(tf.log([1.0, 10.0])).round(3)
+        array([0.   , 2.303], dtype=float32)
+    """
     return apply_one("Log", x, name=name)
 
 
@@ -138,7 +173,12 @@ def cosh(x: Any, name: str | None = None) -> Tensor:
 
 
 def tanh(x: Any, name: str | None = None) -> Tensor:
-    """The hyperbolic tangent (`tf.tanh`)."""
+    """The hyperbolic tangent (`tf.tanh`).
+
+    Example:
+        >>> tf.Session().run(tf.tanh([0.0, 1.0])).round(3)
+        array([0.   , 0.762], dtype=float32)
+    """
     return apply_one("Tanh", x, name=name)
 
 
@@ -158,7 +198,12 @@ def atanh(x: Any, name: str | None = None) -> Tensor:
 
 
 def sigmoid(x: Any, name: str | None = None) -> Tensor:
-    """1 / (1 + e⁻ˣ) (`tf.sigmoid`)."""
+    """1 / (1 + e⁻ˣ) (`tf.sigmoid`).
+
+    Example:
+        >>> tf.Session().run(tf.sigmoid([0.0, 2.0])).round(3)
+        array([0.5  , 0.881], dtype=float32)
+    """
     return apply_one("Sigmoid", x, name=name)
 
 
@@ -168,7 +213,12 @@ def ceil(x: Any, name: str | None = None) -> Tensor:
 
 
 def floor(x: Any, name: str | None = None) -> Tensor:
-    """The greatest integer that is not greater than x (`tf.floor`)."""
+    """The greatest integer that is not greater than x (`tf.floor`).
+
+    Example:
+        >>> tf.Session().run(tf.floor([1.7, -1.7]))
+        array([ 1., -2.], dtype=float32)
+    """
     return apply_one("Floor", x, name=name)
 
 

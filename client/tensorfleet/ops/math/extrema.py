@@ -71,6 +71,10 @@ def argmax(
     Args:
         axis: a number in [-rank, rank), by default 0. `dimension` is its old name.
         output_type: int64, int32, int16 or uint16.
+
+    Example:
+        >>> tf.Session().run(tf.argmax([[1.0, 5.0], [7.0, 2.0]], axis=1))
+        array([1, 0])
     """
     return apply_one("ArgMax", input, _axis(axis, dimension), name=name, output_type=output_type)
 
@@ -87,6 +91,10 @@ def argmin(
     Args:
         axis: a number in [-rank, rank), by default 0. `dimension` is its old name.
         output_type: int64 or int32.
+
+    Example:
+        >>> tf.Session().run(tf.argmin([[1.0, 5.0], [7.0, 2.0]], axis=1))
+        array([0, 1])
     """
     return apply_one("ArgMin", input, _axis(axis, dimension), name=name, output_type=output_type)
 

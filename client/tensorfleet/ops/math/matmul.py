@@ -103,6 +103,12 @@ def matmul(
 
     Raises:
         ValueError: an operand would be transposed and adjoined, or the shapes do not fit.
+
+    Example:
+        >>> a = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+        >>> tf.Session().run(tf.matmul(a, a, transpose_b=True))
+        array([[ 5., 11.],
+               [11., 25.]], dtype=float32)
     """
     if transpose_a and adjoint_a:
         raise ValueError(
@@ -186,6 +192,11 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 
     Raises:
         ValueError: axes that do not pair up, or that are not there.
+
+    Example:
+        >>> a = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+        >>> tf.Session().run(tf.tensordot(a, [1.0, 10.0], axes=1))
+        array([21., 43.], dtype=float32)
     """
     with get_default_graph().name_scope(name or "Tensordot") as scope:
         a = convert_to_tensor(a, name="a")

@@ -115,6 +115,11 @@ def reduce_sum(
         axis: one axis or several, negative ones count from the end; None for all. `reduction_indices` is its
             old name.
         keepdims: keep the reduced axes, with size 1. `keep_dims` is its old name.
+
+    Example:
+        >>> x = tf.constant([[1, 2], [3, 4]])
+        >>> tf.Session().run([tf.reduce_sum(x), tf.reduce_sum(x, axis=0)])
+        [np.int32(10), array([4, 6], dtype=int32)]
     """
     return _reduce("Sum", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -133,6 +138,11 @@ def reduce_mean(
         axis: one axis or several, negative ones count from the end; None for all. `reduction_indices` is its
             old name.
         keepdims: keep the reduced axes, with size 1. `keep_dims` is its old name.
+
+    Example:
+        >>> x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+        >>> tf.Session().run(tf.reduce_mean(x, axis=1))
+        array([1.5, 3.5], dtype=float32)
     """
     return _reduce("Mean", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -151,6 +161,10 @@ def reduce_prod(
         axis: one axis or several, negative ones count from the end; None for all. `reduction_indices` is its
             old name.
         keepdims: keep the reduced axes, with size 1. `keep_dims` is its old name.
+
+    Example:
+        >>> tf.Session().run(tf.reduce_prod([[1, 2], [3, 4]], axis=0))
+        array([3, 8], dtype=int32)
     """
     return _reduce("Prod", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -169,6 +183,10 @@ def reduce_max(
         axis: one axis or several, negative ones count from the end; None for all. `reduction_indices` is its
             old name.
         keepdims: keep the reduced axes, with size 1. `keep_dims` is its old name.
+
+    Example:
+        >>> tf.Session().run(tf.reduce_max([[1, 2], [3, 4]], axis=0))
+        array([3, 4], dtype=int32)
     """
     return _reduce("Max", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -187,6 +205,10 @@ def reduce_min(
         axis: one axis or several, negative ones count from the end; None for all. `reduction_indices` is its
             old name.
         keepdims: keep the reduced axes, with size 1. `keep_dims` is its old name.
+
+    Example:
+        >>> tf.Session().run(tf.reduce_min([[1, 2], [3, 4]], axis=1))
+        array([1, 3], dtype=int32)
     """
     return _reduce("Min", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -205,6 +227,10 @@ def reduce_all(
         axis: one axis or several, negative ones count from the end; None for all. `reduction_indices` is its
             old name.
         keepdims: keep the reduced axes, with size 1. `keep_dims` is its old name.
+
+    Example:
+        >>> tf.Session().run(tf.reduce_all([[True, False], [True, True]], axis=1))
+        array([False,  True])
     """
     return _reduce("All", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -223,6 +249,10 @@ def reduce_any(
         axis: one axis or several, negative ones count from the end; None for all. `reduction_indices` is its
             old name.
         keepdims: keep the reduced axes, with size 1. `keep_dims` is its old name.
+
+    Example:
+        >>> tf.Session().run(tf.reduce_any([[True, False], [False, False]], axis=1))
+        array([ True, False])
     """
     return _reduce("Any", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -268,7 +298,12 @@ def reduce_logsumexp(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """log(sum(exp(x))) over the axes, without overflow (`tf.reduce_logsumexp`)."""
+    """log(sum(exp(x))) over the axes, without overflow (`tf.reduce_logsumexp`).
+
+    Example:
+        >>> tf.Session().run(tf.reduce_logsumexp([0.0, 0.0])).round(3)
+        np.float32(0.693)
+    """
     axis = _renamed("axis", axis, "reduction_indices", reduction_indices)
     keepdims = _renamed("keepdims", keepdims, "keep_dims", keep_dims)
     with get_default_graph().name_scope(name or "ReduceLogSumExp") as scope:

@@ -41,6 +41,10 @@ def cumsum(
     Args:
         exclusive: leave the element itself out.
         reverse: sum from the end.
+
+    Example:
+        >>> tf.Session().run(tf.cumsum([1, 2, 3]))
+        array([1, 3, 6], dtype=int32)
     """
     with get_default_graph().name_scope(name or "Cumsum") as scope:
         x = convert_to_tensor(x, name="x")

@@ -99,6 +99,10 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     Args:
         data: rank 1 or more.
         segment_ids: int32 or int64, one for each row, not decreasing; the last one is the greatest.
+
+    Example:
+        >>> tf.Session().run(tf.segment_sum([1, 2, 3], [0, 0, 1]))
+        array([3, 3], dtype=int32)
     """
     return apply_one("SegmentSum", data, segment_ids, name=name)
 

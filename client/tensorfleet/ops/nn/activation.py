@@ -92,7 +92,12 @@ op("BiasAddV1(value: T, bias: T) -> (output: T)", "T: {number}", shape=_bias_sha
 
 
 def relu(features: Any, name: str | None = None) -> Tensor:
-    """max(x, 0) (`tf.nn.relu`)."""
+    """max(x, 0) (`tf.nn.relu`).
+
+    Example:
+        >>> tf.Session().run(tf.nn.relu([-1.0, 2.0]))
+        array([0., 2.], dtype=float32)
+    """
     return apply_one("Relu", features, name=name)
 
 
@@ -142,7 +147,12 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
-    """Half the sum of squares (`tf.nn.l2_loss`), of rank 0."""
+    """Half the sum of squares (`tf.nn.l2_loss`), of rank 0.
+
+    Example:
+        >>> tf.Session().run(tf.nn.l2_loss([3.0, 4.0]))
+        np.float32(12.5)
+    """
     return apply_one("L2Loss", t, name=name)
 
 
@@ -156,6 +166,10 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
 
     Raises:
         ValueError: another data format.
+
+    Example:
+        >>> tf.Session().run(tf.nn.bias_add([[1.0, 2.0]], [10.0, 20.0]))
+        array([[11., 22.]], dtype=float32)
     """
     with get_default_graph().name_scope(name or "BiasAdd") as scope:
         if data_format is not None:
@@ -194,7 +208,12 @@ def _along_axis(op_type: str, logits: Any, axis: Any, name: str | None, dim: Any
 
 
 def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
-    """eˣ / sum(eˣ) along an axis, by default the last (`tf.nn.softmax`). `dim` is the old name of `axis`."""
+    """eˣ / sum(eˣ) along an axis, by default the last (`tf.nn.softmax`). `dim` is the old name of `axis`.
+
+    Example:
+        >>> tf.Session().run(tf.nn.softmax([0.0, 0.0]))
+        array([0.5, 0.5], dtype=float32)
+    """
     return _along_axis("Softmax", logits, axis, name, dim)
 
 

@@ -166,6 +166,11 @@ def conv2d(
         strides, dilations: one number, one for height and one for width, or one for each dimension.
         padding: "SAME", "VALID", or four pairs (before, after).
         use_cudnn_on_gpu: without effect.
+
+    Example:
+        >>> images, filters = tf.ones([1, 4, 4, 1]), tf.ones([2, 2, 1, 8])
+        >>> tf.nn.conv2d(images, filters, strides=[1, 2, 2, 1], padding="VALID").shape.as_list()
+        [1, 2, 2, 8]
     """
     filter = filters if filter is None else filter
     attrs = window_attrs(strides, padding, data_format, dilations)

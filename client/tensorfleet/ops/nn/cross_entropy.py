@@ -104,6 +104,11 @@ def softmax_cross_entropy_with_logits_v2(
 
     Raises:
         ValueError: labels or logits are missing.
+
+    Example:
+        >>> loss = tf.nn.softmax_cross_entropy_with_logits_v2([[0.0, 1.0]], [[0.0, 0.0]])
+        >>> tf.Session().run(loss).round(3)
+        array([0.693], dtype=float32)
     """
     _given("softmax_cross_entropy_with_logits", labels, logits)
     axis = dim if axis is None else axis
@@ -161,6 +166,11 @@ def sparse_softmax_cross_entropy_with_logits(
     Raises:
         ValueError: labels or logits are missing, or their ranks do not fit.
         InvalidArgumentError: in a run, where a label is not in [0, classes).
+
+    Example:
+        >>> loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[1], logits=[[0.0, 0.0]])
+        >>> tf.Session().run(loss).round(3)
+        array([0.693], dtype=float32)
     """
     _given("sparse_softmax_cross_entropy_with_logits", labels, logits)
     with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
@@ -201,6 +211,11 @@ def sigmoid_cross_entropy_with_logits(
 
     Raises:
         ValueError: labels or logits are missing, or have different shapes.
+
+    Example:
+        >>> loss = tf.nn.sigmoid_cross_entropy_with_logits(labels=[1.0], logits=[0.0])
+        >>> tf.Session().run(loss).round(3)
+        array([0.693], dtype=float32)
     """
     _given("sigmoid_cross_entropy_with_logits", labels, logits)
     with name_scope(name, "logistic_loss", [logits, labels]) as scope:

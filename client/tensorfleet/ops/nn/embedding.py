@@ -44,6 +44,13 @@ def embedding_lookup(
     Raises:
         ValueError: no parts, or an unknown strategy.
         InvalidArgumentError: in a run, where an id is not in the table.
+
+    Example:
+        >>> rows = tf.constant([[1.0, 1.0], [2.0, 2.0]])
+        >>> tf.Session().run(tf.nn.embedding_lookup(rows, [1, 0, 1]))
+        array([[2., 2.],
+               [1., 1.],
+               [2., 2.]], dtype=float32)
     """
     if isinstance(params, PartitionedVariable):
         params = list(params)

@@ -32,6 +32,10 @@ def dropout(
     Raises:
         ValueError: neither or both of `keep_prob` and `rate`, a probability outside of [0, 1), or an `x` that
             is not floating point.
+
+    Example:
+        >>> tf.Session().run(tf.nn.dropout(tf.ones([2, 3]), rate=0.5)).shape
+        (2, 3)
     """
     if keep_prob is not None and rate is not None:
         raise ValueError("Cannot specify both 'keep_prob' and 'rate'.")

@@ -178,6 +178,11 @@ def moments(
     Args:
         shift: not used.
         keepdims: keep the dimensions, of size 1. `keep_dims` is the old name of it.
+
+    Example:
+        >>> mean, variance = tf.nn.moments(tf.constant([1.0, 3.0]), [0])
+        >>> tf.Session().run([mean, variance])
+        [np.float32(2.0), np.float32(1.0)]
     """
     keep = bool(keepdims if keepdims is not None else keep_dims)
     with name_scope(name, "moments", [x, axes]):

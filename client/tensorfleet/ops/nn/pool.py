@@ -101,6 +101,12 @@ def max_pool(
         value: [batch, height, width, channels]; channels second for "NCHW". `input` is another name of it.
         ksize, strides: one number, one for height and one for width, or one for each dimension.
         padding: "SAME", "VALID", or four pairs (before, after). Padding is never the greatest.
+
+    Example:
+        >>> image = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
+        >>> tf.Session().run(tf.nn.max_pool(image, 2, 2, "VALID")).reshape(2, 2)
+        array([[ 5.,  7.],
+               [13., 15.]], dtype=float32)
     """
     value = input if value is None else value
     with name_scope(name, "MaxPool", [value]) as scope:

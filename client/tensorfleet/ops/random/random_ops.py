@@ -221,6 +221,10 @@ def random_uniform(
 
     Raises:
         ValueError: an integer dtype without `maxval`, or a dtype that is not supported.
+
+    Example:
+        >>> tf.Session().run(tf.random_uniform([2, 3])).shape
+        (2, 3)
     """
     dtype = dtypes.as_dtype(dtype)
     accepted = (
@@ -271,7 +275,12 @@ def random_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normally distributed numbers (`tf.random_normal`)."""
+    """Normally distributed numbers (`tf.random_normal`).
+
+    Example:
+        >>> tf.Session().run(tf.random_normal([2, 3])).shape
+        (2, 3)
+    """
     return _scaled_normal("RandomStandardNormal", "random_normal", shape, mean, stddev, dtype, seed, name)
 
 

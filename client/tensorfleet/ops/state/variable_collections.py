@@ -37,7 +37,13 @@ def model_variables(scope: str | None = None) -> list[Any]:
 
 
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """The variables that optimizers change (`tf.trainable_variables`)."""
+    """The variables that optimizers change (`tf.trainable_variables`).
+
+    Example:
+        >>> v, _ = tf.Variable(1.0), tf.Variable(2.0, trainable=False)
+        >>> tf.trainable_variables() == [v]
+        True
+    """
     return framework.get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
@@ -57,7 +63,15 @@ def initialize_variables(var_list: Any, name: str = "init") -> Any:
 
 
 def global_variables_initializer() -> Any:
-    """An operation that initializes the global variables made so far (`tf.global_variables_initializer`)."""
+    """An operation that initializes the global variables made so far (`tf.global_variables_initializer`).
+
+    Example:
+        >>> v = tf.Variable(3)
+        >>> with tf.Session() as session:
+        ...     session.run(tf.global_variables_initializer())
+        ...     session.run(v)
+        np.int32(3)
+    """
     return variables_initializer(global_variables())
 
 

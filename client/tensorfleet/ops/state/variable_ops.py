@@ -226,6 +226,11 @@ def assign(
 
     Returns:
         For a reference variable, the reference after the assignment, of the variable's `_ref` dtype.
+
+    Example:
+        >>> v = tf.Variable(1)
+        >>> tf.Session().run(tf.assign(v, 5))
+        np.int32(5)
     """
     if is_reference(ref):
         return apply_op(
@@ -235,7 +240,15 @@ def assign(
 
 
 def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
-    """Adds `value`, of the same shape, to a variable (`tf.assign_add`)."""
+    """Adds `value`, of the same shape, to a variable (`tf.assign_add`).
+
+    Example:
+        >>> v = tf.Variable(1)
+        >>> with tf.Session() as session:
+        ...     session.run(v.initializer)
+        ...     session.run(tf.assign_add(v, 5))
+        np.int32(6)
+    """
     if is_reference(ref):
         return apply_op("AssignAdd", ref, value, use_locking=use_locking, name=name)
     return ref.assign_add(value)

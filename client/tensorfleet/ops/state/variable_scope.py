@@ -70,24 +70,31 @@ class VariableScope:
         self.reuse = True
 
     def set_initializer(self, initializer: Any) -> None:
+        """Sets the initializer of new variables."""
         self.initializer = initializer
 
     def set_regularizer(self, regularizer: Any) -> None:
+        """Sets the regularizer of new variables."""
         self.regularizer = regularizer
 
     def set_caching_device(self, caching_device: Any) -> None:
+        """Sets the device on which readers of new variables share a copy."""
         self.caching_device = caching_device
 
     def set_partitioner(self, partitioner: Any) -> None:
+        """Sets what divides new variables into parts."""
         self.partitioner = partitioner
 
     def set_custom_getter(self, custom_getter: Any) -> None:
+        """Sets the function that makes new variables in place of `get_variable`."""
         self.custom_getter = custom_getter
 
     def set_dtype(self, dtype: Any) -> None:
+        """Sets the dtype of new variables."""
         self.dtype = dtype
 
     def set_use_resource(self, use_resource: bool | None) -> None:
+        """Sets whether new variables are resource variables."""
         self.use_resource = use_resource
 
     def get_collection(self, name: str) -> list[Any]:
@@ -95,12 +102,15 @@ class VariableScope:
         return framework.get_collection(name, f"{self.name}/" if self.name else "")
 
     def global_variables(self) -> list[Any]:
+        """The global variables of this scope and of the scopes in it."""
         return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
 
     def local_variables(self) -> list[Any]:
+        """The local variables of this scope and of the scopes in it."""
         return self.get_collection(GraphKeys.LOCAL_VARIABLES)
 
     def trainable_variables(self) -> list[Any]:
+        """The trainable variables of this scope and of the scopes in it."""
         return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
 
     def get_variable(
@@ -221,6 +231,12 @@ def get_variable(
     Raises:
         ValueError: the variable exists but must not, or must but does not; or it has another shape or
             dtype.
+
+    Example:
+        >>> with tf.variable_scope("layer"):
+        ...     w = tf.get_variable("w", [2, 3])
+        >>> w.name, w.shape.as_list()
+        ('layer/w:0', [2, 3])
     """
     return get_variable_scope().get_variable(
         variable_store(),
@@ -306,6 +322,13 @@ class variable_scope:
 
     Raises:
         ValueError, TypeError: arguments that do not go together.
+
+    Example:
+        >>> with tf.variable_scope("a", reuse=tf.AUTO_REUSE):
+        ...     first = tf.get_variable("w", [2])
+        ...     second = tf.get_variable("w", [2])
+        >>> first is second
+        True
     """
 
     def __init__(

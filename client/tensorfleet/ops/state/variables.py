@@ -137,6 +137,13 @@ class Variable(metaclass=VariableMeta):
         constraint: a function from the variable's value to the one that an optimizer stores instead.
         use_resource: make a resource variable, whose reads are ops; by default a reference variable.
         shape: the shape, by default that of `initial_value`.
+
+    Example:
+        >>> v = tf.Variable([1.0, 2.0], name="v")
+        >>> with tf.Session() as session:
+        ...     session.run(tf.global_variables_initializer())
+        ...     session.run(v.assign_add([1.0, 1.0]))
+        array([2., 3.], dtype=float32)
     """
 
     SaveSliceInfo = save_slice.SaveSliceInfo
@@ -228,6 +235,7 @@ class Variable(metaclass=VariableMeta):
 
     @property
     def name(self) -> str:
+        """The name, such as "w:0"."""
         return self._name
 
     @property
@@ -237,21 +245,26 @@ class Variable(metaclass=VariableMeta):
 
     @property
     def graph(self) -> Graph:
+        """The graph that it is in."""
         return self._variable.graph
 
     @property
     def device(self) -> str:
+        """The device that was asked for the variable; "" leaves the choice to the master."""
         return self._variable.device
 
     @property
     def dtype(self) -> DType:
+        """The dtype; of a reference variable the reference type, such as float32_ref."""
         return self._variable.dtype
 
     @property
     def shape(self) -> TensorShape:
+        """The shape, as far as it is known before a run."""
         return self._variable.shape
 
     def get_shape(self) -> TensorShape:
+        """The shape, as far as it is known before a run."""
         return self.shape
 
     def set_shape(self, shape: Any) -> None:
@@ -266,22 +279,27 @@ class Variable(metaclass=VariableMeta):
 
     @property
     def initial_value(self) -> Any:
+        """The tensor that the initializer assigns."""
         return self._initial_value
 
     @property
     def trainable(self) -> bool:
+        """Whether optimizers change it unless they are told which variables to change."""
         return self._trainable
 
     @property
     def synchronization(self) -> VariableSynchronization:
+        """When copies of the variable would be brought together; kept, not acted upon."""
         return self._synchronization
 
     @property
     def aggregation(self) -> VariableAggregation:
+        """How copies of the variable would be brought together; kept, not acted upon."""
         return self._aggregation
 
     @property
     def constraint(self) -> Any:
+        """The function from a value to the one that an optimizer stores in its place, or None."""
         return self._constraint
 
     def _get_save_slice_info(self) -> save_slice.SaveSliceInfo | None:
@@ -371,21 +389,45 @@ class Variable(metaclass=VariableMeta):
         return self._scatter(variable_ops.scatter_update, sparse_delta, use_locking, name)
 
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Adds to the rows at the indices of `sparse_delta`, an IndexedSlices (`tf.scatter_add`).
+
+        Raises TypeError for another type.
+        """
         return self._scatter(variable_ops.scatter_add, sparse_delta, use_locking, name)
 
     def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Subtracts from the rows at the indices of `sparse_delta`, an IndexedSlices (`tf.scatter_sub`).
+
+        Raises TypeError for another type.
+        """
         return self._scatter(variable_ops.scatter_sub, sparse_delta, use_locking, name)
 
     def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Multiplies the rows at the indices of `sparse_delta`, an IndexedSlices (`tf.scatter_mul`).
+
+        Raises TypeError for another type.
+        """
         return self._scatter(variable_ops.scatter_mul, sparse_delta, use_locking, name)
 
     def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Divides the rows at the indices of `sparse_delta`, an IndexedSlices (`tf.scatter_div`).
+
+        Raises TypeError for another type.
+        """
         return self._scatter(variable_ops.scatter_div, sparse_delta, use_locking, name)
 
     def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Takes the minimum with each row of `sparse_delta`, an IndexedSlices (`tf.scatter_min`).
+
+        Raises TypeError for another type.
+        """
         return self._scatter(variable_ops.scatter_min, sparse_delta, use_locking, name)
 
     def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Takes the maximum with each row of `sparse_delta`, an IndexedSlices (`tf.scatter_max`).
+
+        Raises TypeError for another type.
+        """
         return self._scatter(variable_ops.scatter_max, sparse_delta, use_locking, name)
 
     def _scatter(self, function: Callable[..., Any], delta: Any, use_locking: bool, name: str | None) -> Any:

@@ -116,6 +116,10 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
 
     Args:
         inputs: tensors of one shape, and scalars.
+
+    Example:
+        >>> tf.Session().run(tf.string_join([["a", "b"], "c"], "-"))
+        array([b'a-c', b'b-c'], dtype=object)
     """
     return apply_one("StringJoin", inputs, separator=separator, name=name)
 
@@ -153,6 +157,10 @@ def as_string(
         shortest: with an exponent where that is shorter.
         width: the least number of characters.
         fill: what comes before shorter numbers: "0", "+", " ", or "-" to fill with spaces from the right.
+
+    Example:
+        >>> tf.Session().run(tf.as_string([1, 2]))
+        array([b'1', b'2'], dtype=object)
     """
     return apply_one(
         "AsString",

@@ -58,7 +58,16 @@ def py_func(node: KernelNode) -> Kernel:
 
 def _checked(value: Any, dtype: DType, index: int, token: str) -> Any:
     """A result as an array, of exactly the dtype that was promised."""
-    array = tensor_util.convert_value(value, None)
+    try:
+        array = tensor_util.convert_value(value, None)
+    except (TypeError, ValueError) as e:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"The {index}-th value returned by {token} is no tensor: {e} It is a {type(value).__name__}, and "
+            f"should be {_cname(dtype)}"
+            + (": does the function lack a return? Tout=[] is for one without results." * (value is None)),
+        ) from e
     found = dtypes.from_numpy(array.dtype)
     if isinstance(value, (bool, int, float)) and found is not dtype:
         # Python's numbers are int64 and float64 to NumPy.

@@ -222,6 +222,8 @@ def random_by_rate(node: KernelNode) -> Kernel:
         samples = math.prod(dims)
         if not seeded and ((rate >= 0) & (rate < _FAST_RATES)).all():
             values = fast(rate, dims + rate.shape)
+            if not is_gamma:
+                values = np.minimum(values, float(dtype.max))
         else:
             part = stream.reserve(samples * rate.size * philox.SAMPLES_PER_OUTPUT)
             if is_gamma:

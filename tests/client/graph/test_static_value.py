@@ -1,0 +1,27 @@
+"""Values that shape rules compute before any run."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import tensorfleet as tf
+
+
+def test_no_value_is_computed_that_is_too_large_for_a_shape() -> None:
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32)
+        tf.reshape(x, tf.pad(tf.constant([1]), [[0, 2]]))  # what is imported at the first use is not counted
+        tracemalloc.start()
+        try:
+            y = tf.reshape(x, tf.pad(tf.constant([1]), [[0, 10**7]]))
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert y.shape.ndims is None
+    assert peak < 1 << 20
+
+
+def test_small_values_are_computed() -> None:
+    with tf.Graph().as_default():
+        y = tf.reshape(tf.placeholder(tf.float32), tf.pad(tf.constant([2]), [[1, 0]], constant_values=3))
+    assert y.shape.as_list() == [3, 2]

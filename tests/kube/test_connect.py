@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -19,6 +21,7 @@ from tensorfleet.core import errors
 from tensorfleet.kube import forward
 from tensorfleet.kube.forward import Forwarder
 from tests.kube.fake_api import FakeApi
+from tests.until import until
 
 TIMEOUT = 20.0
 
@@ -118,15 +121,17 @@ def test_a_pod_that_is_not_running(kubernetes: Kubernetes) -> None:
 
 
 def test_the_command_prints_the_address_until_a_signal(
-    api: FakeApi, kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    api: FakeApi, kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kubernetes.echo = Echo(b"a:")
     answers: list[bytes] = []
+    # Not capsys: what is written while another thread reads from that may be lost.
+    out = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", out)
+    address = re.compile(r"export TENSORFLEET_ADDRESS=grpc://127\.0\.0\.1:(\d+)\n")
 
     def interrupt() -> None:
-        out = ""
-        while not (found := re.search(r"export TENSORFLEET_ADDRESS=grpc://127\.0\.0\.1:(\d+)\n", out)):
-            out += capsys.readouterr().out
+        found = until(lambda: address.search(out.getvalue()))
         answers.append(ask(int(found[1]), b"x"))
         os.kill(os.getpid(), signal.SIGINT)
 

@@ -190,7 +190,7 @@ def test_raw_rnn_may_feed_back_its_output(session: tf.Session) -> None:
     x, h = np.ones((1, 2)), np.zeros((1, 2))
     for t in range(4):
         x = h = np.tanh(np.hstack([x, h]) @ kernel)
-        np.testing.assert_allclose(got[t], h, rtol=1e-5)
+        np.testing.assert_allclose(got[t], h, rtol=1e-5, atol=1e-6)
     assert len(got) == 4
     np.testing.assert_allclose(last, h, rtol=1e-5)
 

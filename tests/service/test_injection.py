@@ -14,7 +14,7 @@ from tensorfleet.proto import config_pb2, graph_pb2
 from tensorfleet_service.devices.device import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember
-from tensorfleet_service.master.step_waiter import StepWaiter
+from tensorfleet_service.master.step_future import StepFuture
 from tensorfleet_service.worker.worker import Worker
 
 STEP_SECONDS = 20.0
@@ -91,9 +91,9 @@ def run(master: Master, graph: graph_pb2.GraphDef, fetches: list[str], feed: str
     try:
         session = master.create_session(graph, config_pb2.ConfigProto())
         prepared = session.prepare((feed,), tuple(fetches), ())
-        waiter = StepWaiter()
-        step = master.run_step(session, prepared, [np.ones([2, 4], np.float32)], waiter.done, None, None)
-        waiter.wait(step, STEP_SECONDS)
+        future = StepFuture()
+        step = master.run_step(session, prepared, [np.ones([2, 4], np.float32)], future.done, None, None)
+        future.wait(step, STEP_SECONDS)
     except errors.OpError:
         return False
     finally:

@@ -26,7 +26,7 @@ from tensorfleet_service.executor.loop_shape import may_not_end
 from tensorfleet_service.executor.loops import CompiledLoop, compile_loops, loops_of
 from tensorfleet_service.executor.plan_writer import SendTable, StatefulKernels, make_kernels
 from tensorfleet_service.executor.rendezvous import FRAME_IDS
-from tensorfleet_service.executor.statements import constant_value, dereferences
+from tensorfleet_service.executor.statements import constant_value, dereferences, outside_of_ops
 from tensorfleet_service.kernels import registry
 from tensorfleet_service.kernels.registry import AsyncKernel, Expression
 from tensorfleet_service.tracing.timed import Timed, is_run
@@ -268,9 +268,7 @@ class DataflowPlan(Timed):
 
     def explain(self, error: BaseException) -> errors.OpError:
         """The error to report for an exception; those of ops have their names already."""
-        if isinstance(error, errors.OpError):
-            return error
-        return errors.InternalError(None, None, f"{type(error).__name__}: {error}")
+        return outside_of_ops(error)
 
 
 def _frames(ops: list[Op]) -> tuple[dict[str, int], dict[str, list[Op]]]:

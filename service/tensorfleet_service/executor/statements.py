@@ -90,6 +90,18 @@ def as_string(value: Any) -> Any:
     return array
 
 
+def outside_of_ops(error: BaseException) -> errors.OpError:
+    """The error for an exception of a step that no op of it has raised."""
+    if isinstance(error, errors.OpError):
+        return error
+    if isinstance(error, MemoryError):
+        return memory.exhausted(
+            f"Out of memory in a step, outside of its ops: {error or 'no memory is left'}"
+        )
+    log.error("a step failed outside of its ops", exc_info=error)
+    return errors.InternalError(None, None, f"{type(error).__name__}: {error}")
+
+
 def explain(error: BaseException, code: CodeType, lines: list[Line]) -> errors.OpError:
     """The OpError for an exception out of generated code, ending with the node as TensorFlow's clients
     expect.
@@ -98,10 +110,7 @@ def explain(error: BaseException, code: CodeType, lines: list[Line]) -> errors.O
     while traceback is not None and traceback.tb_frame.f_code is not code:
         traceback = traceback.tb_next
     if traceback is None or not 0 < traceback.tb_lineno < len(lines) or lines[traceback.tb_lineno][0] is None:
-        if isinstance(error, errors.OpError):
-            return error
-        log.error("a step failed outside of its ops", exc_info=error)
-        return errors.InternalError(None, None, f"{type(error).__name__}: {error}")
+        return outside_of_ops(error)
     node, inputs, expression = lines[traceback.tb_lineno]
     assert node is not None
     return node_error(node, error, expression, lambda: [_input_value(text, traceback) for text in inputs])

@@ -155,7 +155,9 @@ def test_uninstalling_keeps_or_deletes_the_volumes(fleet: Kubernetes, policy: st
         fleet.install(RELEASE)
         assert fleet.kubectl("exec", PS, "--", "cat", KEPT) == "here\n"
         return
-    fleet.wait_for("the claim goes", lambda: not fleet.get("pvc"))
+    fleet.wait_for(
+        "the claim goes", lambda: not fleet.get("pvc", selector=f"app.kubernetes.io/instance={RELEASE}")
+    )
     kinds = "statefulsets,services,configmaps,networkpolicies,poddisruptionbudgets,serviceaccounts,jobs"
     left = fleet.get(kinds, selector=f"app.kubernetes.io/instance={RELEASE}")
     assert not left, [item["metadata"]["name"] for item in left]

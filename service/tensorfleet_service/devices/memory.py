@@ -186,7 +186,7 @@ class Budget:
             self._with_reserve = (more if hard == resource.RLIM_INFINITY else min(more, hard), hard)
 
     def open_reserve(self) -> None:
-        """Lets this process use a part of the reserve, until the next `refresh`: to say what has failed, and why.
+        """Lets this process use a part of the reserve until the next `refresh`, to say what failed and why.
 
         It allocates nothing itself.
         """

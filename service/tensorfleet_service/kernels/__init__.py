@@ -44,6 +44,7 @@ _FAMILIES: tuple[str, ...] = (
     "math.segment",
     "math.special",
     "nn.activation",
+    "nn.candidate_sampling",
     "nn.conv",
     "nn.cross_entropy",
     "nn.depthwise",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
-from tensorfleet_service.devices.device import task_devices
+from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.observe.watchdog import Watchdog
 from tensorfleet_service.worker.progress import activities
 from tensorfleet_service.worker.worker import Worker

@@ -120,6 +120,7 @@ class Budget:
         self._untouched = 0
         self._first_untouched = 0
         self._threads = 0
+        self._with_reserve: tuple[int, int] | None = None  # for setrlimit
 
     def install(self, limit: Limit | None) -> None:
         """Holds this process to a limit. To be called once it has all that it has without any step."""
@@ -181,6 +182,16 @@ class Budget:
             if hard != resource.RLIM_INFINITY:
                 size = min(size, hard)
             resource.setrlimit(resource.RLIMIT_DATA, (size, hard))
+            more = size + emergency
+            self._with_reserve = (more if hard == resource.RLIM_INFINITY else min(more, hard), hard)
+
+    def open_reserve(self) -> None:
+        """Lets this process use a part of the reserve until the next `refresh`, to say what failed and why.
+
+        It allocates nothing itself.
+        """
+        if self._with_reserve is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, self._with_reserve)
 
     def in_use(self) -> int:
         """What is used of the limit, in bytes."""
@@ -230,6 +241,14 @@ BUDGET = Budget()
 
 def exhausted(what: str) -> errors.OpError:
     """The error for what there was no memory for; gives back what is only kept for the next time."""
+    BUDGET.open_reserve()
+    try:
+        return _exhausted(what)
+    except MemoryError:  # other threads have used the reserve; who asked is answered all the same
+        return errors.ResourceExhaustedError(None, None, what)
+
+
+def _exhausted(what: str) -> errors.OpError:
     in_use, limit = BUDGET.in_use() if Path("/proc/self/status").exists() else 0, BUDGET.limit
     BUDGET.was_exhausted = True
     BUDGET.release()

@@ -90,6 +90,17 @@ def as_string(value: Any) -> Any:
     return array
 
 
+def explained(explain: Callable[[BaseException], errors.OpError], error: BaseException) -> errors.OpError:
+    """The error that `explain` makes of an exception; if it cannot, the one that says why.
+
+    A step has to end with some error, also where there is no memory left to describe it.
+    """
+    try:
+        return explain(error)
+    except BaseException as e:
+        return outside_of_ops(e)
+
+
 def outside_of_ops(error: BaseException) -> errors.OpError:
     """The error for an exception of a step that no op of it has raised."""
     if isinstance(error, errors.OpError):
@@ -106,6 +117,8 @@ def explain(error: BaseException, code: CodeType, lines: list[Line]) -> errors.O
     """The OpError for an exception out of generated code, ending with the node as TensorFlow's clients
     expect.
     """
+    if isinstance(error, MemoryError):
+        memory.BUDGET.open_reserve()
     traceback: TracebackType | None = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code is not code:
         traceback = traceback.tb_next

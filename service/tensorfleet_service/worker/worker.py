@@ -27,6 +27,7 @@ from tensorfleet_service.executor.layout import by_device, layout, task_of
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.plan_writer import StatefulKernels
 from tensorfleet_service.executor.rendezvous import Rendezvous, edge_number, key_of
+from tensorfleet_service.executor.statements import explained
 from tensorfleet_service.executor.step import AnyPlan, Done, Push, Recorder, Sender, Step
 from tensorfleet_service.kernels.registry import AsyncKernel, Watch
 from tensorfleet_service.net import limits
@@ -352,7 +353,7 @@ class Worker:
         try:
             results = plan.function(Sender(step_id, push), values)
         except Exception as e:
-            error = plan.explain(e)
+            error = explained(plan.explain, e)
             self.step_errors.add(error.error_code)
             self.rendezvous.fail(step_id, error)
             done(error, [])

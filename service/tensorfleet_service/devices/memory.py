@@ -30,10 +30,10 @@ log = logging.getLogger(__name__)
 VARIABLE = "TENSORFLEET_MEMORY_MB"
 
 _CGROUPS = Path("/sys/fs/cgroup")
-_STACK = 8 << 20  # of a thread: counted by the system, and hardly used
-_RESERVE = 0.05  # of the limit: for page tables, sockets, and allocations that must not fail
-_SHARED = 0.25  # of the limit: the most that may be shared memory
-_MIN_RESERVE, _MAX_RESERVE = 24 << 20, 512 << 20
+_STACK_BYTES = 8 << 20  # of a thread: counted by the system, and hardly used
+_RESERVED_PART = 0.05  # of the limit: for page tables, sockets, and allocations that must not fail
+_SHARED_PART = 0.25  # of the limit: the most that may be shared memory
+_MIN_RESERVE_BYTES, _MAX_RESERVE_BYTES = 24 << 20, 512 << 20
 _FILE_BYTES = 1 << 16  # more than any of the files has from which memory is counted
 
 
@@ -150,7 +150,7 @@ class Budget:
     @property
     def has_holes(self) -> bool:
         """Whether much memory may be filled without the system's count: `refresh` must look more often."""
-        return self.limit is not None and self._untouched > self._first_untouched + _MIN_RESERVE
+        return self.limit is not None and self._untouched > self._first_untouched + _MIN_RESERVE_BYTES
 
     @property
     def _usable(self) -> int:
@@ -160,7 +160,7 @@ class Budget:
     @property
     def _reserve(self) -> int:
         assert self.limit is not None
-        return min(max(int(self.limit.size * _RESERVE), _MIN_RESERVE), _MAX_RESERVE)
+        return min(max(int(self.limit.size * _RESERVED_PART), _MIN_RESERVE_BYTES), _MAX_RESERVE_BYTES)
 
     def refresh(self) -> None:
         """Sets the system's limit anew, from what all others use; does nothing before `install`."""
@@ -170,7 +170,7 @@ class Budget:
             status = _fields("/proc/self/status")
             others = max(self._in_use(status) - (status["RssAnon"] << 10), 0)
             threads = max(status["Threads"] - self._threads, 0)
-            size = self._usable - others + self._untouched + threads * _STACK
+            size = self._usable - others + self._untouched + threads * _STACK_BYTES
             # Holes may be filled, which the system does not count.
             left = self._usable - others - (status["RssAnon"] << 10)
             size = min(size, (status["VmData"] << 10) + left)
@@ -206,7 +206,7 @@ class Budget:
             return True
         status = _fields("/proc/self/status")
         shared = status["RssShmem"] << 10
-        if shared + size > self.limit.size * _SHARED or self._in_use(status) + size > self._usable:
+        if shared + size > self.limit.size * _SHARED_PART or self._in_use(status) + size > self._usable:
             return False
         self.refresh()
         return True

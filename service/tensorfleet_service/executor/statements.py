@@ -11,6 +11,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.devices import memory
+from tensorfleet_service.executor.failures import as_op_error
 from tensorfleet_service.executor.refusal import refusal
 from tensorfleet_service.kernels.registry import Expression
 
@@ -103,14 +104,7 @@ def explained(explain: Callable[[BaseException], errors.OpError], error: BaseExc
 
 def outside_of_ops(error: BaseException) -> errors.OpError:
     """The error for an exception of a step that no op of it has raised."""
-    if isinstance(error, errors.OpError):
-        return error
-    if isinstance(error, MemoryError):
-        return memory.exhausted(
-            f"Out of memory in a step, outside of its ops: {error or 'no memory is left'}"
-        )
-    log.error("a step failed outside of its ops", exc_info=error)
-    return errors.InternalError(None, None, f"{type(error).__name__}: {error}")
+    return as_op_error(error, "a step, outside of its ops")
 
 
 def explain(error: BaseException, code: CodeType, lines: list[Line]) -> errors.OpError:

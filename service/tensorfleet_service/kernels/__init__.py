@@ -11,6 +11,7 @@ _FAMILIES: tuple[str, ...] = (
     "array.identity",
     "array.indexing",
     "array.joining",
+    "array.linspace",
     "array.padding",
     "array.rearranging",
     "array.selection",

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
-from tensorfleet_service.devices.device import task_devices
 from tensorfleet_service.devices.memory import BUDGET
+from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.observe.watchdog import IDLE_SECONDS, Watchdog
 from tensorfleet_service.worker.progress import activities
 from tensorfleet_service.worker.worker import Worker

@@ -55,6 +55,7 @@ _FAMILIES: tuple[str, ...] = (
     "random.random_ops",
     "state.resource_variable_ops",
     "state.variable_ops",
+    "text.regex",
     "text.strings",
     "training.training_ops",
 )

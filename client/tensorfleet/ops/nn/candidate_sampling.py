@@ -11,7 +11,7 @@ from typing import Any
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.seeds import get_seed
 from tensorfleet.graph.tensor import Tensor
 
@@ -20,7 +20,7 @@ _COMMON = ("num_true: int >= 1", "num_sampled: int >= 1", "unique: bool")
 _SEEDS = ("seed: int = 0", "seed2: int = 0")
 
 
-def _sampled_shape(op: Operation) -> list[Dims]:
+def _sampled_shape(op: RuleNode) -> list[Dims]:
     num_true, sampled = op.attrs["num_true"], op.attrs["num_sampled"]
     dims = op.inputs[0].dims
     if dims is not None and len(dims) != 2:
@@ -28,7 +28,7 @@ def _sampled_shape(op: Operation) -> list[Dims]:
     return [(sampled,), (None if dims is None else dims[0], num_true), (sampled,)]
 
 
-def _hits_shape(op: Operation) -> list[Dims]:
+def _hits_shape(op: RuleNode) -> list[Dims]:
     true, sampled = (tensor.dims for tensor in op.inputs)
     if true is not None and (len(true) != 2 or true[1] not in (None, op.attrs["num_true"])):
         raise ValueError(

@@ -131,8 +131,8 @@ def _target(x: Any, name: str) -> Tensor:
     """The tensor that stands for x: of a variable, its reference or its handle."""
     if isinstance(x, IndexedSlices):
         return x.values
-    if not isinstance(x, Tensor) and isinstance(getattr(x, "handle", None), Tensor):
-        return x.handle  # type: ignore[no-any-return]
+    if not isinstance(x, Tensor) and isinstance(handle := getattr(x, "handle", None), Tensor):
+        return handle
     return convert_to_tensor(x, name=name, as_ref=True)
 
 

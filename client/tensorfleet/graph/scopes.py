@@ -65,7 +65,8 @@ def device_scope(device: Any) -> DeviceFunction | None:
     if device is None:
         return None
     if callable(device) and not isinstance(device, (str, DeviceSpec)):
-        return device  # type: ignore[no-any-return]
+        function: DeviceFunction = device
+        return function
     outer = parse(device_string(device))
     merged: dict[str, str] = {}
 

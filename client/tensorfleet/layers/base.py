@@ -329,11 +329,15 @@ class Layer:
 def run_layer(layer: type[Layer], arguments: dict[str, Any]) -> Tensor:
     """What a new layer makes of "inputs", from the arguments of a function of `tf.layers`.
 
-    All others go to the layer, but for "reuse", which with "name" says where its variables are.
+    "training" goes to the call, all others to the layer, but for "reuse": with "name" it says where the
+    variables are.
     """
     given = dict(arguments)
-    inputs, reuse = given.pop("inputs"), given.pop("reuse")
-    outputs: Tensor = layer(**given, _scope=given["name"], _reuse=reuse)(inputs)
+    inputs = given.pop("inputs")
+    at_call = {"training": given.pop("training")} if "training" in given else {}
+    if "reuse" in given:
+        given |= {"_scope": given["name"], "_reuse": given.pop("reuse")}
+    outputs: Tensor = layer(**given)(inputs, **at_call)
     return outputs
 
 

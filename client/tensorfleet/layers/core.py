@@ -185,7 +185,7 @@ def dropout(
     name: str | None = None,
 ) -> Tensor:
     """What a `Dropout` layer makes of `inputs` (`tf.layers.dropout`)."""
-    return Dropout(rate, noise_shape=noise_shape, seed=seed, name=name)(inputs, training=training)  # type: ignore[no-any-return]
+    return run_layer(Dropout, locals())
 
 
 class Flatten(Layer):
@@ -221,4 +221,4 @@ class Flatten(Layer):
 
 def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
     """What a `Flatten` layer makes of `inputs` (`tf.layers.flatten`)."""
-    return Flatten(name=name, data_format=data_format)(inputs)  # type: ignore[no-any-return]
+    return run_layer(Flatten, locals())

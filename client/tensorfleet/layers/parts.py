@@ -30,7 +30,8 @@ def activation_of(given: Any) -> Callable[[Any], Any] | None:
         ValueError: there is no activation of that name.
     """
     if given is None or callable(given):
-        return given  # type: ignore[no-any-return]
+        function: Callable[[Any], Any] | None = given
+        return function
     if given == "linear":
         return None
     if given not in _ACTIVATIONS:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.layers.base import Layer
+from tensorfleet.layers.base import Layer, run_layer
 from tensorfleet.layers.convolution import FORMATS
 from tensorfleet.layers.input_spec import InputSpec
 from tensorfleet.layers.parts import channels_first, padding_of, sizes_of
@@ -108,7 +108,7 @@ def max_pooling1d(
     name: str | None = None,
 ) -> Tensor:
     """What a `MaxPooling1D` layer makes of `inputs` (`tf.layers.max_pooling1d`)."""
-    return MaxPooling1D(pool_size, strides, padding, data_format, name)(inputs)  # type: ignore[no-any-return]
+    return run_layer(MaxPooling1D, locals())
 
 
 def max_pooling2d(
@@ -120,7 +120,7 @@ def max_pooling2d(
     name: str | None = None,
 ) -> Tensor:
     """What a `MaxPooling2D` layer makes of `inputs` (`tf.layers.max_pooling2d`)."""
-    return MaxPooling2D(pool_size, strides, padding, data_format, name)(inputs)  # type: ignore[no-any-return]
+    return run_layer(MaxPooling2D, locals())
 
 
 def max_pooling3d(
@@ -132,7 +132,7 @@ def max_pooling3d(
     name: str | None = None,
 ) -> Tensor:
     """What a `MaxPooling3D` layer makes of `inputs` (`tf.layers.max_pooling3d`)."""
-    return MaxPooling3D(pool_size, strides, padding, data_format, name)(inputs)  # type: ignore[no-any-return]
+    return run_layer(MaxPooling3D, locals())
 
 
 def average_pooling1d(
@@ -144,7 +144,7 @@ def average_pooling1d(
     name: str | None = None,
 ) -> Tensor:
     """What an `AveragePooling1D` layer makes of `inputs` (`tf.layers.average_pooling1d`)."""
-    return AveragePooling1D(pool_size, strides, padding, data_format, name)(inputs)  # type: ignore[no-any-return]
+    return run_layer(AveragePooling1D, locals())
 
 
 def average_pooling2d(
@@ -156,7 +156,7 @@ def average_pooling2d(
     name: str | None = None,
 ) -> Tensor:
     """What an `AveragePooling2D` layer makes of `inputs` (`tf.layers.average_pooling2d`)."""
-    return AveragePooling2D(pool_size, strides, padding, data_format, name)(inputs)  # type: ignore[no-any-return]
+    return run_layer(AveragePooling2D, locals())
 
 
 def average_pooling3d(
@@ -168,4 +168,4 @@ def average_pooling3d(
     name: str | None = None,
 ) -> Tensor:
     """What an `AveragePooling3D` layer makes of `inputs` (`tf.layers.average_pooling3d`)."""
-    return AveragePooling3D(pool_size, strides, padding, data_format, name)(inputs)  # type: ignore[no-any-return]
+    return run_layer(AveragePooling3D, locals())

@@ -78,7 +78,7 @@ def compute_weighted_loss(
         values: Any = cast(losses, dtypes.float32) if given in (dtypes.float16, dtypes.bfloat16) else losses
         factors: Any = cast(weights, values.dtype.base)
         _check_weights(losses, factors)
-        loss: Any = apply_one("Mul", values, factors)
+        loss = apply_one("Mul", values, factors)
         if reduction != Reduction.NONE:
             loss = reduce_sum(loss)
             if reduction == Reduction.MEAN:
@@ -91,7 +91,7 @@ def compute_weighted_loss(
                 loss = apply_one("DivNoNan", loss, count, name="value")
         loss = cast(loss, given)
         add_loss(loss, loss_collection)
-        return loss  # type: ignore[no-any-return]
+        return loss
 
 
 def _check_weights(losses: Tensor, weights: Tensor) -> None:

@@ -71,13 +71,13 @@ def lengths_of(sequence_length: Any) -> Tensor:
     """
     from tensorfleet.ops.array.casting import cast
 
-    lengths = cast(sequence_length, dtypes.int32)
+    lengths: Tensor = cast(sequence_length, dtypes.int32)
     if lengths.ndim not in (None, 1):
         raise ValueError(
             "Argument sequence_length must be a vector of length batch_size. Received "
             f"sequence_length={lengths} of shape: {lengths.shape}"
         )
-    return lengths  # type: ignore[no-any-return]
+    return lengths
 
 
 def masked_step(

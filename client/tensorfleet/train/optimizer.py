@@ -388,4 +388,5 @@ def _increment(global_step: Any, name: str) -> Operation:
     if is_resource(global_step):
         one = convert_to_tensor(1, dtype=global_step.dtype)
         return apply_none("AssignAddVariableOp", global_step.handle, one, name=name)
-    return variable_ops.assign_add(global_step, 1, name=name).op  # type: ignore[no-any-return]
+    operation: Operation = variable_ops.assign_add(global_step, 1, name=name).op
+    return operation

@@ -205,7 +205,8 @@ def _given(result: _Result) -> Element:
     value, error = result
     if error is not None:
         raise error
-    return value  # type: ignore[no-any-return]
+    element: Element = value
+    return element
 
 
 def check_structure(

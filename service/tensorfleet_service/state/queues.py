@@ -83,7 +83,8 @@ class Queue:
         self._elements.append(element)
 
     def _take(self) -> Element:
-        return self._elements.popleft()  # type: ignore[no-any-return]
+        element: Element = self._elements.popleft()
+        return element
 
     def _put_back(self, elements: Iterable[Element]) -> None:
         self._elements.extendleft(reversed(list(elements)))
@@ -114,7 +115,8 @@ class Queue:
         Raises:
             CancelledError: the queue is closed.
         """
-        return self._line_up(self._putting, _Attempt(elements))  # type: ignore[no-any-return]
+        future: Future | None = self._line_up(self._putting, _Attempt(elements))
+        return future
 
     def dequeue(self, count: int, small: bool = False) -> Future | list[Element]:
         """Takes elements out; a Future if there are too few.
@@ -124,7 +126,8 @@ class Queue:
         Raises:
             OutOfRangeError: the queue is closed, and there are too few.
         """
-        return self._line_up(self._taking, _Attempt((), count, small))  # type: ignore[no-any-return]
+        taken: Future | list[Element] = self._line_up(self._taking, _Attempt((), count, small))
+        return taken
 
     def close(self, cancel_pending: bool = True) -> Future | None:
         """Takes no more elements.
@@ -135,7 +138,8 @@ class Queue:
             CancelledError: it is closed already, and `cancel_pending` is not set.
         """
         if not cancel_pending:
-            return self._line_up(self._putting, _Attempt(closes=True))  # type: ignore[no-any-return]
+            future: Future | None = self._line_up(self._putting, _Attempt(closes=True))
+            return future
         cancelled = errors.CancelledError(None, None, "Enqueue operation was cancelled")
         with self._lock:
             self._closed = True
@@ -326,7 +330,8 @@ class RandomShuffleQueue(Queue):
         elements = self._elements
         index = self._draw() % len(elements)
         elements[index], elements[-1] = elements[-1], elements[index]
-        return elements.pop()  # type: ignore[no-any-return]
+        element: Element = elements.pop()
+        return element
 
     def _put_back(self, elements: Iterable[Element]) -> None:
         self._elements.extend(elements)
@@ -376,7 +381,8 @@ class PriorityQueue(Queue):
         heapq.heappush(self._elements, (int(element[0]), next(self._arrivals), element))
 
     def _take(self) -> Element:
-        return heapq.heappop(self._elements)[2]  # type: ignore[no-any-return]
+        element: Element = heapq.heappop(self._elements)[2]
+        return element
 
     def _put_back(self, elements: Iterable[Element]) -> None:
         for element in elements:

@@ -211,7 +211,7 @@ def shape_tensor(input: Any, name: str | None = None, optimize: bool = True, out
         if hasattr(input, "dense_shape") and not isinstance(input, Tensor):
             from tensorfleet.ops.array.casting import cast
 
-            return cast(input.dense_shape, out_type or dtypes.int32)  # type: ignore[no-any-return]
+            return cast(convert_to_tensor(input.dense_shape), out_type or dtypes.int32)
         input = convert_to_tensor(input)
         if optimize and input.dims is not None and None not in input.dims:
             if out_type is None:

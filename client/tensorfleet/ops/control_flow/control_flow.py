@@ -94,7 +94,8 @@ def _one_of(function: Any, older: Any, name: str, older_name: str) -> Callable[[
         raise TypeError(f"cond(): '{name}' argument required")
     if not callable(function):
         raise TypeError(f"'{name}' must be callable.")
-    return function  # type: ignore[no-any-return]
+    chosen: Callable[[], Any] = function
+    return chosen
 
 
 def _branch(

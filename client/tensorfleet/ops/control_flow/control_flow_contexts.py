@@ -280,7 +280,7 @@ class CondContext(ControlFlowContext):
         from tensorfleet.ops.data_flow.tensor_array import as_flow
 
         if isinstance(value, Operation):
-            return with_dependencies([value], self._pivot)  # type: ignore[no-any-return]
+            return with_dependencies([value], self._pivot)
         return self._output_of(convert_to_tensor(as_flow(value)))
 
     def _output_of(self, val: Tensor) -> Tensor:

@@ -120,7 +120,8 @@ def _joined(context: WhileContext, start: Tensor, name: str, dims: Any = _AS_IT_
     if dims is not _AS_IT_IS:
         entered.dims = dims
     context.loop_enters.append(entered)
-    return merge([entered, entered], name="b_acc" if name == "b_acc" else None)[0]  # type: ignore[no-any-return]
+    joined: Tensor = merge([entered, entered], name="b_acc" if name == "b_acc" else None)[0]
+    return joined
 
 
 def _left(context: WhileContext, over: Tensor, name: str) -> Tensor:

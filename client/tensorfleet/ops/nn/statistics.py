@@ -24,7 +24,8 @@ def swish(features: Any, beta: Any = 1.0) -> Tensor:
     """features · sigmoid(beta · features) (`tf.nn.swish`, `tf.nn.silu`)."""
     features = convert_to_tensor(features, name="features")
     beta = convert_to_tensor(beta, features.dtype.base, name="beta")
-    return features * apply_one("Sigmoid", beta * features)  # type: ignore[no-any-return]
+    result: Tensor = features * apply_one("Sigmoid", beta * features)
+    return result
 
 
 def sufficient_statistics(

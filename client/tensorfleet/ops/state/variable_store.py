@@ -266,7 +266,7 @@ _STORE = ("__variable_store",)
 
 def variable_store() -> VariableStore:
     """The store of the default graph."""
-    held = get_default_graph().get_collection_ref(_STORE)
+    held: list[VariableStore] = get_default_graph().get_collection_ref(_STORE)
     if not held:
         held.append(VariableStore())
-    return held[0]  # type: ignore[no-any-return]
+    return held[0]

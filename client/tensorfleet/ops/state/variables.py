@@ -295,9 +295,10 @@ class Variable(metaclass=VariableMeta):
         """The value, or the initial value while the variable is not initialized."""
         from tensorfleet.ops.control_flow.control_flow import cond
 
-        return cond(  # type: ignore[no-any-return]
+        value: Tensor = cond(
             variable_ops.is_variable_initialized(self), self.read_value, lambda: self.initial_value
         )
+        return value
 
     def eval(self, session: BaseSession | None = None) -> Any:
         """The value in `session`, or in the default session."""
@@ -326,7 +327,8 @@ class Variable(metaclass=VariableMeta):
 
     def count_up_to(self, limit: int) -> Tensor:
         """`tf.count_up_to` of the variable."""
-        return variable_ops.count_up_to(self, limit=limit)  # type: ignore[no-any-return]
+        counted: Tensor = variable_ops.count_up_to(self, limit=limit)
+        return counted
 
     def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         """Sets the slices that an IndexedSlices names; the methods beside it combine them instead."""

@@ -11,7 +11,6 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
-from tensorfleet.ops.nn.volumes import volumes_of
 from tensorfleet.ops.nn.windows import Windows, windows_of
 from tensorfleet_service.devices.blocks import BLOCK_BYTES
 
@@ -25,9 +24,8 @@ def node_windows(attrs: dict[str, Any]) -> Windows:
     Raises:
         InvalidArgumentError: attributes that make no sense.
     """
-    found = volumes_of if attrs.get("data_format") in (b"NDHWC", b"NCDHW") else windows_of
     try:
-        return found(attrs)
+        return windows_of(attrs)
     except ValueError as e:
         raise errors.InvalidArgumentError(None, None, str(e)) from None
 

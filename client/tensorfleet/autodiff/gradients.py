@@ -39,14 +39,14 @@ from tensorfleet.ops.math.add_n import add_n
 
 
 class UnconnectedGradients(enum.Enum):
-    """What the gradient of an x is that ys do not depend on (`tf.UnconnectedGradients`)."""
+    """The gradient of an x that ys do not depend on (`tf.UnconnectedGradients`)."""
 
     NONE = "none"
     ZERO = "zero"
 
 
 class AggregationMethod:
-    """How gradients of one tensor are added up (`tf.AggregationMethod`): by one AddN, or in pairs."""
+    """The sum of a tensor's gradients (`tf.AggregationMethod`): by one AddN, or in pairs."""
 
     ADD_N = 0
     DEFAULT = ADD_N
@@ -190,7 +190,7 @@ class _Backpropagation:
         self._in_pairs = bool(aggregation)
 
     def beside(self, op: Operation) -> AbstractContextManager[Any]:
-        """Where the gradient ops of an operation are placed."""
+        """The context in which the gradient ops of an operation are made, to be placed beside it."""
         return self._graph.colocate_with(op) if self._colocate else contextlib.nullcontext()
 
     def run(self, to_ops: list[Operation], from_ops: list[Operation], stop_ops: list[Operation]) -> None:

@@ -29,7 +29,7 @@ _ADVICE = (
 
 
 class Iterator:
-    """What gives the elements of a dataset, one at each step that asks (`tf.data.Iterator`).
+    """An iterator over the elements of a dataset, one at each step that asks (`tf.data.Iterator`).
 
     Made by `tf.data.make_initializable_iterator` and its like.
     """

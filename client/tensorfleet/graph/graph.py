@@ -32,7 +32,7 @@ MIN_CONSUMER_VERSION = 12
 
 
 class _Signatures(Protocol):
-    """What a session keeps of the signatures that it has run."""
+    """The signatures that a session has run."""
 
     @property
     def cache(self) -> dict[Any, Any]: ...

@@ -1,4 +1,4 @@
-"""What is known of a tensor's value before any run: shape rules read the values of shape arguments.
+"""Static values: what is known of tensors before any run, such as the shape arguments that shape rules read.
 
 Rules are registered by op type, beside the op, by `@static_rule`.
 """
@@ -30,7 +30,7 @@ _evaluations: dict[str, Evaluation] = {}
 
 
 class _Inference(threading.local):
-    """What this thread's shape rule has found already; `values` is None outside of rules."""
+    """The values that this thread's shape rule has found already; `values` is None outside of rules."""
 
     values: dict[RuleTensor, Array | None] | None = None
     depth: int = 0

@@ -154,16 +154,16 @@ class Layer:
 
     @property
     def losses(self) -> list[Any]:
-        """What regularizers and `add_loss` added."""
+        """The losses that regularizers and `add_loss` added."""
         return list(self._losses)
 
     @property
     def updates(self) -> list[Any]:
-        """What `add_update` added: operations that training must run beside the optimizer's."""
+        """The operations that `add_update` added: training must run them beside the optimizer's."""
         return list(self._updates) if self.trainable else []
 
     def count_params(self) -> int:
-        """How many numbers the variables hold.
+        """The number of elements of all variables.
 
         Raises:
             ValueError: the variables are not made yet.
@@ -327,7 +327,7 @@ class Layer:
 
 
 def run_layer(layer: type[Layer], arguments: dict[str, Any]) -> Tensor:
-    """What a new layer makes of "inputs", from the arguments of a function of `tf.layers`.
+    """The outputs of a new layer for "inputs", from the arguments of a function of `tf.layers`.
 
     "training" goes to the call, all others to the layer, but for "reuse": with "name" it says where the
     variables are.

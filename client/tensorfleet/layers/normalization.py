@@ -278,7 +278,7 @@ def batch_normalization(
     virtual_batch_size: int | None = None,
     adjustment: Any = None,
 ) -> Tensor:
-    """What a `BatchNormalization` layer makes of `inputs` (`tf.layers.batch_normalization`).
+    """The output of a `BatchNormalization` layer for `inputs` (`tf.layers.batch_normalization`).
 
     Args:
         training: whether to use, and keep, the batch's mean and variance: a bool, or a bool tensor of rank 0.

@@ -1,4 +1,4 @@
-"""What layers are given by name or as functions: activations, initializers, sizes of windows."""
+"""Arguments of layers, given by name or as functions: activations, initializers, sizes of windows."""
 
 from __future__ import annotations
 

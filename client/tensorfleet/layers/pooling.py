@@ -16,7 +16,7 @@ from tensorfleet.ops.nn.pool3d import avg_pool3d, max_pool3d
 
 
 class Pooling(Layer):
-    """What one number says of each window.
+    """Layers that keep one number of each window.
 
     Args:
         pool_size, strides: a number for each dimension, or one for all.
@@ -107,7 +107,7 @@ def max_pooling1d(
     data_format: Any = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """What a `MaxPooling1D` layer makes of `inputs` (`tf.layers.max_pooling1d`)."""
+    """The output of a `MaxPooling1D` layer for `inputs` (`tf.layers.max_pooling1d`)."""
     return run_layer(MaxPooling1D, locals())
 
 
@@ -119,7 +119,7 @@ def max_pooling2d(
     data_format: Any = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """What a `MaxPooling2D` layer makes of `inputs` (`tf.layers.max_pooling2d`)."""
+    """The output of a `MaxPooling2D` layer for `inputs` (`tf.layers.max_pooling2d`)."""
     return run_layer(MaxPooling2D, locals())
 
 
@@ -131,7 +131,7 @@ def max_pooling3d(
     data_format: Any = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """What a `MaxPooling3D` layer makes of `inputs` (`tf.layers.max_pooling3d`)."""
+    """The output of a `MaxPooling3D` layer for `inputs` (`tf.layers.max_pooling3d`)."""
     return run_layer(MaxPooling3D, locals())
 
 
@@ -143,7 +143,7 @@ def average_pooling1d(
     data_format: Any = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """What an `AveragePooling1D` layer makes of `inputs` (`tf.layers.average_pooling1d`)."""
+    """The output of an `AveragePooling1D` layer for `inputs` (`tf.layers.average_pooling1d`)."""
     return run_layer(AveragePooling1D, locals())
 
 
@@ -155,7 +155,7 @@ def average_pooling2d(
     data_format: Any = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """What an `AveragePooling2D` layer makes of `inputs` (`tf.layers.average_pooling2d`)."""
+    """The output of an `AveragePooling2D` layer for `inputs` (`tf.layers.average_pooling2d`)."""
     return run_layer(AveragePooling2D, locals())
 
 
@@ -167,5 +167,5 @@ def average_pooling3d(
     data_format: Any = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """What an `AveragePooling3D` layer makes of `inputs` (`tf.layers.average_pooling3d`)."""
+    """The output of an `AveragePooling3D` layer for `inputs` (`tf.layers.average_pooling3d`)."""
     return run_layer(AveragePooling3D, locals())

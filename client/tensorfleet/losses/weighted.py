@@ -18,7 +18,7 @@ from tensorfleet.ops.nn import cross_entropy
 
 
 class Reduction:
-    """How the losses of a batch become one number (`tf.losses.Reduction`)."""
+    """The way in which the losses of a batch become one number (`tf.losses.Reduction`)."""
 
     NONE = "none"
     """They do not: each is multiplied by its weight."""
@@ -116,7 +116,7 @@ def _check_weights(losses: Tensor, weights: Tensor) -> None:
 
 
 def _nonzero(values: Any, factors: Any) -> Tensor:
-    """How many of the losses have a weight that is not zero."""
+    """The number of losses whose weight is not zero."""
     present = cast(apply_one("NotEqual", factors, cast(0, factors.dtype.base)), values.dtype.base)
     return reduce_sum(apply_one("OnesLike", values) * present, name="num_present")
 

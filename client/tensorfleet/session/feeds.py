@@ -1,4 +1,4 @@
-"""What `Session.run` is fed: the tensors that a feed_dict names, and arrays made of its values."""
+"""Feeds of `Session.run`: the tensors that a feed_dict names, and arrays made of its values."""
 
 from __future__ import annotations
 

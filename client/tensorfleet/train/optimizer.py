@@ -361,7 +361,7 @@ def _key(var: Any) -> tuple[Graph, str]:
 
 
 def _target(var: Any) -> Tensor:
-    """What the gradient is taken with respect to.
+    """The tensor with respect to which the gradient is taken.
 
     Raises:
         NotImplementedError: `var` is neither a variable nor a tensor.

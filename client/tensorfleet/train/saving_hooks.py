@@ -26,7 +26,7 @@ from tensorfleet.train.timers import SecondOrStepTimer
 
 
 class CheckpointSaverListener:
-    """What else is to be done around each checkpoint (`tf.train.CheckpointSaverListener`)."""
+    """Further work around each checkpoint (`tf.train.CheckpointSaverListener`)."""
 
     def begin(self) -> None:
         """Called once, before the session is made."""

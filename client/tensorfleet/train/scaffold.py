@@ -16,7 +16,7 @@ _Feeds = dict[Any, Any] | None
 
 
 class Scaffold:
-    """What initializes, checks, summarizes and saves a model (`tf.train.Scaffold`).
+    """The ops and objects that initialize, check, summarize and save a model (`tf.train.Scaffold`).
 
     What is not given is taken from the graph's collections, or made, by `finalize`.
     """
@@ -123,7 +123,7 @@ class Scaffold:
 
     @property
     def local_init_feed_dict(self) -> dict[Any, Any] | None:
-        """What is fed when `local_init_op` runs."""
+        """The feeds of `local_init_op`."""
         return self._local_init_feed_dict
 
     @property
@@ -138,7 +138,7 @@ class Scaffold:
 
     @property
     def init_feed_dict(self) -> dict[Any, Any] | None:
-        """What is fed when `init_op` runs."""
+        """The feeds of `init_op`."""
         return self._init_feed_dict
 
     @staticmethod

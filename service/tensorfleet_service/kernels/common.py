@@ -1,4 +1,4 @@
-"""What the mathematical kernels share: errors of broadcasting, calls as expressions, small floats."""
+"""Common parts of mathematical kernels: errors of broadcasting, calls as expressions, small floats."""
 
 from __future__ import annotations
 

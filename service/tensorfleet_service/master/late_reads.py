@@ -154,7 +154,7 @@ class _Rewrite:
         return bool(self._before[node] & mask & ~since)
 
     def _controls(self, node: Node, i: int, names: frozenset[Name]) -> list[Node]:
-        """What a read for an input waits for."""
+        """The nodes that a read for an input waits for."""
         if not self._has_flow:
             return self._last(self._before[node] & self._mask(names))
         # The change itself may be on a branch that is not taken, or in another loop; what the node waits for

@@ -146,7 +146,7 @@ def check_host(cluster: ClusterSpec, job: str, index: int, host_name: str) -> No
 
 
 def _first_label(address: str) -> str:
-    """Of the host in an address; empty for addresses of digits, such as 10.0.0.1 or [::1]."""
+    """The name of the host in an address; empty for addresses of digits, such as 10.0.0.1 or [::1]."""
     host = address.rpartition(":")[0].lower()
     return "" if ":" in host or re.fullmatch(r"[\d.]*", host) else host.partition(".")[0]
 

@@ -90,13 +90,13 @@ class Queue:
         self._elements.extendleft(reversed(list(elements)))
 
     def _reserve(self) -> int:
-        """How many elements must stay while the queue is open."""
+        """The number of elements that must stay while the queue is open."""
         return 0
 
     # What kernels call
 
     def read(self) -> Any:
-        """What a fetched reference to the queue gives: its container and name."""
+        """The value of a fetched reference to the queue: its container and name."""
         return np.array([b"", self.name.encode()], object)
 
     @property
@@ -169,7 +169,7 @@ class Queue:
         return mine[1]
 
     def waits_for(self, future: Future) -> str:
-        """What one who stands in line waits for."""
+        """A description of what one who stands in line waits for."""
         with self._lock:
             size = len(self._elements)
             taking = next((a for a in self._taking if a.future is future), None)

@@ -13,7 +13,7 @@ NOT_RUN = frozenset(("_Arg", "_Retval", "Const", "NoOp"))
 
 
 class Timed:
-    """How long a plan computes at a stretch, how often it has run, and how it has waited.
+    """The times of a plan: how long it computes at a stretch, how often it has run, and how it has waited.
 
     Attributes:
         nodes: what it runs.

@@ -1,4 +1,4 @@
-"""What a loop gets so that it can be differentiated: counters of iterations, and sums of gradients.
+"""Parts that make a loop differentiable: counters of iterations, and sums of gradients.
 
 The loop itself counts its iterations, the gradient loop counts them down. What all iterations use alike gets
 the sum of the gradients of all of them.

@@ -87,7 +87,7 @@ def _as_step(step: Any) -> Tensor:
 
 
 class ConditionalAccumulatorBase:
-    """What both accumulators have in common (`tf.ConditionalAccumulatorBase`).
+    """The base of both accumulators (`tf.ConditionalAccumulatorBase`).
 
     Args:
         dtype, shape: of the gradients; None for an unknown shape.
@@ -120,7 +120,7 @@ class ConditionalAccumulatorBase:
         return apply_op(prefix + op_type, self._accumulator_ref, *inputs, name=name, **attrs)
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
-        """How many gradients have been added since the last was taken: int32, rank 0."""
+        """The number of gradients added since the last mean was taken: int32, rank 0."""
         count: Tensor = self._apply("AccumulatorNumAccumulated", name=name or f"{self._name}_NumAccumulated")
         return count
 

@@ -254,7 +254,7 @@ class QueueBase:
         return result
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements are in: int32, rank 0."""
+        """The number of elements in the queue: int32, rank 0."""
         result: Tensor = self._apply("QueueSize", name=name or f"{self._name}_Size")
         return result
 

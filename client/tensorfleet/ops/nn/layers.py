@@ -1,4 +1,4 @@
-"""What `tf.nn` composes of other ops: dropout, relu_layer, xw_plus_b, zero_fraction."""
+"""Functions of `tf.nn` that are composed of other ops: dropout, relu_layer, xw_plus_b, zero_fraction."""
 
 from __future__ import annotations
 

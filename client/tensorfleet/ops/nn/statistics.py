@@ -36,7 +36,7 @@ def sufficient_statistics(
     name: str | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
-    """What mean and variance follow from, by `normalize_moments` (`tf.nn.sufficient_statistics`).
+    """The sums from which `normalize_moments` computes mean and variance (`tf.nn.sufficient_statistics`).
 
     Args:
         axes: the dimensions to sum over.

@@ -32,7 +32,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """How windows slide, as a node's attributes say.
+    """The windows of a node, as its attributes describe them.
 
     Dimensions of space are height and width of images; depth, height and width of volumes.
 

@@ -18,7 +18,7 @@ from tensorfleet.ops.random import random_ops
 
 
 class Initializer:
-    """What all initializers can: be called with a shape, and be written down."""
+    """The base of all initializers: they are called with a shape, and can be serialized."""
 
     _settings: tuple[str, ...] = ()
     dtype: DType
@@ -143,7 +143,7 @@ class uniform_unit_scaling_initializer(Initializer):
 
 
 class variance_scaling_initializer(Initializer):
-    """Of a variance that follows from the shape (`tf.variance_scaling_initializer`).
+    """Random numbers whose variance follows from the shape (`tf.variance_scaling_initializer`).
 
     Args:
         scale: the variance is `scale / n`.
@@ -192,7 +192,7 @@ class variance_scaling_initializer(Initializer):
 
 
 def fans(shape: Any) -> tuple[int, int]:
-    """How many inputs and outputs a unit of a layer with weights of this shape has."""
+    """The numbers of inputs and outputs of a unit in a layer with weights of this shape."""
     sizes = [int(size) for size in shape]
     if not sizes:
         return 1, 1

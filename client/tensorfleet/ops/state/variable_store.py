@@ -27,7 +27,7 @@ from tensorfleet.ops.state.variables import Variable
 
 
 class VariableStore:
-    """What `tf.get_variable` finds again."""
+    """The variables that `tf.get_variable` finds again."""
 
     def __init__(self) -> None:
         self.variables: dict[str, Any] = {}

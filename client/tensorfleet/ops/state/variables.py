@@ -232,12 +232,12 @@ class Variable(metaclass=VariableMeta):
 
     @property
     def synchronization(self) -> VariableSynchronization:
-        """When copies of the variable would be brought together; kept, not acted upon."""
+        """The time at which copies of the variable would be brought together; kept, not acted upon."""
         return self._synchronization
 
     @property
     def aggregation(self) -> VariableAggregation:
-        """How copies of the variable would be brought together; kept, not acted upon."""
+        """The way in which copies of the variable would be brought together; kept, not acted upon."""
         return self._aggregation
 
     @property
@@ -320,7 +320,7 @@ class Variable(metaclass=VariableMeta):
         session.run(self.initializer, {self.initializer.inputs[1]: value})
 
     def _as_graph_element(self) -> Tensor:
-        """What `Session.run` fetches for the variable."""
+        """The tensor that `Session.run` fetches for the variable."""
         raise NotImplementedError
 
     # Changing; `tensorfleet.ops.state.variable_ops` tells the two kinds apart.

@@ -90,7 +90,7 @@ def _cname(dtype: DType) -> str:
 
 
 def _error(e: Exception) -> errors.OpError:
-    """What a failed function is to a step: its own error class where TensorFlow has one for it."""
+    """The error of a step whose function failed: of its own class where TensorFlow has one for it."""
     text = f"{type(e).__name__}: {e}\n" + "".join(traceback.format_exception(e))
     if isinstance(e, errors.OpError):
         return type(e)(None, None, text)

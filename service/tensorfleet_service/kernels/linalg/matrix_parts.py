@@ -119,7 +119,7 @@ class _Band:
         return (*batch, self.length) if self.single else (*batch, self.highest - self.lowest + 1, self.length)
 
     def diagonals(self, xp: ModuleType) -> Any:
-        """Of each diagonal: its index into compact forms, the rows and the columns of its elements."""
+        """Indices of each diagonal: into compact forms, and the rows and the columns of its elements."""
         above, below = self.align.split(b"_")
         for position, d in enumerate(range(self.highest, self.lowest - 1, -1)):
             size = min(self.rows + min(d, 0), self.columns - max(d, 0))

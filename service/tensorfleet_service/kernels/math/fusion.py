@@ -125,7 +125,7 @@ def _size(value: Any) -> int:
 
 
 def _form(value: Any, shape: tuple[int, ...]) -> int | None:
-    """What a value is beside an array of the shape; None for anything else."""
+    """The form of a value beside an array of the shape; None for any other."""
     own = value.shape
     if not own:
         return _NUMBER

@@ -38,7 +38,7 @@ PARALLEL_PRODUCTS = 1 << 22
 
 
 def compute_dtype(dtype: DType) -> Any:
-    """What a convolution of this dtype computes in: half precision is summed in float32."""
+    """The dtype in which a convolution is computed: half precision is summed in float32."""
     return np.dtype(np.float32) if dtype.name in ("float16", "bfloat16") else dtype.np
 
 

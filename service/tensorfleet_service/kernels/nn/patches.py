@@ -1,4 +1,4 @@
-"""What convolution and pooling kernels share: padded images or volumes, and the windows over them."""
+"""Common parts of convolution and pooling: padded images or volumes, and the windows over them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Geometry:
 
 
 def rows_of_patches(geometry: Geometry, images: Any) -> int:
-    """Of how many rows of windows the patches fit the cache."""
+    """The number of rows of windows whose patches fit the cache."""
     row: int = geometry.out[1] * prod(geometry.window) * images.shape[3] * images.itemsize
     return max(1, min(geometry.out[0], BLOCK_BYTES // row))
 

@@ -22,7 +22,7 @@ Evaluation = Callable[..., Any]
 MAX_ELEMENTS = 1000
 """Larger values are not computed: no shape has so many dimensions."""
 MAX_DEPTH = 100
-"""How far back values are computed."""
+"""The number of ops back to which values are computed."""
 
 _rules: dict[str, StaticRule] = {}
 _partial_rules: dict[str, PartialRule] = {}

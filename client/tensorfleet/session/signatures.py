@@ -67,7 +67,7 @@ class Signatures:
         )
 
     def compile(self, fetches: Any, keys: Sequence[Any]) -> Run | None:
-        """The function of a signature; None for keys that are nested, composite or several names of a tensor."""
+        """The function of a signature; None for nested or composite keys, or several names of one tensor."""
         if any(isinstance(key, tuple) or expansion_of(key) is not None for key in keys):
             return None
         fed = [feeds.feed_tensor(self._graph, key) for key in keys]

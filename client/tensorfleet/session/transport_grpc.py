@@ -112,7 +112,7 @@ class Channel:
         where = f"{self.task} ({self.address})" if self.task else self.address
         return errors.UnavailableError(None, None, f"Lost the connection to {where}: {why}")
 
-    # What the heart calls
+    # Called by the heart
 
     def heard(self, now: float) -> float | None:
         """Since when a call has waited for its answer; None if none does."""

@@ -219,7 +219,7 @@ class StreamTransport(Transport):
         self._open.discard(connection)
         connection.close()
 
-    # What the heart calls
+    # Called by the heart
 
     def heard(self, now: float) -> float | None:
         """Since when a call has waited without a byte from the master; None if none does.

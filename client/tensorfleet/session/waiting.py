@@ -20,7 +20,7 @@ UNKNOWN_NAME_SECONDS = 5.0  # the name of a container that is being started may 
 
 _logger = logging.getLogger("tensorfleet")
 
-# What getaddrinfo says about names that there are not; other failures, such as no name server, may pass.
+# Errors of getaddrinfo for names that do not exist; others, such as no name server, may pass.
 _NO_SUCH_NAME = tuple(getattr(socket, name) for name in ("EAI_NONAME", "EAI_NODATA") if hasattr(socket, name))
 
 

@@ -284,7 +284,7 @@ class Optimizer:
     def _get_non_slot_variable(self, name: str, graph: Graph) -> Any:
         return self._non_slots.get((name, graph))
 
-    # What subclasses implement
+    # Implemented by subclasses
 
     def _valid_dtypes(self) -> set[DType]:
         """The dtypes that losses, variables and gradients may have."""

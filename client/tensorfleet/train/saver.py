@@ -154,7 +154,7 @@ class Saver:
         """The Saver that a message describes, with nodes under `import_scope`."""
         return Saver(saver_def=saver_def, name=import_scope)
 
-    # Which checkpoints there are
+    # The checkpoints that there are
 
     @property
     def last_checkpoints(self) -> list[str]:

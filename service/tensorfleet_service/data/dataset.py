@@ -115,7 +115,7 @@ class Callee:
         self.waits = self._instantiate().waits
 
     def _instantiate(self) -> Function:
-        # What datasets compute is on the host, whatever device asks for it.
+        # Datasets compute on the host, whatever device asks.
         return self._library.instantiate(self._func, self._device, np)
 
     def of(self, run: Run) -> Function:

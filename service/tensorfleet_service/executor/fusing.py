@@ -55,7 +55,7 @@ class Group:
             assert steps is not None
             ops.append(FusedOp(node.op, steps, sources))
         used = {id(source) for node in members for source, _ in node.inputs}
-        # What nobody needs is computed, too, as the target of the step: it may fail.
+        # An op that nobody needs is computed, too, as a target of the step: it may fail.
         self.outputs = [node for node in members if node in wanted or id(node) not in used]
         dtype = members[0].output_types[0].np
         self.function = FusedGroup(ops, [place[id(node)] for node in self.outputs], dtype)

@@ -160,7 +160,7 @@ def _in_order(items: list[Item]) -> list[Item]:
     def add(item: Item) -> None:
         heapq.heappush(ready.setdefault(item.guard if item.writes else None, []), place[id(item)])
 
-    # What comes of the other part of the loop, where these are of the body, is there.
+    # Values of the loop's other part, where these items are of the body, are there.
     missing = {id(item): 0 for item in items}
     for item in items:
         for user in item.users:

@@ -131,7 +131,7 @@ class Step:
             return DataflowRun(self, plan, index, args)
         return _Run(self, plan, index, args)
 
-    # What generated code calls
+    # Called by generated code
 
     def push(self, task: str, edge: int, value: Any) -> None:
         """Sends a tensor to another task."""

@@ -15,7 +15,7 @@ LEVELS = ("debug", "info", "warning", "error")
 
 
 FIELDS = ("session", "step")
-"""What a record may have of `extra`; the ids of steps are numbers."""
+"""Fields of `extra` that a record may have; the ids of steps are numbers."""
 
 
 class TextFormatter(logging.Formatter):

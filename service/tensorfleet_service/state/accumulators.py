@@ -118,7 +118,7 @@ class Accumulator:
         self._step += 1
         return given
 
-    # What the kinds differ in
+    # Differences of the kinds
 
     def _add(self, *parts: Any) -> None:
         (gradient,) = parts

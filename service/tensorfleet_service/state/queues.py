@@ -74,7 +74,7 @@ class Queue:
         self._taking: deque[_Attempt] = deque()
         self._elements = self._container()
 
-    # What the kinds of queues differ in
+    # Differences of the kinds of queues
 
     def _container(self) -> Any:
         return deque()
@@ -93,7 +93,7 @@ class Queue:
         """The number of elements that must stay while the queue is open."""
         return 0
 
-    # What kernels call
+    # Called by kernels
 
     def read(self) -> Any:
         """The value of a fetched reference to the queue: its container and name."""

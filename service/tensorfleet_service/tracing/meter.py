@@ -24,7 +24,7 @@ BOUNDS = tuple(2**power / 1e6 for power in range(SMALLEST_POWER, LARGEST_POWER +
 """The upper bounds of a histogram's buckets in seconds: 16 µs, and twice as much each time, to 134 s."""
 
 STAGES = ("prune", "place", "optimize", "partition", "register")
-"""What `prepare` does for a run signature, in this order."""
+"""The stages of `prepare` for a run signature, in order."""
 
 SAMPLE_MASK = 127
 SAMPLE_SECONDS = 1.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
 
-# What takes no time of its own in a step.
+# Ops that take no time of their own in a step.
 NOT_RUN = frozenset(("_Arg", "_Retval", "Const", "NoOp"))
 
 

@@ -100,7 +100,7 @@ def _broadcast_to_shape(op: RuleNode) -> list[Dims]:
         d, w = given[i], wanted[i]
         if d is not None and w is not None and d not in (1, w):
             raise ValueError(f"Dimensions must be equal, but are {d} and {w}")
-        # Whatever size this is, only 1 can become another.
+        # Of all sizes only 1 can become another.
         result[i] = d if w is None and d != 1 else w
     return [tuple(result)]
 

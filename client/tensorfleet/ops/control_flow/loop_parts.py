@@ -30,7 +30,7 @@ def count_iterations(context: WhileContext, outer: LoopGradient | None) -> tuple
     """Has a loop count its iterations: their number after it, and the counter's next value in it."""
     count = constant(0, name="f_count")
     if outer is not None:
-        # What one run of an inner loop pushes comes before what the next run of it pushes.
+        # Pushes of one run of an inner loop come before those of its next run.
         count.op._add_control_input(outer.forward_index.op.inputs[0].op)
     assert context.pivot is not None
     with within(context), _beside(context.pivot):
@@ -56,7 +56,7 @@ def count_down(context: WhileContext, count: Tensor, outer: LoopGradient | None)
         joined.op._update_input(1, following)
         end = _left(context, over, "b_count")
     if outer is not None:
-        # What one run of an inner loop pops comes before what the next run of it pops.
+        # Pops of one run of an inner loop come before those of its next run.
         outer.grad_sync._add_control_input(end.op)
     return following
 

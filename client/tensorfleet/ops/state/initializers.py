@@ -186,7 +186,7 @@ class variance_scaling_initializer(Initializer):
             return random_ops.random_uniform(shape, -limit, limit, dtype, seed=self.seed)
         if self.distribution == "untruncated_normal":
             return random_ops.random_normal(shape, 0.0, math.sqrt(variance), dtype, seed=self.seed)
-        # What is cut off beyond two standard deviations takes this much of the deviation away.
+        # Cutting off beyond two standard deviations leaves this part of the deviation.
         stddev = math.sqrt(variance) / 0.87962566103423978
         return random_ops.truncated_normal(shape, 0.0, stddev, dtype, seed=self.seed)
 

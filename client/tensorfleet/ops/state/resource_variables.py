@@ -139,7 +139,7 @@ class ResourceVariable(Variable):
                 with graph.colocate_with(None, ignore_existing=True), graph.device(caching_device):
                     self._cached_value = apply_op("Identity", self._graph_element)
 
-    # What it is
+    # Properties
 
     @property
     def handle(self) -> Tensor:

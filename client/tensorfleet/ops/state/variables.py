@@ -174,7 +174,7 @@ class Variable(metaclass=VariableMeta):
             )
         return element
 
-    # What it is
+    # Properties
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from tensorfleet_service.kernels.common import format_shape, invalid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
-# What the first versions of these ops have in place of the inputs `k`, `num_rows`, `num_cols`.
+# Values of the inputs `k`, `num_rows`, `num_cols`, which the first versions of these ops lack.
 _MAIN = np.int32(0)
 _SMALLEST = np.int32(-1)
 

@@ -42,7 +42,7 @@ WORTH = 400_000
 may have to wait for the interpreter's lock, for half as long."""
 
 Source = tuple[bool, int]
-"""Where an input of an op comes from: (True, which input of the group) or (False, which op of it)."""
+"""The source of an op's input: (True, index of the group's input) or (False, index of the group's op)."""
 
 
 @dataclass(slots=True)

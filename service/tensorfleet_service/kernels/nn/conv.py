@@ -34,7 +34,7 @@ from tensorfleet_service.kernels.nn.patches import (
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 PARALLEL_PRODUCTS = 1 << 22
-"""From so many multiplications on, a convolution uses several threads."""
+"""Number of multiplications from which a convolution uses several threads."""
 
 
 def compute_dtype(dtype: DType) -> Any:

@@ -101,7 +101,7 @@ class Collectives:
         self._closed = True
         self._deadlines.close()
 
-    # What kernels call
+    # Called by kernels
 
     def group(self, device: str, group_key: int) -> Group:
         """The record of a group; the caller keeps it alive."""
@@ -162,7 +162,7 @@ class Collectives:
             except errors.OpError as e:
                 log.debug("the leader was not told of a member that left: %s", e.message)
 
-    # What the connections to other tasks call
+    # Called by the connections to other tasks
 
     def receive(self, peer: Peer, frame: Frame) -> None:
         """A message about collectives. Raises ValueError if it cannot be understood."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
 
 Source = int | Future
-"""The source of a value that an op waits for: an edge from another device, in loops with its iteration, or a resource."""
+"""The source of a value that an op waits for: an edge, in loops with its iteration, or a resource."""
 
 _CONTROL = -1  # the slot of a control input
 

@@ -309,7 +309,7 @@ class TaskServer:
     def _missing(
         self, failures: list[errors.OpError], others: int, timeout: float, own_limit: bool
     ) -> errors.OpError:
-        """What a session is refused with; where it has set the limit itself, its passing is the error."""
+        """The error for a refused session; where it has set the limit itself, its passing is the error."""
         final = next((e for e in failures if is_final(e)), None)
         if final is not None:
             return errors.from_code(final.error_code, f"{self.task} cannot make the session: {final.message}")

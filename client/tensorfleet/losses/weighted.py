@@ -18,7 +18,7 @@ from tensorfleet.ops.nn import cross_entropy
 
 
 class Reduction:
-    """How the losses of a batch become one number (`tf.losses.Reduction`)."""
+    """The way in which the losses of a batch become one number (`tf.losses.Reduction`)."""
 
     NONE = "none"
     """They do not: each is multiplied by its weight."""
@@ -78,7 +78,7 @@ def compute_weighted_loss(
         values: Any = cast(losses, dtypes.float32) if given in (dtypes.float16, dtypes.bfloat16) else losses
         factors: Any = cast(weights, values.dtype.base)
         _check_weights(losses, factors)
-        loss: Any = apply_one("Mul", values, factors)
+        loss = apply_one("Mul", values, factors)
         if reduction != Reduction.NONE:
             loss = reduce_sum(loss)
             if reduction == Reduction.MEAN:
@@ -91,7 +91,7 @@ def compute_weighted_loss(
                 loss = apply_one("DivNoNan", loss, count, name="value")
         loss = cast(loss, given)
         add_loss(loss, loss_collection)
-        return loss  # type: ignore[no-any-return]
+        return loss
 
 
 def _check_weights(losses: Tensor, weights: Tensor) -> None:
@@ -116,7 +116,7 @@ def _check_weights(losses: Tensor, weights: Tensor) -> None:
 
 
 def _nonzero(values: Any, factors: Any) -> Tensor:
-    """How many of the losses have a weight that is not zero."""
+    """The number of losses whose weight is not zero."""
     present = cast(apply_one("NotEqual", factors, cast(0, factors.dtype.base)), values.dtype.base)
     return reduce_sum(apply_one("OnesLike", values) * present, name="num_present")
 

@@ -1,4 +1,4 @@
-"""What all metrics are made of: their variables, shapes that fit each other, and the result's collections."""
+"""Parts of all metrics: variables, shapes that fit each other, and the collections of results."""
 
 from __future__ import annotations
 

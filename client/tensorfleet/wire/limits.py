@@ -15,7 +15,7 @@ READ_BUFFER_BYTES = 64 * 1024
 MAX_HEAD_BYTES = 1 << 31
 MAX_PAYLOAD_BYTES = 1 << 48
 MAX_HELLO_BYTES = 64 * 1024
-"""Whoever has not said who it is gets no more."""
+"""Limit for peers that have not said who they are."""
 
 MAX_PUSHES = 1000
 """At most so many small tensors become one frame."""

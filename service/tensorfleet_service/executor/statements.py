@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Line = tuple["Node | None", list[str], "Expression | None"]
-"""What a line of generated code is made of: a node, the variables that it takes, and its expression."""
+"""The origin of a line of generated code: a node, the variables that it takes, and its expression."""
 
 
 def call_text(

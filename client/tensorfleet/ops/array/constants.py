@@ -61,7 +61,7 @@ def _range_shape(op: RuleNode) -> list[Dims]:
 
 
 def range_size(start: Any, limit: Any, delta: Any) -> int:
-    """How many numbers the range has. Raises ValueError in TensorFlow's words."""
+    """The number of elements of a range. Raises ValueError in TensorFlow's words."""
     if delta == 0:
         raise ValueError("Requires delta != 0")
     if delta > 0 and start > limit:

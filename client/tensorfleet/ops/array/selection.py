@@ -236,4 +236,4 @@ def sequence_mask(
         kind = maxlen.dtype.base
         row = apply_one("Range", constant(0, kind), maxlen, constant(1, kind))
         result = apply_one("Less", row, apply_one("Cast", expand_dims(lengths, -1), DstT=kind))
-        return cast(result, dtype)  # type: ignore[no-any-return]
+        return cast(result, dtype)

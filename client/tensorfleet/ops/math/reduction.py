@@ -334,7 +334,7 @@ def count_nonzero(
     keep_dims: bool | None = None,
     input: Any = None,
 ) -> Tensor:
-    """How many elements are not zero, or not the empty string (`tf.count_nonzero`).
+    """The number of elements that are not zero, or not the empty string (`tf.count_nonzero`).
 
     Args:
         input_tensor: a tensor of any dtype; `input` is its newer name.

@@ -70,7 +70,7 @@ def _sum(op: Operation, grad: Tensor) -> list[Tensor | None]:
 
 
 def _count(op: Operation) -> Tensor:
-    """How many elements each mean is of, in the input's dtype."""
+    """The number of elements in each mean, in the input's dtype."""
     x, axes = op.inputs[0], _static_axes(op)
     dtype = x.dtype.base
     if axes is not None:

@@ -117,7 +117,7 @@ def squeeze(node: KernelNode) -> Kernel:
 
 
 SMALL = 10_000
-"""So many elements are sooner copied than described by NumPy's `broadcast_to`."""
+"""Number of elements up to which a copy is quicker than a view by NumPy's `broadcast_to`."""
 
 
 @array_kernel("BroadcastTo")

@@ -158,7 +158,7 @@ def string_length(node: KernelNode) -> Kernel:
 
 
 def _characters(item: bytes) -> int:
-    """How many characters of UTF-8: bytes that do not continue one."""
+    """The number of characters of UTF-8: of bytes that do not continue one."""
     return sum(byte & 0xC0 != 0x80 for byte in item)
 
 

@@ -21,6 +21,7 @@ import struct
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import IntEnum
 from math import prod
 from typing import Any, Protocol
@@ -472,6 +473,8 @@ class Reader:
     def _grown(self, size: int) -> Array:
         self._count(GROWN_FROM_BYTES, size)
         memory = mmap.mmap(-1, GROWN_FROM_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        with suppress(OSError):  # of a system without large pages; NumPy asks for them as well
+            memory.madvise(mmap.MADV_HUGEPAGE)
         done = 0
         while True:
             # Memory that something refers to does not grow.

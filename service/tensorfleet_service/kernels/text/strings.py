@@ -201,7 +201,7 @@ def _characters(item: bytes) -> int:
     count = 0
     for begin in range(0, len(item), TEXT_PART):
         part = np.frombuffer(item, np.uint8, min(TEXT_PART, len(item) - begin), begin)
-        count += np.count_nonzero(part & 0xC0 != 0x80)
+        count += int(np.count_nonzero(part & 0xC0 != 0x80))
     return count
 
 

@@ -29,6 +29,7 @@ from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.remote import remote_member
+from tensorfleet_service.net.admission import Admission, client_of, connections_that_fit, limit_stalls
 from tensorfleet_service.net.discovery import discover
 from tensorfleet_service.net.peers import AnyPeer, Peers
 from tensorfleet_service.observe.health import Health
@@ -158,6 +159,7 @@ class TaskServer:
             self._worker, is_busy=lambda: any(session.running for session in master.sessions())
         )
         self._clients = Clients(self._master, self._deadlines, orphan_seconds)
+        self._admission = Admission(connections_that_fit())
         endpoint = fleet_pb2.Endpoint(task=self.task, incarnation=self._incarnation, version=VERSION)
         self._listener: Listener | None = None
         if protocol != "grpc":
@@ -167,6 +169,7 @@ class TaskServer:
                 "127.0.0.1" if loopback else host,
                 {"task": self.task, "incarnation": self._incarnation},
                 self._accept,
+                self._admission,
             )
             endpoint.stream_address.extend(self._listener.addresses)
         self._health_service = HealthService(self.health)
@@ -281,8 +284,19 @@ class TaskServer:
     def _accept(self, connection: Connection, hello: dict[str, Any]) -> None:
         if "task" in hello:
             self._peers.accept(connection, hello)
-        else:
+            return
+        try:
+            place = self._admission.admit(client_of(connection.sock))
+        except errors.ResourceExhaustedError as e:
+            log.warning("a connection was refused: %s", e.message)
+            connection.refuse(e)
+            return
+        try:
+            limit_stalls(connection.sock)
+            connection.reader.account = place
             self._clients.accept(connection)
+        finally:
+            place.leave()
 
     def _join(self, session: str, config: ConfigProto) -> Sequence[Member]:
         """The members of a new session: this task first, then the others, all connected at once."""

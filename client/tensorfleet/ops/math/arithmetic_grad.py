@@ -35,15 +35,17 @@ def _mul_no_nan(op: Operation, grad: Tensor) -> list[Tensor]:
 def _div(op: Operation, grad: Tensor) -> list[Tensor]:
     x, y = op.inputs
     x, y = conj(x), conj(y)
-    return reduced(op, apply_one("RealDiv", grad, y), grad * (-x / y / y))
+    first = apply_one("RealDiv", grad, y)
+    return reduced(op, first, grad * apply_one("RealDiv", apply_one("RealDiv", -x, y), y))
 
 
 @gradient("DivNoNan")
 def _div_no_nan(op: Operation, grad: Tensor) -> list[Tensor]:
     x, y = op.inputs
     x, y = conj(x), conj(y)
-    quotient = apply_one("DivNoNan", apply_one("DivNoNan", -x, y), y)
-    return reduced(op, apply_one("DivNoNan", grad, y), grad * quotient)
+    first = apply_one("DivNoNan", grad, y, name="div_no_nan")
+    quotient = apply_one("DivNoNan", -x, y, name="div_no_nan")
+    return reduced(op, first, grad * apply_one("DivNoNan", quotient, y, name="div_no_nan"))
 
 
 @gradient("FloorDiv", "TruncateDiv")

@@ -1,15 +1,15 @@
 """What static shapes tell about nodes, for the master: attributes of nodes that change no result.
 
-TensorFlow's gradient functions add nodes that find in the run what shapes say before it: the axes along which an
-operand was repeated, a reshape to the shape that there is. Programs know these nodes by their names. With these
-attributes the master's optimizer leaves them out of steps; a server that does not know the attributes runs them.
+TensorFlow's graphs have nodes that find in the run what shapes say before it: the axes along which an operand
+was repeated, a reshape to the shape that there is. Programs know these nodes by their names. With these
+attributes the master's optimizer leaves them out of steps; a server that does not know the attributes runs
+them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 
 UNCHANGED = "_unchanged"
@@ -23,10 +23,9 @@ def unchanged(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def known(op: Operation, *outputs: Sequence[int]) -> None:
-    """Says which integers the outputs are."""
-    for index, values in enumerate(outputs):
-        op.attrs[f"{KNOWN}{index}"] = list(values)
+def known(tensor: Tensor, values: Sequence[int]) -> None:
+    """Says which vector of integers a tensor is."""
+    tensor.op.attrs[f"{KNOWN}{tensor.value_index}"] = list(values)
 
 
 def scaled(tensor: Tensor) -> Tensor:

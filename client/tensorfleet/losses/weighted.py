@@ -11,8 +11,13 @@ from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.constants import ones_like, zeros_like
+from tensorfleet.ops.array.selection import where
+from tensorfleet.ops.array.shaping import size
 from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.debugging.weights import after, assert_broadcastable, broadcast_weights
 from tensorfleet.ops.math.add_n import add_n
+from tensorfleet.ops.math.comparison import equal
 from tensorfleet.ops.math.reduction import reduce_sum
 from tensorfleet.ops.nn import cross_entropy
 
@@ -72,53 +77,44 @@ def compute_weighted_loss(
         ValueError: an unknown reduction, or weights that do not fit.
     """
     Reduction.validate(reduction)
-    with framework.name_scope(scope, "weighted_loss", [losses, weights]):
+    with (
+        framework.name_scope(scope, "weighted_loss", [losses, weights]),
+        after(assert_broadcastable(weights, losses)),
+    ):
         losses = convert_to_tensor(losses)
         given = losses.dtype.base
         values: Any = cast(losses, dtypes.float32) if given in (dtypes.float16, dtypes.bfloat16) else losses
         factors: Any = cast(weights, values.dtype.base)
-        _check_weights(losses, factors)
         loss: Any = apply_one("Mul", values, factors)
         if reduction != Reduction.NONE:
             loss = reduce_sum(loss)
             if reduction == Reduction.MEAN:
-                total = reduce_sum(apply_one("OnesLike", values) * factors)
-                loss = apply_one("DivNoNan", loss, total, name="value")
+                loss = _mean(loss, reduce_sum(ones_like(values) * factors))
             elif reduction == _BY_NONZERO:
-                loss = apply_one("DivNoNan", loss, _nonzero(values, factors), name="value")
+                loss = _mean(loss, _nonzero(values, factors))
             elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
-                count = cast(apply_one("Size", values), values.dtype.base)
-                loss = apply_one("DivNoNan", loss, count, name="value")
+                loss = _mean(loss, _count(values))
         loss = cast(loss, given)
         add_loss(loss, loss_collection)
         return loss  # type: ignore[no-any-return]
 
 
-def _check_weights(losses: Tensor, weights: Tensor) -> None:
-    """Raises ValueError where weights cannot be broadcast to the losses without new dimensions."""
-    values, factors = losses.dims, weights.dims
-    if values is None or factors is None or not factors:
-        return
-    prefix = "weights can not be broadcast to values."
-    rest = f"Received weights={weights}, values={losses}"
-    if len(values) != len(factors):
-        raise ValueError(
-            f"{prefix} values.rank={len(values)}. weights.rank={len(factors)}. values.shape={losses.shape}. "
-            f"weights.shape={weights.shape}. {rest}"
-        )
-    for axis, (size, factor) in enumerate(zip(values, factors, strict=True)):
-        if factor not in (1, None) and size not in (factor, None):
-            shapes = (f"[{' '.join(map(str, dims))}]" for dims in (values, factors))
-            raise ValueError(
-                f"{prefix} Mismatch at dim {axis}. values.shape={next(shapes)}, "
-                f"weights.shape={next(shapes)}. {rest}"
-            )
+def _mean(total: Tensor, number: Tensor) -> Tensor:
+    # A sum of the sum: so the nodes have the names that they have in TensorFlow.
+    return apply_one("DivNoNan", reduce_sum(total), number, name="value")
 
 
 def _nonzero(values: Any, factors: Any) -> Tensor:
     """How many of the losses have a weight that is not zero."""
-    present = cast(apply_one("NotEqual", factors, cast(0, factors.dtype.base)), values.dtype.base)
-    return reduce_sum(apply_one("OnesLike", values) * present, name="num_present")
+    with framework.name_scope(None, "num_present", [values, factors]) as scope:
+        present = where(equal(factors, 0.0), zeros_like(factors), ones_like(factors))
+        return reduce_sum(broadcast_weights(present, values), name=scope)
+
+
+def _count(values: Any) -> Any:
+    """How many losses there are."""
+    with framework.name_scope(None, "num_elements", [values]) as scope:
+        return cast(size(values, name=scope), values.dtype.base)
 
 
 def _elementwise(

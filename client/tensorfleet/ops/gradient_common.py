@@ -11,6 +11,7 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import constant_node, convert_to_tensor
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array import constants
 from tensorfleet.ops.common import apply_one
 
 
@@ -59,7 +60,8 @@ def reshape_like(tensor: Tensor, model: Tensor) -> Tensor:
 
 
 def zeros_like(tensor: Tensor) -> Tensor:
-    return apply_one("ZerosLike", tensor)
+    """Zeros of the tensor's shape and dtype: a constant where the shape is known."""
+    return constants.zeros_like(tensor)
 
 
 def where(condition: Tensor, x: Any, y: Any) -> Tensor:
@@ -72,7 +74,7 @@ def reduced(op: Operation, x_grad: Tensor, y_grad: Tensor) -> list[Tensor]:
     repeated.
 
     Equal known shapes need no op, of other known shapes the repeated input alone does. Else
-    BroadcastGradientArgs finds the axes in the run; what partly known shapes tell of them, the master is told.
+    BroadcastGradientArgs finds the axes in the run; the master is told what partly known shapes say of them.
     """
     x, y = op.inputs
     axes = _repeated_axes(x, y), _repeated_axes(y, x)
@@ -114,21 +116,21 @@ def _broadcast_args(shapes: list[Tensor], axes: tuple[list[int] | None, list[int
     """The axes of the result along which each operand was repeated."""
     found: list[Tensor] = apply_op("BroadcastGradientArgs", *shapes)
     if axes[0] is not None and axes[1] is not None:
-        hints.known(found[0].op, axes[0], axes[1])
+        for tensor, known in zip(found, axes, strict=True):
+            hints.known(tensor, known or [])
     return found
 
 
 def _put_back(
     grad: Tensor, axes: Any, shape: Tensor, x: Tensor, known: list[int] | None, rank: int | None
 ) -> Tensor:
-    """The sum over the axes, in the shape of x; `known` are the axes, and `rank` the gradient's, where known."""
+    """The sum over the axes, in the shape of x; `known` are the axes, `rank` the gradient's, where known."""
     if isinstance(axes, list):
         axes = np.array(axes, np.int32)
     result = apply_one("Reshape", apply_one("Sum", grad, axes), shape)
-    if known is not None and rank is not None and x.dims is not None:
-        # The axes that x does not have are gone by the sum.
-        if known == list(range(rank - len(x.dims))):
-            hints.unchanged(result)
+    # The axes that x does not have are gone by the sum.
+    if known is not None and rank is not None and known == list(range(rank - len(x.dims or ()))):
+        hints.unchanged(result)
     return result
 
 

@@ -37,6 +37,7 @@ _KEPT = frozenset(
     )
 )
 _REDUCTIONS = frozenset(("Sum", "Prod", "Mean", "Max", "Min", "All", "Any"))
+_INDICES = frozenset((dtypes.int32, dtypes.int64))
 _HANDLES = frozenset((dtypes.resource, dtypes.variant))
 _MAX_ELEMENTS = 2_500_000
 _MAX_BYTES = 10_000_000
@@ -110,6 +111,8 @@ class _Rewrite:
         is_pure = _is_pure(node)
         if self._pass_through(node, copied) or (is_pure and self._fold(node, copied)):
             return
+        if is_pure and not self._has_flow and self._all_known(node, copied):
+            return
         if node.attrs.get(SCALED) is True:
             copied = self._scaled_first(copied)
         copied.inputs = [self._near(edge, copied.assigned) for edge in copied.inputs]
@@ -139,11 +142,6 @@ class _Rewrite:
         """Puts constants in place of the node, if all its inputs are constants."""
         if self._evaluate is None or not node.inputs or not node.output_types:
             return False
-        known = None if self._has_flow else _known_outputs(node)
-        if known is not None:
-            # Where there are conditionals and loops, a constant would have to wait for what the node waits for.
-            self._replace(node, known, dict.fromkeys(copied.controls))
-            return True
         constants = [source for source, _ in copied.inputs]
         if any(source.op != "Const" for source in constants):
             return False
@@ -167,9 +165,21 @@ class _Rewrite:
         self._replace(node, arrays, controls)
         return True
 
+    def _all_known(self, node: Node, copied: Node) -> bool:
+        """Puts constants in place of what the client knows of the outputs; whether that is all.
+
+        Where there are conditionals and loops, a constant would have to wait for what the node waits for.
+        """
+        found = _known_outputs(node)
+        if any(array is not None for array in found):
+            self._replace(node, found, dict.fromkeys(copied.controls))
+        return all(array is not None for array in found) and bool(found)
+
     def _replace(self, node: Node, arrays: Sequence[Any], controls: dict[Node, None]) -> None:
-        """Puts a constant in place of each output of the node."""
+        """Puts a constant in place of each output whose value is given."""
         for index, (array, dtype) in enumerate(zip(arrays, node.output_types, strict=True)):
+            if array is None:
+                continue
             name = node.name if len(arrays) == 1 else f"_folded_{index}_{node.name}"
             constant = Node(name, _opdef("Const"), {"dtype": dtype, "value": array}, node.device)
             constant.assigned, constant.why = node.assigned, node.why
@@ -238,18 +248,15 @@ def _gives_input(node: Node, copied: Node) -> bool:
     return node.op == "Reshape" and node.attrs.get(UNCHANGED) is True
 
 
-def _known_outputs(node: Node) -> list[np.ndarray[Any, Any]] | None:
-    """The integers that the client says the outputs are; None if it does not, or not in full."""
-    if f"{KNOWN}0" not in node.attrs:
-        return None
-    found = []
+def _known_outputs(node: Node) -> list[np.ndarray[Any, Any] | None]:
+    """The vectors of integers that the client says the outputs are, None where it does not."""
+    found: list[np.ndarray[Any, Any] | None] = []
     for index, dtype in enumerate(node.output_types):
         values = node.attrs.get(f"{KNOWN}{index}")
-        if dtype not in (dtypes.int32, dtypes.int64) or not isinstance(values, list):
-            return None
-        if not all(type(value) is int and abs(value) < 1 << 31 for value in values):
-            return None
-        found.append(np.array(values, dtype.np))
+        is_vector = isinstance(values, list) and all(
+            type(value) is int and abs(value) < 1 << 31 for value in values
+        )
+        found.append(np.array(values, dtype.np) if is_vector and dtype in _INDICES else None)
     return found
 
 

@@ -12,6 +12,7 @@ from tensorfleet.graph.gradient_registry import gradient, no_rule, not_different
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.constants import zeros
 from tensorfleet.ops.array.indexed_slices import IndexedSlices
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.gradient_common import (
@@ -251,7 +252,7 @@ def _select(op: Operation, grad: Tensor) -> list[Tensor | None]:
 @gradient("SelectV2")
 def _select_v2(op: Operation, grad: Tensor) -> list[Tensor | None]:
     condition, x, y = op.inputs
-    zero = zeros_like(grad)
+    zero = zeros([], grad.dtype.base)
     chosen = where(condition, grad, zero), where(condition, zero, grad)
     return [None, *(summed_to(g, op.outputs[0], t) for g, t in zip(chosen, (x, y), strict=True))]
 

@@ -13,8 +13,8 @@ from tensorfleet.graph.gradient_registry import gradient, not_differentiable
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array import constants
 from tensorfleet.ops.array.casting import cast
-from tensorfleet.ops.array.constants import range as array_range
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.gradient_common import conj, ints, rank_of, shape_of, size_of
 
@@ -52,8 +52,9 @@ def _kept_shape(op: Operation) -> Any:
             return np.array(sizes, np.int32)
     shape = shape_of(x)
     reduced = _axes(op)
-    ones = apply_one("Fill", shape_of(reduced), 1, name="ones")
-    everything = array_range(0, size_of(shape))
+    size = size_of(shape)
+    everything = constants.range(0, size)
+    ones = constants.fill(shape_of(reduced), constant_node(np.int32(1), "ones/Const"), "ones")
     return apply_one("DynamicStitch", [everything, reduced], [shape, ones])
 
 

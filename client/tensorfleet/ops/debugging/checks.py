@@ -218,6 +218,9 @@ def _rank(
         x = x if is_tensor(x) else convert_to_tensor(x)
         x = convert_to_tensor(x)
         tensors = [convert_to_tensor(rank, dtypes.int32, "rank") for rank in ranks]
+        for tensor in tensors:
+            assert_type(tensor, dtypes.int32)
+        shape = shape_of(x)
         known = [static_value(tensor) for tensor in tensors]
         if all(value is not None and value.ndim == 0 for value in known) and x.dims is not None:
             wanted = [int(value) for value in known if value is not None]
@@ -228,7 +231,7 @@ def _rank(
                 f"{prefix}Tensor {x.name} {words} {listed}.  Received rank {len(x.dims)}, shape {x.shape}"
             )
         if data is None:
-            data = [prefix, f"Tensor {x.name} {words}", *tensors, "Received shape: ", shape_of(x)]
+            data = [prefix, f"Tensor {x.name} {words}", *tensors, "Received shape: ", shape]
         return Assert(compare(rank_of(x), tensors), data, summarize=summarize)
 
 
@@ -262,12 +265,12 @@ def assert_rank_in(
     x: Any, ranks: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None
 ) -> Any:
     """Fails unless the rank of `x` is one of these (`tf.assert_rank_in`); see `assert_rank`."""
-    from tensorfleet.ops.math.comparison import equal
+    from tensorfleet.ops.math.comparison import equal, logical_or
 
     def any_equal(got: Any, tensors: list[Any]) -> Any:
-        found = equal(got, tensors[0])
+        found = equal(tensors[0], got)
         for tensor in tensors[1:]:
-            found = found | equal(got, tensor)
+            found = logical_or(found, equal(tensor, got))
         return found
 
     return _rank(

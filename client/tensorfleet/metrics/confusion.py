@@ -8,11 +8,11 @@ from typing import Any
 from tensorfleet.core import dtypes
 from tensorfleet.graph import framework
 from tensorfleet.metrics.means import Metric
-from tensorfleet.metrics.streaming import add_to, aligned, collected, metric_variable, quotient, spread
+from tensorfleet.metrics.streaming import add_to, aligned, collected, metric_variable, safe_quotient, spread
 from tensorfleet.ops.array.casting import cast
-from tensorfleet.ops.array.constants import ones_like
+from tensorfleet.ops.array.constants import ones, ones_like
 from tensorfleet.ops.array.selection import where
-from tensorfleet.ops.array.shaping import rank as rank_of
+from tensorfleet.ops.array.shaping import rank as rank_of, size
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.debugging.checks import assert_rank_in, assert_type
 from tensorfleet.ops.math.comparison import equal
@@ -117,7 +117,7 @@ def mean_iou(
         predictions, labels = (cast(classes, dtypes.int64) for classes in (predictions, labels))
         number = cast(num_classes, dtypes.int64)
         if weights is not None:
-            weights = _flat(spread(weights, predictions) if weights.ndim != predictions.ndim else weights)
+            weights = _flat(spread(weights, predictions) if weights.ndim != 1 else weights)
         batch = confusion_matrix(_flat(labels), _flat(predictions), number, dtypes.float64, weights=weights)
         update = add_to(total, batch)
         columns, rows = (cast(reduce_sum(total, axis), dtypes.float32) for axis in (0, 1))
@@ -147,16 +147,19 @@ def mean_per_class_accuracy(
     with variable_scope(name, "mean_accuracy", (predictions, labels, weights)):
         predictions, labels, weights = aligned(predictions, labels, weights)
         labels = _flat(cast(labels, dtypes.int64))
-        right = cast(apply_one("Equal", _flat(cast(predictions, dtypes.int64)), labels), dtypes.float32)
-        number = apply_one("OnesLike", right)
-        if weights is not None:
-            weights = _flat(spread(weights, predictions))
-            right, number = right * weights, number * weights
         total = metric_variable([num_classes], dtypes.float32, "total")
         count = metric_variable([num_classes], dtypes.float32, "count")
+        number: Any = ones([size(labels)], dtypes.float32)
+        right: Any = cast(apply_one("Equal", _flat(cast(predictions, dtypes.int64)), labels), dtypes.float32)
+        if weights is not None:
+            weights = cast(weights, dtypes.float32)
+            if weights.ndim is None or weights.ndim > 1:
+                weights = _flat(spread(weights, predictions))
+            right, number = right * weights, number * weights
         new_total, new_count = scatter_add(total, labels, number), scatter_add(count, labels, right)
-        value = reduce_mean(quotient(count, total), name="mean_accuracy")
-        update = quotient(new_count, new_total, "update_op")
+        shares = safe_quotient(count, total, "div_no_nan")
+        value = reduce_mean(shares, name="mean_accuracy")
+        update = safe_quotient(new_count, new_total, "update_op")
         return collected(value, update, metrics_collections, updates_collections)
 
 

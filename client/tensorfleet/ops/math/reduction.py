@@ -61,7 +61,7 @@ for _name in ("All", "Any"):
     )
 
 
-def _axes(x: Any, axis: Any) -> Any:
+def reduced_axes(x: Any, axis: Any) -> Any:
     """The axes to reduce; for None all of them, as a constant where the rank of a tensor is known."""
     if axis is not None:
         return axis
@@ -95,7 +95,7 @@ def _reduce(
 ) -> Tensor:
     axis = _renamed("axis", axis, "reduction_indices", reduction_indices)
     keepdims = _renamed("keepdims", keepdims, "keep_dims", keep_dims)
-    axes = _axes(input_tensor, axis)
+    axes = reduced_axes(input_tensor, axis)
     result = apply_one(op_type, input_tensor, axes, name=name, keep_dims=bool(keepdims))
     if axis is None and not keepdims:
         result.set_shape(())

@@ -115,9 +115,9 @@ def _is_known(tensor: Tensor) -> bool:
 def _broadcast_args(shapes: list[Tensor], axes: tuple[list[int] | None, list[int] | None]) -> list[Tensor]:
     """The axes of the result along which each operand was repeated."""
     found: list[Tensor] = apply_op("BroadcastGradientArgs", *shapes)
-    if axes[0] is not None and axes[1] is not None:
-        for tensor, known in zip(found, axes, strict=True):
-            hints.known(tensor, known or [])
+    for tensor, known in zip(found, axes, strict=True):
+        if known is not None:
+            hints.known(tensor, known)
     return found
 
 

@@ -89,9 +89,7 @@ class _Rewrite:
         self._has_flow = any(node.op in _CONTROL_FLOW for node in nodes)
         if not self._has_flow:
             self._needless = needless_controls(nodes, _is_pure)
-        self._waited_for = {
-            control for node in nodes for control in node.controls if (control, node) not in self._needless
-        }
+        self._waited_for = _waited_for(nodes, self._needless)
 
     def add(self, node: Node) -> None:
         copied = node.copy()
@@ -109,12 +107,15 @@ class _Rewrite:
             if control.op != "Const" or control.controls
         )
         is_pure = _is_pure(node)
-        if self._pass_through(node, copied) or (is_pure and self._fold(node, copied)):
+        if self._pass_through(node, copied):
             return
-        if is_pure and not self._has_flow and self._all_known(node, copied):
+        # What the client knows comes first: it has made other nodes that go by it.
+        if is_pure and ((not self._has_flow and self._all_known(node, copied)) or self._fold(node, copied)):
             return
         if node.attrs.get(SCALED) is True:
             copied = self._scaled_first(copied)
+        elif node.op == "Prod":
+            copied = _counted(copied)
         copied.inputs = [self._near(edge, copied.assigned) for edge in copied.inputs]
         if is_pure:
             known = self._equal.setdefault(_key(copied), copied)
@@ -129,7 +130,7 @@ class _Rewrite:
         return found or (self._copies[edge[0]], edge[1])
 
     def _pass_through(self, node: Node, copied: Node) -> bool:
-        if not _gives_input(node, copied) or node in self._waited_for or copied.controls:
+        if not self._gives_input(node, copied) or node in self._waited_for or copied.controls:
             return False
         source, index = copied.inputs[0]
         if source.assigned != copied.assigned or source.output_types[index].is_ref:
@@ -137,6 +138,24 @@ class _Rewrite:
         self._outputs[(node, 0)] = (source, index)
         self._copies[node] = source
         return True
+
+    def _gives_input(self, node: Node, copied: Node) -> bool:
+        """Whether the node's output is its first input."""
+        if node.op in _PASS_THROUGH:
+            return True
+        if node.op in _REDUCTIONS:
+            axes = copied.inputs[1][0]
+            return axes.op == "Const" and np.asarray(axes.attrs["value"]).size == 0
+        if node.op == "FloorDiv":
+            divisor = copied.inputs[1][0]
+            return (
+                divisor.op == "Const" and node.input_types[1] in _INDICES and _is_one(divisor.attrs["value"])
+            )
+        if node.op != "Reshape" or node.attrs.get(UNCHANGED) is not True:
+            return False
+        # A sum over other axes than those that the client knows may have left out more, of size 1.
+        source = copied.inputs[0][0]
+        return source.op != "Sum" or (not self._has_flow and source.inputs[1][0].op == "Const")
 
     def _fold(self, node: Node, copied: Node) -> bool:
         """Puts constants in place of the node, if all its inputs are constants."""
@@ -238,14 +257,32 @@ class _Rewrite:
         return [node for node in self.order if node in alive]
 
 
-def _gives_input(node: Node, copied: Node) -> bool:
-    """Whether the node's output is its first input."""
-    if node.op in _PASS_THROUGH:
-        return True
-    if node.op in _REDUCTIONS:
-        axes = copied.inputs[1][0]
-        return axes.op == "Const" and np.asarray(axes.attrs["value"]).size == 0
-    return node.op == "Reshape" and node.attrs.get(UNCHANGED) is True
+def _is_one(value: Any) -> bool:
+    array = np.asarray(value)
+    return array.ndim == 0 and bool(array == 1)
+
+
+def _counted(copied: Node) -> Node:
+    """For the product of a tensor's shape: its size, which needs no vector."""
+    (shape, _), (axes, _) = copied.inputs
+    if shape.op != "Shape" or shape.assigned != copied.assigned or shape.controls or axes.op != "Const":
+        return copied
+    if copied.attrs["keep_dims"] or np.asarray(axes.attrs["value"]).ravel().tolist() != [0]:
+        return copied
+    size = Node(copied.name, _opdef("Size"), {key: shape.attrs[key] for key in ("T", "out_type")})
+    size.device, size.assigned, size.why = copied.device, copied.assigned, copied.why
+    size.inputs, size.controls = [shape.inputs[0]], copied.controls
+    return size
+
+
+def _waited_for(nodes: Sequence[Node], needless: set[tuple[Node, Node]]) -> set[Node]:
+    """The nodes that others wait for by control edges; what only a NoOp waits for that none needs is not."""
+    before = {control for node in nodes for control in node.controls}
+    found: set[Node] = set()
+    for node in reversed(nodes):
+        if node.op != "NoOp" or node in found or node not in before:
+            found.update(control for control in node.controls if (control, node) not in needless)
+    return found
 
 
 def _known_outputs(node: Node) -> list[np.ndarray[Any, Any] | None]:

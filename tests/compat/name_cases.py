@@ -1,8 +1,7 @@
 """Calls of the public API whose graphs are compared node by node with TensorFlow's.
 
-Each is an expression over `tf`, `np`, and the tensors of `tests.compat.side_by_side.evaluate`: m [2, 3], p [?, 3],
-u of unknown shape, img [1, 2, 2, 1]; also `v`, a variable [2, 3], `w` one [3, 4], `step` an int64 variable,
-`e` an embedding [5, 3], `i` int32 [2], `b` bool [2], each made where it is used.
+Each is an expression over `tf`, `np`, and the tensors of `tests.compat.side_by_side.evaluate`: m [2, 3],
+p [?, 3], u of unknown shape, img [1, 2, 2, 1]; what is minimized, over `v`, a variable [2, 3].
 """
 
 from __future__ import annotations
@@ -43,7 +42,6 @@ tf.meshgrid(m[0], m[1], indexing="ij")
 tf.tensordot(m, tf.transpose(m), 1)
 tf.tensordot(m, m, [[0, 1], [0, 1]])
 tf.tensordot(p, tf.transpose(m), [[1], [0]])
-tf.tensordot(u, m, [[0], [0]])
 tf.one_hot([0, 1], 3)
 tf.zeros([2, 3])
 tf.ones([2, 3])
@@ -311,11 +309,11 @@ tf.metrics.precision([0, 1], [1, 1])
 tf.metrics.recall([0, 1], [1, 1])
 tf.metrics.recall([0, 1], [1, 1], [1., 2.])
 tf.metrics.mean_iou(tf.constant([0, 1]), tf.constant([1, 1]), 2)
-tf.metrics.mean_iou(tf.constant([0, 1]), tf.constant([1, 1]), 2, [1., 2.])
+tf.metrics.mean_iou(tf.constant([0, 1]), tf.constant([1, 1]), 2, tf.constant([1., 2.]))
 tf.metrics.mean_per_class_accuracy(tf.constant([0, 1]), tf.constant([1, 1]), 2)
 tf.metrics.auc(tf.constant([0, 1]), tf.constant([0.5, 0.7]))
 tf.metrics.auc(tf.constant([0, 1]), p[:, 0])
-tf.metrics.auc(tf.constant([0, 1]), tf.constant([0.5, 0.7]), [1., 2.], curve="PR", summation_method="careful_interpolation")
+tf.metrics.auc(tf.constant([0, 1]), tf.constant([0.5, 0.7]), curve="PR")
 tf.metrics.auc(tf.constant([0, 1]), tf.constant([0.5, 0.7]), summation_method="minoring")
 tf.metrics.precision_at_thresholds(tf.constant([0, 1]), tf.constant([0.5, 0.7]), [0.2, 0.6])
 tf.metrics.recall_at_thresholds(tf.constant([0, 1]), tf.constant([0.5, 0.7]), [0.2, 0.6])
@@ -567,21 +565,31 @@ tf.reduce_mean(tf.nn.embedding_lookup(v, [0, 1]))
 """
 
 # Programs of some lines: a network, its loss, its training.
-TRAINING = """
-tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(tf.square(tf.matmul(p, tf.Variable(tf.zeros([3, 1]))) + tf.Variable(tf.zeros([1])) - 1.)), tf.train.get_or_create_global_step())
-tf.train.AdamOptimizer().minimize(tf.losses.sparse_softmax_cross_entropy([0, 1], tf.matmul(p, tf.get_variable("w", [3, 2])) + tf.get_variable("b", [2], initializer=tf.zeros_initializer())), tf.train.get_or_create_global_step())
-tf.train.MomentumOptimizer(tf.train.exponential_decay(0.1, tf.train.get_or_create_global_step(), 10, 0.9), 0.9).minimize(tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits_v2(labels=tf.one_hot([0, 1], 2), logits=tf.nn.xw_plus_b(p, tf.get_variable("w", [3, 2]), tf.get_variable("b", [2])))), tf.train.get_or_create_global_step())
-tf.train.AdamOptimizer().minimize(tf.reduce_mean(tf.nn.max_pool(tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(img, tf.get_variable("k", [2, 2, 1, 2]), [1, 1, 1, 1], "SAME"), tf.get_variable("b", [2]))), 2, 2, "SAME")))
-tf.train.ExponentialMovingAverage(0.9).apply([tf.Variable(1.)])
-tf.train.ExponentialMovingAverage(0.9, tf.train.get_or_create_global_step()).apply([tf.Variable(1.)])
-tf.gradients(m * 2., [m], grad_ys=[p])
-tf.gradients(m * m, [m], name="grads")
-tf.gradients(m * m, [m], aggregation_method=1)
-tf.hessians(tf.reduce_sum(m[0] * m[0]), m)
-tf.clip_by_global_norm(tf.gradients(tf.reduce_sum(m * m), [m]), 1.)
-tf.summary.scalar("loss", tf.reduce_sum(m))
-tf.summary.histogram("m", m)
-tf.summary.merge([tf.summary.scalar("loss", 1.)])
-tf.train.batch([tf.constant(1)], 2)
-tf.data.Dataset.range(3).batch(2).make_one_shot_iterator().get_next()
-"""
+TRAINING = (
+    "tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(tf.square(tf.matmul(p, tf"
+    ".Variable(tf.zeros([3, 1]))) + tf.Variable(tf.zeros([1])) - 1.)), tf.train"
+    ".get_or_create_global_step())",
+    "tf.train.AdamOptimizer().minimize(tf.losses.sparse_softmax_cross_entropy([0, 1], tf.matmul(p, "
+    'tf.get_variable("w", [3, 2])) + tf.get_variable("b", [2], initializer=tf'
+    ".zeros_initializer())), tf.train.get_or_create_global_step())",
+    "tf.train.MomentumOptimizer(tf.train.exponential_decay(0.1, tf.train"
+    ".get_or_create_global_step(), 10, 0.9), 0.9).minimize(tf.reduce_mean(tf.nn"
+    ".softmax_cross_entropy_with_logits_v2(labels=tf.one_hot([0, 1], 2), logits=tf.nn.xw_plus_b(p, "
+    'tf.get_variable("w", [3, 2]), tf.get_variable("b", [2])))), tf.train'
+    ".get_or_create_global_step())",
+    "tf.train.AdamOptimizer().minimize(tf.reduce_mean(tf.nn.max_pool(tf.nn.relu(tf.nn.bias_add(tf"
+    '.nn.conv2d(img, tf.get_variable("k", [2, 2, 1, 2]), [1, 1, 1, 1], "SAME"), tf'
+    '.get_variable("b", [2]))), 2, 2, "SAME")))',
+    "tf.train.ExponentialMovingAverage(0.9).apply([tf.Variable(1.)])",
+    "tf.train.ExponentialMovingAverage(0.9, tf.train.get_or_create_global_step()).apply([tf.Variable(1.)])",
+    "tf.gradients(m * 2., [m], grad_ys=[p])",
+    'tf.gradients(m * m, [m], name="grads")',
+    "tf.gradients(m * m, [m], aggregation_method=1)",
+    "tf.hessians(tf.reduce_sum(m[0] * m[0]), m)",
+    "tf.clip_by_global_norm(tf.gradients(tf.reduce_sum(m * m), [m]), 1.)",
+    'tf.summary.scalar("loss", tf.reduce_sum(m))',
+    'tf.summary.histogram("m", m)',
+    'tf.summary.merge([tf.summary.scalar("loss", 1.)])',
+    "tf.train.batch([tf.constant(1)], 2)",
+    "tf.data.Dataset.range(3).batch(2).make_one_shot_iterator().get_next()",
+)

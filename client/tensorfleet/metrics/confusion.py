@@ -117,7 +117,7 @@ def mean_iou(
         predictions, labels = (cast(classes, dtypes.int64) for classes in (predictions, labels))
         number = cast(num_classes, dtypes.int64)
         if weights is not None:
-            weights = _flat(spread(weights, predictions) if weights.ndim != 1 else weights)
+            weights = _each(weights, predictions)
         batch = confusion_matrix(_flat(labels), _flat(predictions), number, dtypes.float64, weights=weights)
         update = add_to(total, batch)
         columns, rows = (cast(reduce_sum(total, axis), dtypes.float32) for axis in (0, 1))
@@ -152,15 +152,22 @@ def mean_per_class_accuracy(
         number: Any = ones([size(labels)], dtypes.float32)
         right: Any = cast(apply_one("Equal", _flat(cast(predictions, dtypes.int64)), labels), dtypes.float32)
         if weights is not None:
-            weights = cast(weights, dtypes.float32)
-            if weights.ndim is None or weights.ndim > 1:
-                weights = _flat(spread(weights, predictions))
+            weights = cast(_each(weights, predictions), dtypes.float32)
             right, number = right * weights, number * weights
         new_total, new_count = scatter_add(total, labels, number), scatter_add(count, labels, right)
         shares = safe_quotient(count, total, "div_no_nan")
         value = reduce_mean(shares, name="mean_accuracy")
         update = safe_quotient(new_count, new_total, "update_op")
         return collected(value, update, metrics_collections, updates_collections)
+
+
+def _each(weights: Any, predictions: Any) -> Any:
+    """A vector of the weights of all predictions, or one weight of rank 0."""
+    if weights.ndim is not None and weights.ndim < 2:
+        return weights
+    if weights.dims is None or weights.dims != predictions.dims or None in weights.dims:
+        weights = spread(weights, cast(predictions, dtypes.float32))
+    return _flat(weights)
 
 
 def _flat(tensor: Any) -> Any:

@@ -41,12 +41,10 @@ def _compare(
             ]
         if message is not None:
             data = [message, *data]
-        static = static_value(x), static_value(y)
-        if static[0] is not None and static[1] is not None:
-            if _STATIC[kind](*static).all():
-                return no_op("static_checks_determined_all_ok")
-            raise errors.InvalidArgumentError(None, None, "\n".join(_static_text(item) for item in data))
         condition = _all(getattr(comparison, kind)(x, y))
+        static = static_value(x), static_value(y)
+        if static[0] is not None and static[1] is not None and not _STATIC[kind](*static).all():
+            raise errors.InvalidArgumentError(None, None, "\n".join(_static_text(item) for item in data))
         return Assert(condition, data, summarize=summarize)
 
 
@@ -134,12 +132,10 @@ def _sign(
     with framework.name_scope(name, default_name, [x]):
         x = convert_to_tensor(x, name="x")
         if data is None:
-            data = [
-                f"{message}.  " if message else "",
-                f"Condition x {sign} 0 did not hold element-wise:",
-                f"x ({x.name}) = ",
-                x,
-            ]
+            prefix = f"{message}.  " if message else ""
+            data = [prefix, f"Condition x {sign} 0 did not hold element-wise:", f"x ({x.name}) = ", x]
+            if default_name == "assert_non_positive" and not prefix:
+                del data[0]  # TensorFlow forgets it there
         zero = convert_to_tensor(0, x.dtype.base)
         first, second = (zero, x) if zero_first else (x, zero)
         return _compare(kind, "", first, second, data, summarize, None, None)

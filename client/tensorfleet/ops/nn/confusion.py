@@ -54,12 +54,10 @@ def confusion_matrix(
         InvalidArgumentError: in a run, for a class that is negative or too large.
     """
     with name_scope(name, "confusion_matrix", [predictions, labels, num_classes, weights]):
-        labels, predictions = (
-            cast(tensor, dtypes.int64)
-            for tensor in remove_squeezable_dimensions(
-                convert_to_tensor(labels, name="labels"), convert_to_tensor(predictions, name="predictions")
-            )
+        labels, predictions = remove_squeezable_dimensions(
+            convert_to_tensor(labels, name="labels"), convert_to_tensor(predictions, name="predictions")
         )
+        predictions, labels = cast(predictions, dtypes.int64), cast(labels, dtypes.int64)
         predictions.shape.assert_is_compatible_with(labels.shape)
         labels = with_dependencies(
             [assert_non_negative(labels, message="`labels` contains negative values")], labels
@@ -68,7 +66,7 @@ def confusion_matrix(
             [assert_non_negative(predictions, message="`predictions` contains negative values")], predictions
         )
         if num_classes is None:
-            size = apply_one("Maximum", reduce_max(predictions), reduce_max(labels)) + 1
+            size = num_classes = apply_one("Maximum", reduce_max(predictions), reduce_max(labels)) + 1
         else:
             size = cast(num_classes, dtypes.int64)
             labels = with_dependencies([assert_less(labels, size, message="`labels` out of bound")], labels)
@@ -79,7 +77,7 @@ def confusion_matrix(
             weights = convert_to_tensor(weights, name="weights")
             predictions.shape.assert_is_compatible_with(weights.shape)
             weights = cast(weights, dtype)
-        shape = stack([size, size])
+        shape = cast(stack([num_classes, num_classes]), dtypes.int64)
         places = stack([labels, predictions], 1)
         counted = ones_like(predictions, dtype) if weights is None else weights
         return apply_one("ScatterNd", places, counted, shape)

@@ -1,9 +1,9 @@
 """The nodes that calls of the public API make, by name, op type and inputs, beside those of TensorFlow.
 
 Of calls that differentiate or train, the nodes count that their results depend on: TensorFlow leaves some in
-its graphs that it made to look at their shapes or values. Two things are taken as 1.15 has them: the axes of a
-sum of rank 0 are a constant, and not the range of a constant rank; and the branch around an Assert, which there
-is there as well, is not looked at.
+its graphs that it made to look at their shapes or values. Two things are taken as 1.15 has them: the axes of
+a sum of rank 0 are a constant, and not the range of a constant rank; and the branch around an Assert, which
+there is there as well, is not looked at.
 """
 
 from __future__ import annotations

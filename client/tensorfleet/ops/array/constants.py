@@ -327,9 +327,9 @@ def eye(
         length = min(sizes) if is_static else apply_one("Minimum", *sizes)
         batches = () if batch_shape is None else batch_shape
         if is_static:
-            shapes_of = [[*batches, length], [*batches, *sizes]]
+            shapes_of: list[Any] = [[*batches, length], [*batches, *sizes]]
         else:
-            before = convert_to_tensor(
+            before: Any = convert_to_tensor(
                 np.array(batches, np.int32) if batches == () else batches, name="shape"
             )
             after = [[length]] if is_square else [[length], sizes]

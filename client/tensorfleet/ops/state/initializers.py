@@ -297,7 +297,7 @@ class identity_initializer(Initializer):
                 f"The tensor to initialize, specified by argument `shape` must be at least two-dimensional. "
                 f"Received shape={shape}"
             )
-        return self.gain * eye(full[0], full[1], dtype=self._dtype(dtype))  # type: ignore[no-any-return]
+        return self.gain * eye(full[0], full[1], dtype=self._dtype(dtype))
 
 
 BY_NAME: dict[str, Callable[[], Any]] = {

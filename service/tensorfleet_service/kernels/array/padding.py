@@ -29,7 +29,7 @@ def tile(node: KernelNode) -> Kernel:
         if not counts:
             return x
         if all(d == 1 or count == 1 for d, count in zip(x.shape, counts, strict=True)):
-            # Nothing is repeated but single elements, as by gradients of sums: no need to copy block by block.
+            # Only single elements are repeated, as by gradients of sums: no need to copy block by block.
             return spread(xp, x, [d * count for d, count in zip(x.shape, counts, strict=True)])
         return xp.tile(x, counts)
 

@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.core.dims import num_elements
 from tensorfleet.graph import hints
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import constant_node, convert_to_tensor
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.ops.array import constants
 from tensorfleet.ops.common import apply_one
+
+_SMALL = 1_000
+"""So many zeros are a constant of the graph."""
 
 
 def shape_of(tensor: Tensor, dtype: Any = np.int32) -> Tensor:
@@ -61,7 +64,10 @@ def reshape_like(tensor: Tensor, model: Tensor) -> Tensor:
 
 def zeros_like(tensor: Tensor) -> Tensor:
     """Zeros of the tensor's shape and dtype: a constant where the shape is known."""
-    return constants.zeros_like(tensor)
+    dtype, count = tensor.dtype.base.np, num_elements(tensor.dims)
+    if dtype is None or dtype.hasobject or count is None or count >= _SMALL:
+        return apply_one("ZerosLike", tensor, name="zeros_like")
+    return constant_node(np.zeros([size or 0 for size in tensor.dims or ()], dtype)[()], "zeros_like")
 
 
 def where(condition: Tensor, x: Any, y: Any) -> Tensor:

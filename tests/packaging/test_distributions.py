@@ -20,6 +20,7 @@ DISTRIBUTIONS = {
     "google.protobuf": "protobuf",
     "grpc": "grpcio",
     "cupyx": "cupy",
+    "re2": "google-re2",
     "tensorfleet_service": "",
 }
 

@@ -73,9 +73,13 @@ def normalize_moments(
     """Mean and variance, from what `sufficient_statistics` returns (`tf.nn.normalize_moments`)."""
     with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
         divisor: Any = apply_one("Reciprocal", counts, name="divisor")
-        shifted = mean_ss * divisor
-        mean = shifted if shift is None else shifted + shift
-        return mean, variance_ss * divisor - apply_one("Square", shifted)
+        if shift is None:
+            shifted = mean = apply_one("Mul", mean_ss, divisor, name="mean")
+        else:
+            shifted = apply_one("Mul", mean_ss, divisor, name="shifted_mean")
+            mean = apply_one("AddV2", shifted, shift, name="mean")
+        second = apply_one("Mul", variance_ss, divisor)
+        return mean, apply_one("Sub", second, apply_one("Square", shifted), name="variance")
 
 
 def weighted_moments(

@@ -13,7 +13,7 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import constant
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.ops.array.constants import ones, zeros
+from tensorfleet.ops.array.constants import eye, ones, zeros
 from tensorfleet.ops.random import random_ops
 
 
@@ -297,7 +297,7 @@ class identity_initializer(Initializer):
                 f"The tensor to initialize, specified by argument `shape` must be at least two-dimensional. "
                 f"Received shape={shape}"
             )
-        return constant(self.gain * np.eye(full[0], full[1]), self._dtype(dtype))
+        return self.gain * eye(full[0], full[1], dtype=self._dtype(dtype))
 
 
 BY_NAME: dict[str, Callable[[], Any]] = {

@@ -24,7 +24,8 @@ from tensorfleet.wire.connection import Connection
 from tensorfleet.wire.heartbeat import Heart
 from tensorfleet.wire.stream import Method
 from tensorfleet_service import inprocess
-from tensorfleet_service.devices.device import Device, task_devices
+from tensorfleet_service.devices.device import Device
+from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.remote import remote_member
@@ -322,7 +323,7 @@ class TaskServer:
     def _missing(
         self, failures: list[errors.OpError], others: int, timeout: float, own_limit: bool
     ) -> errors.OpError:
-        """What a session is refused with; where it has set the limit itself, its passing is the error."""
+        """The error for a refused session; where it has set the limit itself, its passing is the error."""
         final = next((e for e in failures if is_final(e)), None)
         if final is not None:
             return errors.from_code(final.error_code, f"{self.task} cannot make the session: {final.message}")

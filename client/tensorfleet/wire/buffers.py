@@ -84,7 +84,7 @@ class Buffers:
             self._buffers = kept
 
     def _references_of_free(self) -> int:
-        """What getrefcount says in `take` of a buffer that only the pool holds."""
+        """The result of getrefcount in `take` for a buffer that only the pool holds."""
         self._buffers.append(np.empty(1, np.uint8))
         count = 0
         for buffer in self._buffers:

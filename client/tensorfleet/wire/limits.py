@@ -15,7 +15,7 @@ READ_BUFFER_BYTES = 64 * 1024
 MAX_HEAD_BYTES = 1 << 31
 MAX_PAYLOAD_BYTES = 1 << 48
 MAX_HELLO_BYTES = 4 * 1024
-"""Whoever has not said who it is gets no more."""
+"""Limit for peers that have not said who they are."""
 
 GROWN_FROM_BYTES = 32 << 20
 """What is larger gets memory as its bytes arrive: as many again as are there."""

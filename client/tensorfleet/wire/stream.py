@@ -66,7 +66,7 @@ _SCALARS = {
 
 
 class Kind(IntEnum):
-    """What a frame says.
+    """The content of a frame.
 
     `number` is that of the request, which the answer repeats, or of the step; `detail` is what the kind says.
     """

@@ -15,7 +15,7 @@ LEVELS = ("debug", "info", "warning", "error")
 
 
 FIELDS = ("session", "step")
-"""What a record may have of `extra`; the ids of steps are numbers."""
+"""Fields of `extra` that a record may have; the ids of steps are numbers."""
 
 
 # What a terminal or a reader of lines would act on: controls, ends of lines but LF, marks of direction.
@@ -38,8 +38,8 @@ def printable(text: str) -> str:
 
 
 class TextFormatter(logging.Formatter):
-    """`2026-01-31T12:00:00.123Z INFO /job:ps/task:0 server: message`; further lines of a message have a bar in
-    place of the colon: text from outside cannot pass for a message of its own.
+    """`2026-01-31T12:00:00.123Z INFO /job:ps/task:0 server: message`; further lines of a message have a bar
+    in place of the colon: text from outside cannot pass for a message of its own.
 
     Fields that the message does not name end its first line: `step failed: … [session=4f0c step=17]`.
     """
@@ -80,7 +80,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def utc(record: logging.LogRecord) -> str:
-    """When a record was made: `2026-01-31T12:00:00.123Z`."""
+    """The time of a record: `2026-01-31T12:00:00.123Z`."""
     seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
     return f"{seconds}.{int(record.msecs):03d}Z"
 

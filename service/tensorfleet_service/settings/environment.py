@@ -165,7 +165,7 @@ def is_loopback(bind: str) -> bool:
 
 
 def _first_label(address: str) -> str:
-    """Of the host in an address; empty for addresses of digits, such as 10.0.0.1 or [::1]."""
+    """The name of the host in an address; empty for addresses of digits, such as 10.0.0.1 or [::1]."""
     host = address.rpartition(":")[0].lower()
     return "" if ":" in host or re.fullmatch(r"[\d.]*", host) else host.partition(".")[0]
 

@@ -41,7 +41,7 @@ def written(log_format: str, level: str = "info") -> str:
 def test_every_line_of_text_has_time_level_and_task() -> None:
     lines = written("text").splitlines()
     pattern = re.compile(
-        rf"\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{{3}}Z (WARNING|ERROR) {TASK} test_log(:| \\|) "
+        rf"\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{{3}}Z (WARNING|ERROR) {TASK} test_log(:| \|) "
     )
     assert all(pattern.match(line) for line in lines)
     texts = [pattern.sub("", line) for line in lines]

@@ -132,7 +132,16 @@ def squeeze(node: KernelNode) -> Kernel:
 
 
 SMALL = 10_000
-"""So many elements are sooner copied than described by NumPy's `broadcast_to`."""
+"""Number of elements up to which a copy is quicker than a view by NumPy's `broadcast_to`."""
+
+
+def spread(xp: Any, x: Any, wanted: list[int]) -> Any:
+    """`x` repeated to a shape, as a copy or a view. Raises ValueError where that cannot be."""
+    if xp is np and x.ndim <= len(wanted) and 0 <= math.prod(wanted) <= SMALL:
+        result = np.empty(wanted, x.dtype)
+        result[...] = x
+        return result
+    return xp.broadcast_to(x, wanted)
 
 
 @array_kernel("BroadcastTo")
@@ -142,11 +151,7 @@ def broadcast_to(node: KernelNode) -> Kernel:
     def run(x: Any, shape: Any) -> Any:
         wanted = shape.tolist()
         try:
-            if xp is np and x.ndim <= len(wanted) and 0 <= math.prod(wanted) <= SMALL:
-                result = np.empty(wanted, x.dtype)
-                result[...] = x
-                return result
-            return xp.broadcast_to(x, wanted)
+            return spread(xp, x, wanted)
         except ValueError:
             if x.ndim > len(wanted):
                 raise invalid(

@@ -205,7 +205,7 @@ def string_length(node: KernelNode) -> Kernel:
 
 
 def _characters(item: bytes) -> int:
-    """How many characters of UTF-8: bytes that do not continue one."""
+    """The number of characters of UTF-8: of bytes that do not continue one."""
     count = 0
     for begin in range(0, len(item), TEXT_PART):
         part = np.frombuffer(item, np.uint8, min(TEXT_PART, len(item) - begin), begin)

@@ -12,6 +12,8 @@ from tensorfleet.core.similar import did_you_mean
 # Modules whose `main(argv)` returns an exit code; each is loaded only when it is asked for. Where none stands
 # here, the service registers one by an entry point.
 COMMANDS = {
+    "run": ("tensorfleet.run.program", "run a program whose imports say tensorflow"),
+    "doctor": ("tensorfleet.run.doctor", "tell what a program, graph or checkpoint uses and is missing"),
     "serve": ("", "serve one task of a cluster"),
     "up": ("", "start a cluster on this machine"),
     "status": ("tensorfleet.cli.status", "show the tasks of a cluster and what they hold"),

@@ -2,6 +2,17 @@
 
 import typing as _typing
 
+from tensorfleet.contrib.more_cells import (
+    AttentionCellWrapper as AttentionCellWrapper,
+    EmbeddingWrapper as EmbeddingWrapper,
+    GRUBlockCellV2 as GRUBlockCellV2,
+    InputProjectionWrapper as InputProjectionWrapper,
+    LayerNormBasicLSTMCell as LayerNormBasicLSTMCell,
+    LSTMBlockCell as LSTMBlockCell,
+    OutputProjectionWrapper as OutputProjectionWrapper,
+    stack_bidirectional_dynamic_rnn as stack_bidirectional_dynamic_rnn,
+    stack_bidirectional_rnn as stack_bidirectional_rnn,
+)
 from tensorfleet.rnn.cell import RNNCell as RNNCell
 from tensorfleet.rnn.cells import (
     BasicLSTMCell as BasicLSTMCell,

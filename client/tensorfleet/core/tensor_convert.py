@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Iterator
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,9 +132,12 @@ def _from_python(values: Any, wanted: DType | None, dims: tuple[int, ...] | None
     if values is None:
         raise ValueError("None values not supported.")
     np_dtype = None if wanted is None else wanted.np
+    values = _as_lists(values)
     if dims is not None and math.prod(dims) == 0:
         # TensorFlow looks at no value where none is needed, so an untyped empty constant is a float.
         return np.empty(dims, np_dtype or np.float32)
+    if isinstance(values, np.ndarray):
+        return values if np_dtype is None else values.astype(np_dtype)
     _check_leaves(values, wanted)
     if np_dtype is not None and np.issubdtype(np_dtype, np.number):
         array = np.array(values).astype(np_dtype, copy=False)  # in two steps, so that integers wrap around
@@ -150,6 +154,22 @@ def _from_python(values: Any, wanted: DType | None, dims: tuple[int, ...] | None
         narrow = array.astype(np.int32)
         return narrow if np.array_equal(narrow, array) else array
     return array
+
+
+def _as_lists(values: Any) -> Any:
+    """Ranges and other sequences as lists, also those in a list or tuple; in Python 2 `range` gave one."""
+    if isinstance(values, (list, tuple)):
+        # Numbers and texts, of which there may be many, are not looked at one by one.
+        kinds = set(map(type, values))
+        if not any(issubclass(kind, Sequence) and not issubclass(kind, (str, bytes)) for kind in kinds):
+            return values
+        made = [_as_lists(value) for value in values]
+        return values if all(map(operator.is_, made, values)) else made
+    if isinstance(values, range) and not values:
+        return np.empty(0, np.int32)  # an empty list would be of floats
+    if isinstance(values, Sequence) and not isinstance(values, (str, bytes)):
+        return [_as_lists(value) for value in values]
+    return values
 
 
 def _is_array_like(value: Any) -> bool:

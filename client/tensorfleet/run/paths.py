@@ -360,8 +360,10 @@ def module(path: str) -> ModuleType | None:
     if parts[0] == "contrib" and len(parts) > 2 and _CONTRIB_PARTS.issuperset(parts[2:]):
         if (public := _public_module(path)) is not None:
             return public
+        # `contrib.slim.python.slim.learning` has the names of `contrib.slim.learning`.
         place = ".".join(parts[:2])
-        return Redirected(path, (place,)) if _public_module(place) else None
+        places = [p for p in (f"{place}.{parts[-1]}", place) if isinstance(namespace(p), ModuleType)]
+        return Redirected(path, tuple(places)) if place in places else None
     return _public_module(path)
 
 

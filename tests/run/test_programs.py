@@ -18,6 +18,7 @@ SECONDS = 300
 
 # What each prints in its last line, or the beginning of that.
 ALONE = {
+    "attention": "accuracy",
     "autoencoder": "loss",
     "char_rnn": "names rnnlm/multi_rnn_cell/cell_1/basic_lstm_cell/bias",
     "constants": "all of",

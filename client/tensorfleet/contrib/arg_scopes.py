@@ -57,7 +57,7 @@ def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[Scope]:
     """Gives functions default arguments within a block (`tf.contrib.framework.arg_scope`).
 
     Args:
-        list_ops_or_scope: functions with `add_arg_scope`; or a scope, as this function gives it, to enter again.
+        list_ops_or_scope: functions with `add_arg_scope`; or a scope that this function gave, to enter again.
         kwargs: the defaults, which go before those of outer blocks.
 
     Raises:

@@ -2,6 +2,7 @@
 
 import typing as _typing
 
+from tensorfleet.contrib import nest as nest
 from tensorfleet.contrib.arg_scopes import (
     add_arg_scope as add_arg_scope,
     arg_scope as arg_scope,
@@ -31,7 +32,6 @@ from tensorfleet.contrib.model_variables import (
     model_variable as model_variable,
     variable as variable,
 )
-from tensorfleet.core import nest as nest
 from tensorfleet.graph.tensor import is_tensor as is_tensor
 from tensorfleet.ops.control_flow.smart_cond import (
     known_predicate as smart_constant_value,
@@ -55,5 +55,40 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(__name__, modules=("nest",))
 
 __all__ = [
+    "add_arg_scope",
+    "add_model_variable",
+    "arg_scope",
+    "arg_scope_func_key",
+    "arg_scoped_arguments",
+    "assert_global_step",
+    "assign_from_checkpoint",
+    "assign_from_checkpoint_fn",
+    "assign_from_values",
+    "assign_from_values_fn",
+    "create_global_step",
+    "current_arg_scope",
+    "filter_variables",
+    "get_global_step",
+    "get_local_variables",
+    "get_model_variables",
+    "get_or_create_global_step",
+    "get_trainable_variables",
+    "get_unique_variable",
+    "get_variable_full_name",
+    "get_variables",
+    "get_variables_by_name",
+    "get_variables_by_suffix",
+    "get_variables_to_restore",
+    "global_variable",
+    "has_arg_scope",
+    "is_tensor",
+    "list_variables",
+    "load_checkpoint",
+    "load_variable",
+    "local_variable",
+    "model_variable",
+    "nest",
+    "smart_cond",
     "smart_constant_value",
+    "variable",
 ]

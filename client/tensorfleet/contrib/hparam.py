@@ -97,9 +97,8 @@ class HParams:
         """Sets a setting. Raises KeyError: there is none such; ValueError: a list for a value, or no list."""
         kind, is_list = self._hparam_types[name]
         if isinstance(value, list) != is_list:
-            raise ValueError(
-                f"Must {'' if is_list else 'not '}pass a list for {'multi' if is_list else 'single'}-valued parameter: {name}"
-            )
+            wanted = "pass a list for multi" if is_list else "not pass a list for single"
+            raise ValueError(f"Must {wanted}-valued parameter: {name}")
         setattr(self, name, [_cast(name, kind, v) for v in value] if is_list else _cast(name, kind, value))
 
     def del_hparam(self, name: str) -> None:

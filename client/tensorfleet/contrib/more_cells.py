@@ -45,7 +45,7 @@ def linear(
     for tensor in inputs:
         if tensor.ndim != 2 or tensor.shape.as_list()[1] is None:
             raise ValueError(f"linear expects shape[1] to be provided for shape {tensor.shape}")
-    size = sum(tensor.shape.as_list()[1] for tensor in inputs)
+    size = sum(int(tensor.shape.as_list()[1] or 0) for tensor in inputs)
     dtype = inputs[0].dtype.base
     with variable_scope(get_variable_scope()):
         weights = get_variable("kernel", [size, output_size], dtype=dtype, initializer=kernel_initializer)

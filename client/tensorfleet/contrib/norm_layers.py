@@ -174,7 +174,8 @@ def layer_norm(
         params_shape = inputs.shape.as_list()[begin_params_axis:]
         if None in params_shape:
             raise ValueError(
-                f"Inputs {inputs.name}: shape(inputs)[{begin_params_axis}:] is not fully defined: {inputs.shape}"
+                f"Inputs {inputs.name}: shape(inputs)[{begin_params_axis}:] is not fully defined: "
+                f"{inputs.shape}"
             )
         dtype = inputs.dtype.base
         parameters = {}

@@ -178,12 +178,10 @@ def embed_sequence(
             f"and embed_dim={embed_dim}"
         )
     with variable_scope(scope, "EmbedSequence", [ids], reuse=reuse):
-        table_shape = [vocab_size, embed_dim]
-        if reuse and (vocab_size is None or embed_dim is None):
-            table_shape = None
+        is_known = vocab_size is not None and embed_dim is not None
         embeddings = model_variable(
             "embeddings",
-            shape=table_shape,
+            shape=[vocab_size, embed_dim] if is_known else None,
             initializer=initializer,
             regularizer=regularizer,
             trainable=trainable,

@@ -37,3 +37,28 @@ if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
 
     __getattr__, __dir__ = _namespace(__name__)
+
+__all__ = [
+    "AttentionCellWrapper",
+    "BasicLSTMCell",
+    "BasicRNNCell",
+    "DeviceWrapper",
+    "DropoutWrapper",
+    "EmbeddingWrapper",
+    "GRUBlockCellV2",
+    "GRUCell",
+    "InputProjectionWrapper",
+    "LSTMBlockCell",
+    "LSTMCell",
+    "LSTMStateTuple",
+    "LayerNormBasicLSTMCell",
+    "MultiRNNCell",
+    "OutputProjectionWrapper",
+    "RNNCell",
+    "ResidualWrapper",
+    "stack_bidirectional_dynamic_rnn",
+    "stack_bidirectional_rnn",
+    "static_bidirectional_rnn",
+    "static_rnn",
+    "static_state_saving_rnn",
+]

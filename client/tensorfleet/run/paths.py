@@ -255,6 +255,8 @@ class Redirected(ModuleType):
         self.__path__: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":  # of `from … import *`
+            return [n for n in dir(self) if not n.startswith("_")]
         if name.startswith("__"):
             raise AttributeError(name)
         # The next look-up finds it without a call.
@@ -362,8 +364,9 @@ def module(path: str) -> ModuleType | None:
             return public
         # `contrib.slim.python.slim.learning` has the names of `contrib.slim.learning`.
         place = ".".join(parts[:2])
-        places = [p for p in (f"{place}.{parts[-1]}", place) if isinstance(namespace(p), ModuleType)]
-        return Redirected(path, tuple(places)) if place in places else None
+        inner = (f"{place}.{parts[-1]}", place)
+        found = tuple(p for p in inner if isinstance(namespace(p), ModuleType))
+        return Redirected(path, found) if place in found else None
     return _public_module(path)
 
 

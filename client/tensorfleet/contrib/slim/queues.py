@@ -1,26 +1,10 @@
 """`slim.queues`: queue runners for the length of a block."""
 
-from __future__ import annotations
+import typing as _typing
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from tensorfleet.contrib.slim_queues import QueueRunners as QueueRunners
 
-from tensorfleet.graph import framework
-from tensorfleet.graph.graph_keys import GraphKeys
-from tensorfleet.train.coordinator import Coordinator
+if not _typing.TYPE_CHECKING:
+    from tensorfleet.core.public import namespace as _namespace
 
-
-@contextmanager
-def QueueRunners(session: Any) -> Iterator[None]:
-    """Starts the threads of all queue runners, and ends them with the block (`slim.queues.QueueRunners`)."""
-    coordinator = Coordinator()
-    threads: list[threading.Thread] = []
-    for runner in framework.get_collection(GraphKeys.QUEUE_RUNNERS):
-        threads += runner.create_threads(session, coord=coordinator, daemon=True, start=True)
-    try:
-        yield
-    finally:
-        coordinator.request_stop()
-        coordinator.join(threads, stop_grace_period_secs=120)
+    __getattr__, __dir__ = _namespace(__name__)

@@ -15,15 +15,16 @@ from tensorfleet.core.public import missing_names
 
 # The namespaces of TensorFlow 1.15's contrib.
 CONTRIB = """
-    all_reduce autograph batching bayesflow bigtable boosted_trees checkpoint cloud cluster_resolver coder compiler
-    constrained_optimization copy_graph crf cudnn_rnn data decision_trees deprecated distribute distributions eager
-    estimator factorization feature_column ffmpeg framework fused_conv gan graph_editor grid_rnn hadoop hooks
-    image input_pipeline integrate keras kernel_methods labeled_tensor layers learn legacy_seq2seq libsvm linalg
-    linear_optimizer lite lookup losses memory_stats metrics mixed_precision model_pruning nccl nearest_neighbor nn
-    opt optimizer_v2 periodic_resample predictor proto quantization quantize recurrent reduce_slice_ops
-    remote_fused_graph resampler rnn rpc saved_model seq2seq session_bundle signal slim solvers sparsemax specs
-    staging stat_summarizer stateless summary tensor_forest tensorboard tensorrt testing text tfprof timeseries tpu
-    training util
+    all_reduce autograph batching bayesflow bigtable boosted_trees checkpoint cloud cluster_resolver
+    coder compiler constrained_optimization copy_graph crf cudnn_rnn data decision_trees deprecated
+    distribute distributions eager estimator factorization feature_column ffmpeg framework
+    fused_conv gan graph_editor grid_rnn hadoop hooks image input_pipeline integrate keras
+    kernel_methods labeled_tensor layers learn legacy_seq2seq libsvm linalg linear_optimizer lite
+    lookup losses memory_stats metrics mixed_precision model_pruning nccl nearest_neighbor nn opt
+    optimizer_v2 periodic_resample predictor proto quantization quantize recurrent reduce_slice_ops
+    remote_fused_graph resampler rnn rpc saved_model seq2seq session_bundle signal slim solvers
+    sparsemax specs staging stat_summarizer stateless summary tensor_forest tensorboard tensorrt
+    testing text tfprof timeseries tpu training util
 """
 
 PAGE = Path(__file__).parent / "missing.md"
@@ -63,9 +64,9 @@ def page() -> str:
     absent = [name for name in CONTRIB.split() if name not in dir(contrib)]
     listed = ", ".join(f"`{name}`" for name in absent)
     parts.append(
-        "## tf.contrib\n\nThese namespaces of TensorFlow 1.15's contrib are missing as a whole; of the others "
-        "the names that many programs use are there, and `tensorfleet doctor` tells which of a program's are "
-        f"not.\n\n{listed}\n"
+        "## tf.contrib\n\nThese namespaces of TensorFlow 1.15's contrib are missing as a whole; of the "
+        "others the names that many programs use are there, and `tensorfleet doctor` tells which of a "
+        f"program's are not.\n\n{listed}\n"
     )
     return "\n".join(parts)
 

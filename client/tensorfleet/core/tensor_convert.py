@@ -105,6 +105,8 @@ def convert(
     dims = None if shape is None else tuple([int(size) for size in shape])
     if _is_array_like(values):
         values = np.asarray(values)
+    elif not isinstance(values, (np.ndarray, np.generic)):
+        values = _as_lists(values)
     if isinstance(values, (np.ndarray, np.generic)):
         array = (
             values
@@ -132,12 +134,9 @@ def _from_python(values: Any, wanted: DType | None, dims: tuple[int, ...] | None
     if values is None:
         raise ValueError("None values not supported.")
     np_dtype = None if wanted is None else wanted.np
-    values = _as_lists(values)
     if dims is not None and math.prod(dims) == 0:
         # TensorFlow looks at no value where none is needed, so an untyped empty constant is a float.
         return np.empty(dims, np_dtype or np.float32)
-    if isinstance(values, np.ndarray):
-        return values if np_dtype is None else values.astype(np_dtype)
     _check_leaves(values, wanted)
     if np_dtype is not None and np.issubdtype(np_dtype, np.number):
         array = np.array(values).astype(np_dtype, copy=False)  # in two steps, so that integers wrap around

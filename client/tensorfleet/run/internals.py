@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from tensorfleet.contrib.more_cells import linear as linear
 from tensorfleet.core import nest as nest
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.ops.state.initializers import Initializer as Initializer

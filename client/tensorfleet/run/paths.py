@@ -201,6 +201,13 @@ RENAMED: dict[str, str] = {
     "python.ops.init_ops.VarianceScaling": "tf.variance_scaling_initializer",
     "python.ops.init_ops.Orthogonal": "tf.orthogonal_initializer",
     "python.training.training_util.write_graph": "tf.train.write_graph",
+    **{
+        f"{path}._linear": "client.linear"
+        for path in (
+            *("python.ops.rnn_cell", "python.ops.rnn_cell_impl", "nn.rnn_cell", "contrib.rnn"),
+            *("contrib.rnn.python.ops.core_rnn_cell", "contrib.rnn.python.ops.core_rnn_cell_impl"),
+        )
+    },
     "python.training.server_lib.ClusterSpec": "tf.train.ClusterSpec",
     "python.util.nest.is_sequence": "client.nest.is_nested",
     "python.data.util.nest.is_sequence": "client.nest.is_nested",
@@ -215,6 +222,7 @@ _CONTRIB_PARTS = frozenset(
             "checkpoint_ops",
             "core_rnn",
             "core_rnn_cell",
+            "core_rnn_cell_impl",
             "decoder",
             "embedding_ops",
             "encoders",

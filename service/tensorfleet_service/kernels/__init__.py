@@ -28,6 +28,7 @@ _FAMILIES: tuple[str, ...] = (
     "functions.function_ops",
     "io.checkpoint",
     "io.logging",
+    "io.readers",
     "io.script",
     "io.summary",
     "linalg.linalg",

@@ -16,6 +16,7 @@ _FAMILIES: tuple[str, ...] = (
     "array.selection",
     "array.shaping",
     "array.slicing",
+    "array.sparse_tensors",
     "collective.collective_ops",
     "control_flow.control",
     "data_flow.accumulators",

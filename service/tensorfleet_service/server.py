@@ -15,6 +15,7 @@ import tensorfleet_service.kernels  # noqa: F401  the kernels register themselve
 from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.core import errors
 from tensorfleet.core.device import parse
+from tensorfleet.core.files import Files
 from tensorfleet.core.similar import did_you_mean
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
@@ -40,6 +41,8 @@ from tensorfleet_service.rpc.listener import Listener
 from tensorfleet_service.rpc.master_service import MasterService
 from tensorfleet_service.rpc.tasks import Tasks
 from tensorfleet_service.rpc.worker_service import WorkerService
+from tensorfleet_service.settings.environment import is_loopback
+from tensorfleet_service.state.files import from_environment
 from tensorfleet_service.threads.deadlines import Deadlines
 from tensorfleet_service.tracing.meter import MasterMeter, OpSampler
 from tensorfleet_service.worker.collectives.leader import choose as choose_leader
@@ -75,6 +78,7 @@ class TaskServer:
         health: answers probes, where there are some.
         heartbeat_seconds: how long another task may be silent; by default as in the environment.
         max_grpc_message: the bytes of the largest message by gRPC; -1: as many as protobuf holds.
+        files: those that ops may use; by default as in the environment.
 
     Raises:
         InternalError: the cluster has no such job or task.
@@ -95,6 +99,7 @@ class TaskServer:
         health: Health | None = None,
         heartbeat_seconds: float | None = None,
         max_grpc_message: int = -1,
+        files: Files | None = None,
     ) -> None:
         config = config or ConfigProto()
         if job_name not in cluster.jobs:
@@ -127,7 +132,10 @@ class TaskServer:
         self._check_gpus(devices)
         sampler = OpSampler()
         self._meter = MasterMeter(sampler)
-        self._worker = Worker(self.task, devices, self._incarnation, sampler)
+        if files is None:
+            files = from_environment(os.environ, local=is_loopback(bind))
+        files.prepare()
+        self._worker = Worker(self.task, devices, self._incarnation, sampler, files)
         addresses = {
             task_name(job, index): cluster.task_address(job, index)
             for job in cluster.jobs

@@ -21,10 +21,12 @@ import numpy as np
 import tensorfleet.ops
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
 from tensorfleet.core import dtypes, tensor_util
+from tensorfleet.core.files import LOCAL
 from tensorfleet.graph.apply import _attr, _complete
 from tensorfleet.graph.graph import lookup_op
 from tensorfleet.graph.op_def import Arg
 from tensorfleet_service.kernels.registry import Expression, KernelNode, make_kernel
+from tensorfleet_service.state.resources import Resources
 
 for _module in pkgutil.walk_packages(tensorfleet.ops.__path__, "tensorfleet.ops."):
     importlib.import_module(_module.name)
@@ -76,7 +78,7 @@ def make_node(
         output_types=opdef.output_types(final),
         device="/job:localhost/replica:0/task:0/device:CPU:0",
         xp=xp,
-        resources=resources,
+        resources=Resources(files=LOCAL) if resources is None else resources,
         graph_seed=graph_seed,
     )
     return node, flat

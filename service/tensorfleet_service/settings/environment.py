@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import re
 from collections.abc import Mapping
 
@@ -39,9 +40,12 @@ KNOWN = frozenset(NUMBERS) | {
         "LOG_LEVEL",
         "METRICS_PORT",
         "PROTOCOL",
+        "READ_PATHS",
+        "STATE_DIR",
         "STREAM_PORT",
         "TASK_INDEX",
         "TRANSPORT",
+        "WRITE_PATHS",
     )
 }
 """All variables of TensorFleet, those of clients included: a task may be started from a client's shell."""
@@ -143,6 +147,17 @@ def check_host(cluster: ClusterSpec, job: str, index: int, host_name: str) -> No
             f"the ClusterSpec has {task} at {address!r}, but this host is {host_name!r}: the address of this "
             "host is not in TENSORFLEET_CLUSTER_SPEC, or TENSORFLEET_TASK_INDEX is another task's"
         )
+
+
+def is_loopback(bind: str) -> bool:
+    """Whether an interface is reached from this machine only."""
+    host = bind.strip("[]")
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _first_label(address: str) -> str:

@@ -29,6 +29,7 @@ _FAMILIES: tuple[str, ...] = (
     "functions.function_ops",
     "io.checkpoint",
     "io.logging",
+    "io.parsing",
     "io.readers",
     "io.script",
     "io.summary",

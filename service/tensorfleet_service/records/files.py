@@ -1,4 +1,4 @@
-"""The files that programs have a task read and write: all of them are opened here."""
+"""The files that programs have a task read and write: what names and contents are, and errors."""
 
 from __future__ import annotations
 
@@ -6,21 +6,30 @@ import os
 from typing import BinaryIO
 
 from tensorfleet.checkpoint.files import reported
-from tensorfleet.core import errors, file_io
+from tensorfleet.core.files import Files
 
 
 class ProgramFiles:
-    """The task's file system, as a program may use it."""
+    """A task's files by names as ops have them.
+
+    All methods raise PermissionDeniedError, NotFoundError and their like, as the operating system says or the
+    task's settings.
+    """
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
 
     def open_for_read(self, path: bytes) -> BinaryIO:
-        """A file to read from, without a buffer.
-
-        Raises:
-            NotFoundError, PermissionDeniedError, …: as the operating system says.
-        """
+        """A file to read from, without a buffer."""
         name = os.fsdecode(path)
         with reported(name):
-            return open(_local(name), "rb", buffering=0)
+            return self._files.open_for_read(name)
+
+    def open_for_write(self, path: bytes) -> BinaryIO:
+        """An empty file to write into, without a buffer."""
+        name = os.fsdecode(path)
+        with reported(name):
+            return self._files.open_for_write(name)
 
     def read(self, path: bytes) -> bytes:
         """The content of a file."""
@@ -31,27 +40,14 @@ class ProgramFiles:
         """Makes a file of this content, and the directories above it that are missing."""
         name = os.fsdecode(path)
         with reported(name):
-            target = _local(name)
-            os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
-            with open(target, "wb") as file:
-                file.write(content)
+            self._files.make_directories(os.path.dirname(name))
+            with self._files.open_for_write(name) as file:
+                rest = memoryview(content)
+                while rest:
+                    rest = rest[file.write(rest) :]
 
     def match(self, pattern: bytes) -> list[bytes]:
         """The files that match a pattern, sorted."""
         name = os.fsdecode(pattern)
         with reported(name):
-            return [os.fsencode(path) for path in file_io.glob(_local(name))]
-
-
-def _local(name: str) -> str:
-    scheme, found, rest = name.partition("://")
-    if found and "/" not in scheme:
-        if scheme != "file":
-            text = f"File system scheme {scheme!r} not implemented (file: {name!r}); mount it instead"
-            raise errors.UnimplementedError(None, None, text)
-        return rest
-    return name
-
-
-FILES = ProgramFiles()
-"""The files of every task of this process."""
+            return [os.fsencode(path) for path in self._files.match(name)]

@@ -83,7 +83,10 @@ class SparseTensor:
     @property
     def shape(self) -> TensorShape:
         """The static shape of the whole tensor."""
-        return TensorShape(static_dims(self._dense_shape))
+        shape = self._dense_shape
+        if shape.op.type == "PlaceholderWithDefault":
+            shape = shape.op.inputs[0]  # of a sparse_placeholder: what is fed has to fit it
+        return TensorShape(static_dims(shape))
 
     def get_shape(self) -> TensorShape:
         """The static shape of the whole tensor, as `shape`."""

@@ -50,7 +50,12 @@ for _suffix, _handle, _rule in (("V2", "resource", scalar), ("", "Ref(string)", 
         (
             "FixedLengthRecordReader",
             (
-                *("header_bytes: int = 0", "record_bytes: int", "footer_bytes: int = 0", "hop_bytes: int = 0"),
+                *(
+                    "header_bytes: int = 0",
+                    "record_bytes: int",
+                    "footer_bytes: int = 0",
+                    "hop_bytes: int = 0",
+                ),
                 *_PLACE,
                 *(['encoding: string = ""'] * _by_resource),
             ),

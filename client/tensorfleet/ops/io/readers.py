@@ -98,9 +98,7 @@ class TextLineReader(ReaderBase):
 
     def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
         """Leaves out the first `skip_header_lines` of each file."""
-        super().__init__(
-            apply_one("TextLineReaderV2", skip_header_lines=skip_header_lines or 0, name=name)
-        )
+        super().__init__(apply_one("TextLineReaderV2", skip_header_lines=skip_header_lines or 0, name=name))
 
 
 class FixedLengthRecordReader(ReaderBase):

@@ -11,7 +11,7 @@ import numpy as np
 from tensorfleet_service.kernels.functions.function_ops import library_of
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
-from tensorfleet_service.records.files import FILES
+from tensorfleet_service.records.files import ProgramFiles
 from tensorfleet_service.records.reader import Reader
 from tensorfleet_service.records.sources import (
     Lines,
@@ -35,15 +35,15 @@ _private = itertools.count()
 
 
 def _opener(node: KernelNode, kind: str) -> Open:
-    attrs = node.attrs
+    attrs, files = node.attrs, ProgramFiles(node.resources.files)
     match kind:
         case "TFRecordReader":
             compression = attrs["compression_type"].decode()
-            return opener(FILES, lambda file: Records(content(file, compression)))
+            return opener(files, lambda file: Records(content(file, compression)))
         case "TextLineReader":
             skip = attrs["skip_header_lines"]
             check_not_negative(skip_header_lines=skip)
-            return opener(FILES, lambda file: Lines(file, skip))
+            return opener(files, lambda file: Lines(file, skip))
         case "FixedLengthRecordReader":
             sizes = {name: attrs[f"{name}_bytes"] for name in ("header", "record", "footer", "hop")}
             check_not_negative(**{f"{name}_bytes": value for name, value in sizes.items()})
@@ -52,9 +52,9 @@ def _opener(node: KernelNode, kind: str) -> Open:
             # Whatever else the encoding says is none, as in TensorFlow.
             encoding = "ZLIB" if attrs.get("encoding") == b"ZLIB" else ""
             header, size, footer, hop = sizes.values()
-            return opener(FILES, lambda file: Parts(content(file, encoding), size, header, footer, hop))
+            return opener(files, lambda file: Parts(content(file, encoding), size, header, footer, hop))
         case "WholeFileReader":
-            return opener(FILES, Whole)
+            return opener(files, Whole)
     return Name
 
 
@@ -162,25 +162,29 @@ def _scalar(value: Any, text: str) -> bytes:
 
 @kernel("ReadFile")
 def read_file(node: KernelNode) -> Kernel:
-    text = "Input filename tensor must be scalar"
-    return lambda filename: FILES.read(_scalar(filename, text))
+    files, text = ProgramFiles(node.resources.files), "Input filename tensor must be scalar"
+    return lambda filename: files.read(_scalar(filename, text))
 
 
 @kernel("WriteFile")
 def write_file(node: KernelNode) -> Kernel:
+    files = ProgramFiles(node.resources.files)
+
     def run(filename: Any, contents: Any) -> None:
         name = _scalar(filename, "Input filename tensor must be scalar")
-        FILES.write(name, _scalar(contents, "Contents tensor must be scalar"))
+        files.write(name, _scalar(contents, "Contents tensor must be scalar"))
 
     return run
 
 
 @array_kernel("MatchingFiles")
 def matching_files(node: KernelNode) -> Kernel:
+    files = ProgramFiles(node.resources.files)
+
     def run(pattern: Any) -> Any:
         if pattern.ndim > 1:
             text = f"Input patterns tensor must be scalar or vector, but had shape: {shape_text(pattern.shape)}"
             raise invalid(text)
-        return _strings(sorted(name for one in pattern.reshape(-1).tolist() for name in FILES.match(one)))
+        return _strings(sorted(name for one in pattern.reshape(-1).tolist() for name in files.match(one)))
 
     return run

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorfleet.core import dtypes
 from tensorfleet.graph.apply import apply_list, apply_one
-from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.io import parsing_ops  # noqa: F401  the ops register themselves
 
@@ -46,7 +44,7 @@ def decode_csv(
         raise ValueError("Length of select_cols and record_defaults do not match.")
     return apply_list(
         "DecodeCSV",
-        convert_to_tensor(records, dtypes.string, "records"),
+        records,
         record_defaults,
         field_delim=field_delim,
         use_quote_delim=use_quote_delim,

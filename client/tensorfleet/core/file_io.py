@@ -322,4 +322,4 @@ def _reported(path: Any) -> Iterator[None]:
 def open_binary(path: Any, mode: str) -> IO[bytes]:
     """A file of bytes, as `open` opens it in `mode` "rb", "wb" or "ab", with TensorFlow's errors."""
     with _reported(path):
-        return open(_local(path), mode)  # noqa: SIM115 - the caller's to close
+        return open(_local(path), mode)

@@ -128,7 +128,9 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         return Dataset._of(variant, structure)
 
     @staticmethod
-    def list_files(file_pattern: Any, shuffle: bool | None = None, seed: Any = None, name: str | None = None) -> Dataset:
+    def list_files(
+        file_pattern: Any, shuffle: bool | None = None, seed: Any = None, name: str | None = None
+    ) -> Dataset:
         """The names of the files that match a pattern, or one of several, on the task that reads them.
 
         Args:
@@ -141,7 +143,9 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         names = matching_files(convert_to_tensor(file_pattern, dtypes.string, "file_pattern"))
         found = greater(size_of(names), 0, name="match_not_empty")
         text = convert_to_tensor("No files matched pattern: ", name="message")
-        with framework.control_dependencies([Assert(found, [text, file_pattern], 1, name="assert_not_empty")]):
+        with framework.control_dependencies(
+            [Assert(found, [text, file_pattern], 1, name="assert_not_empty")]
+        ):
             names = identity(names)
         dataset = Dataset.from_tensor_slices(names, name=name)
         if shuffle or shuffle is None:
@@ -158,6 +162,28 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         structure = Structure(None, [dtypes.int64], [()])
         inputs = _int64(seed, "seed"), _int64(seed2, "seed2")
         return Dataset._of(apply_op("RandomDataset", *inputs, **structure.attrs, name=name), structure)
+
+    @staticmethod
+    def sample_from_datasets(
+        datasets: Any,
+        weights: Any = None,
+        seed: Any = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+    ) -> Dataset:
+        """As `tf.data.experimental.sample_from_datasets`."""
+        from tensorfleet.data import choosing
+
+        return choosing.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
+
+    @staticmethod
+    def choose_from_datasets(
+        datasets: Any, choice_dataset: Dataset, stop_on_empty_dataset: bool = True
+    ) -> Dataset:
+        """As `tf.data.experimental.choose_from_datasets`."""
+        from tensorfleet.data import choosing
+
+        return choosing.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
 
     @staticmethod
     def counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64, name: str | None = None) -> Dataset:

@@ -206,5 +206,3 @@ def _default(value: Any) -> Tensor:
     else:
         made = convert_to_tensor(value, name="record_defaults")
     return made
-
-

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims, compatible
+from tensorfleet.core.shapes import TensorShape, as_dims
 from tensorfleet.core.structures import ELEMENTS as nest
-from tensorfleet.data.structure import Structure, call_with, components_of, normalize, trace_elements
+from tensorfleet.data.structure import Structure, components_of, normalize, trace_elements
+from tensorfleet.graph import framework
 from tensorfleet.graph.apply import apply_op
-from tensorfleet.graph.convert import convert_to_tensor
-from tensorfleet.graph.func_graph import trace
+from tensorfleet.graph.convert import constant, convert_to_tensor
+from tensorfleet.graph.func_graph import Traced, trace
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.identity import identity
+from tensorfleet.ops.array.indexing import gather
+from tensorfleet.ops.array.joining import stack
+from tensorfleet.ops.array.selection import where
 from tensorfleet.ops.data_flow import more_dataset_ops  # noqa: F401  the ops register themselves
+from tensorfleet.ops.io.logging import Assert
+from tensorfleet.ops.math.comparison import greater_equal, less, less_equal, logical_and
+from tensorfleet.ops.math.reduction import reduce_min
 
 if TYPE_CHECKING:
     from tensorfleet.data.dataset import Dataset
@@ -91,9 +100,7 @@ class SelectingTransformations:
         dataset = cast("Dataset", self)
         return type(dataset).zip((type(dataset).range(start, 2**63 - 1), dataset), name=name)
 
-    def scan(
-        self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None
-    ) -> Dataset:
+    def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None) -> Dataset:
         """What a function makes of a state and each element: `scan_func(state, element)` gives the next state, and
         an element of the result.
 
@@ -108,21 +115,17 @@ class SelectingTransformations:
         given = dataset._structure
         made: list[Structure] = []
 
-        def call(*components: Tensor) -> list[Tensor]:
-            count = len(before.types)
-            old = before.element(components[:count])
-            found = scan_func(old, given.element(components[count:]))
+        def call(old: Any, element: Any) -> tuple[Any, list[Tensor]]:
+            found = scan_func(old, element)
             if not isinstance(found, (tuple, list)) or len(found) != 2:
                 raise TypeError(
                     "The `scan_func` must return a pair comprising the new state and the output value."
                 )
-            new, output = normalize(found[0]), normalize(found[1])
-            _check_state(before, Structure.of(new), "scan_func")
+            output = normalize(found[1])
             made.append(Structure.of(output))
-            return [*components_of(new), *components_of(output)]
+            return found[0], components_of(output)
 
-        arguments = _arguments(before.with_dims([None] * len(before.dims)), given)
-        traced = trace("Dataset_scan", call, arguments, list)
+        traced, _ = _trace_with_state("scan", call, before, given)
         structure = made[-1]
         variant = apply_op(
             "ScanDataset",
@@ -147,16 +150,10 @@ class SelectingTransformations:
         before = Structure.of(state)
         given = dataset._structure
 
-        def call(*components: Tensor) -> list[Tensor]:
-            count = len(before.types)
-            old = before.element(components[:count])
-            new = normalize(reduce_func(old, given.element(components[count:])))
-            _check_state(before, Structure.of(new), "reduce_func")
-            return components_of(new)
+        def call(old: Any, element: Any) -> tuple[Any, list[Tensor]]:
+            return reduce_func(old, element), []
 
-        arguments = _arguments(before.with_dims([None] * len(before.dims)), given)
-        traced = trace("Dataset_reduce", call, arguments, list)
-        free = before.with_dims([None] * len(before.dims))
+        traced, free = _trace_with_state("reduce", call, before, given)
         flat = apply_op(
             "ReduceDataset",
             dataset._variant_tensor,
@@ -243,17 +240,85 @@ class SelectingTransformations:
         )
         return Dataset._of(variant, structure, dataset._options)
 
+    def bucket_by_sequence_length(
+        self,
+        element_length_func: Callable[..., Any],
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Dataset:
+        """Batches of elements of similar length.
+
+        Args:
+            element_length_func: gives the length of an element, a scalar int32.
+            bucket_boundaries: the lengths where the next bucket begins, ascending.
+            bucket_batch_sizes: the batch size of each bucket, one more than boundaries.
+            padded_shapes, padding_values: as of `padded_batch`.
+            pad_to_bucket_boundary: unknown sizes are padded to the bucket's boundary less 1, not to the longest.
+            no_padding: batches are not padded.
+            drop_remainder: leaves smaller batches out.
+
+        Raises:
+            ValueError: there is not one batch size more than boundaries.
+        """
+        if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
+            raise ValueError(
+                f"`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but `len(bucket_batch_sizes)"
+                f"={len(bucket_batch_sizes)}` and `len(bucket_boundaries)={len(bucket_boundaries)}`."
+            )
+        sizes = constant(list(bucket_batch_sizes), dtypes.int64)
+        largest = 2**31 - 1
+
+        def bucket(*element: Any) -> Tensor:
+            length = element_length_func(*element)
+            starts = constant([-(2**31), *bucket_boundaries], dtypes.int32)
+            ends = constant([*bucket_boundaries, largest], dtypes.int32)
+            inside = logical_and(less_equal(starts, length), less(length, ends))
+            return reduce_min(where(inside))
+
+        def batched(key: Tensor, window: Dataset) -> Dataset:
+            size = gather(sizes, key)
+            if no_padding:
+                return window.batch(size, drop_remainder)
+            shapes = padded_shapes
+            if shapes is None:
+                shapes = window._structure.output_shapes
+            if pad_to_bucket_boundary:
+                ends = constant([*(end - 1 for end in bucket_boundaries), -1], dtypes.int64)
+                end = gather(ends, key)
+                check = Assert(
+                    greater_equal(end, constant(0, dtypes.int64)),
+                    ["When pad_to_bucket_boundary=True, elements must have length < max(bucket_boundaries)."],
+                )
+                with framework.control_dependencies([check]):
+                    end = identity(end)
+                flat = nest.flatten_up_to(window._structure.shape_of, shapes)
+                shapes = window._structure.pack([_filled(shape, end) for shape in flat])
+            return window.padded_batch(size, shapes, padding_values, drop_remainder)
+
+        return self.group_by_window(
+            bucket, batched, window_size_func=lambda key: gather(sizes, key), name=name
+        )
+
     def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Dataset:
         """`batch_size` elements at a time, as a SparseTensor.
 
         Args:
             row_shape: the shape of each element's place; -1 or None as a size means the largest in the batch.
         """
-        from tensorfleet.core.shapes import as_dims
         from tensorfleet.data.dataset import Dataset
 
         dataset = cast("Dataset", self)
-        row = row_shape if isinstance(row_shape, Tensor) else [-1 if d is None else d for d in as_dims(row_shape) or ()]
+        row = row_shape
+        if isinstance(row_shape, TensorShape):
+            row = [-1 if d is None else d for d in row_shape.as_list()]
+        elif isinstance(row_shape, (list, tuple)):
+            row = [-1 if d is None else d for d in row_shape]
         shape = convert_to_tensor(row, dtypes.int64, "row_shape")
         known = static_value(shape)
         dims: Dims = None
@@ -284,6 +349,57 @@ class SelectingTransformations:
         )
 
 
+def _filled(shape: Any, end: Tensor) -> Any:
+    """A shape with a size in place of those that are unknown, as a tensor."""
+    dims = as_dims(shape)
+    if dims is None or None not in dims:
+        return shape
+    return stack([end if d is None else constant(d, dtypes.int64) for d in dims])
+
+
+def _trace_with_state(
+    label: str,
+    function: Callable[[Any, Any], tuple[Any, list[Tensor]]],
+    before: Structure,
+    given: Structure,
+) -> tuple[Traced, Structure]:
+    """A function of the graph's library that takes a state and an element.
+
+    Args:
+        function: gives the next state, and components that follow it.
+
+    Returns:
+        The function, and what states are like: of a part whose shape changes, it is as much as all have in common.
+    """
+    while True:
+        state = before
+        after: list[Structure] = []
+
+        def call(
+            *components: Tensor, state: Structure = state, after: list[Structure] = after
+        ) -> list[Tensor]:
+            count = len(state.types)
+            new, more = function(state.element(components[:count]), given.element(components[count:]))
+            new = normalize(new)
+            found = Structure.of(new)
+            _check_state(state, found, f"{label}_func")
+            after.append(found)
+            return [*components_of(new), *more]
+
+        traced = trace(f"Dataset_{label}", call, _arguments(state, given), list)
+        dims = [_common(a, b) for a, b in zip(state.dims, after[0].dims, strict=True)]
+        if dims == state.dims:
+            return traced, state
+        before = state.with_dims(dims)
+
+
+def _common(first: Dims, second: Dims) -> Dims:
+    """The most that is true of both shapes."""
+    if first is None or second is None or len(first) != len(second):
+        return None
+    return tuple(a if a == b else None for a, b in zip(first, second, strict=True))
+
+
 def _arguments(state: Structure, element: Structure) -> list[tuple[Any, Any]]:
     return [
         *zip(state.component_types, state.component_dims, strict=True),
@@ -297,5 +413,3 @@ def _check_state(before: Structure, after: Structure, name: str) -> None:
             f"The element types for the new state must match the initial state. Expected {before.output_types}; "
             f"got {after.output_types} from `{name}`."
         )
-
-

@@ -54,7 +54,7 @@ class _Inflating(io.RawIOBase):
             try:
                 found = self._inflate.decompress(self._rest, wanted)
             except zlib.error as e:
-                raise errors.DataLossError(None, None, f"a compressed file is damaged: {e}") from None
+                raise errors.DataLossError(None, None, _inflate_text(e)) from None
             self._rest = self._inflate.unconsumed_tail or self._inflate.unused_data
             if found:
                 buffer[: len(found)] = found
@@ -64,6 +64,12 @@ class _Inflating(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+def _inflate_text(error: zlib.error) -> str:
+    """zlib's error in TensorFlow's words."""
+    number, _, reason = str(error).removeprefix("Error ").partition(" while decompressing data: ")
+    return f"inflate() failed with error {number}: {reason}"
 
 
 def check_kind(kind: str) -> str:

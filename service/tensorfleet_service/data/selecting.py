@@ -56,7 +56,9 @@ class _Unbatching:
                     raise _invalid("Input must have at least rank 1")
                 lengths.add(len(value))
             if len(lengths) > 1:
-                text = f"Input element must have the same batch size in each component. Found {sorted(lengths)}"
+                text = (
+                    f"Input element must have the same batch size in each component. Found {sorted(lengths)}"
+                )
                 raise _invalid(text)
             self._ready.extend(zip(*map(_rows, element), strict=True))
         return self._ready.popleft()
@@ -231,9 +233,7 @@ class _Directing:
         while self._left:
             (number,) = next(self._selector)
             if not 0 <= number < len(self._parts):
-                raise _invalid(
-                    f"Selector index out of range: {int(number)} >= {len(self._parts)}"
-                )
+                raise _invalid(f"Selector index out of range: {int(number)} >= {len(self._parts)}")
             part = self._parts[int(number)]
             if part is None:
                 continue
@@ -358,7 +358,9 @@ class _SparseBatching:
                 raise _invalid(text)
             if any(0 <= limit < size for size, limit in zip(value.shape, wanted, strict=True)):
                 raise errors.DataLossError(
-                    None, None, f"Input element had shape {list(value.shape)} that is incompatible with the row shape"
+                    None,
+                    None,
+                    f"Input element had shape {list(value.shape)} that is incompatible with the row shape",
                 )
             found.append(value)
         sizes = [max(value.shape[i] for value in found) for i in range(len(self._row_shape))]

@@ -154,7 +154,9 @@ def column(values: Sequence[Any], dtype: DType) -> np.ndarray[Any, Any]:
     if dtype is dtypes.string:
         return object_array(values)
     with np.errstate(over="ignore"):
-        return np.array(values, np.float64).astype(dtype.np) if dtype.is_floating else np.array(values, dtype.np)
+        return (
+            np.array(values, np.float64).astype(dtype.np) if dtype.is_floating else np.array(values, dtype.np)
+        )
 
 
 class CsvReader:

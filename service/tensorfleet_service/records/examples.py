@@ -149,7 +149,11 @@ class Batch:
             InvalidArgumentError: an Example lacks it, or has it with another type or size.
         """
         column = self.column(place, feature.key, feature.dtype, True)
-        made = self._varying(column, feature, default) if feature.varies else self._fixed(column, feature, default)
+        made = (
+            self._varying(column, feature, default)
+            if feature.varies
+            else self._fixed(column, feature, default)
+        )
         return made[0] if self.single else made
 
     def _fixed(self, column: Column, feature: Dense, default: Any) -> np.ndarray[Any, Any]:

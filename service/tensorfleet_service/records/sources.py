@@ -81,9 +81,7 @@ class Lines(_Numbered):
         everywhere: leaves out each carriage return, not only one at the end of a line.
     """
 
-    def __init__(
-        self, file: Readable, skip: int = 0, everywhere: bool = False, buffer: int = BUFFER
-    ) -> None:
+    def __init__(self, file: Readable, skip: int = 0, everywhere: bool = False, buffer: int = BUFFER) -> None:
         super().__init__(file, skip + 1)
         self._lines = file if isinstance(file, io.BufferedReader) else io.BufferedReader(file, buffer)  # type: ignore[type-var]
         self._skip = skip
@@ -111,9 +109,7 @@ class Parts(_Numbered):
         hop: bytes from the beginning of one part to that of the next; 0: `size`.
     """
 
-    def __init__(
-        self, file: Readable, size: int, header: int = 0, footer: int = 0, hop: int = 0
-    ) -> None:
+    def __init__(self, file: Readable, size: int, header: int = 0, footer: int = 0, hop: int = 0) -> None:
         super().__init__(file, 0)
         self._size = size
         self._footer = footer

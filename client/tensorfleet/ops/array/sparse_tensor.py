@@ -38,7 +38,9 @@ class SparseTensor:
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         """Raises ValueError: the static shapes of the parts do not fit each other."""
-        with get_default_graph().name_scope(None if _all_tensors(indices, values, dense_shape) else "SparseTensor"):
+        with get_default_graph().name_scope(
+            None if _all_tensors(indices, values, dense_shape) else "SparseTensor"
+        ):
             self._indices: Tensor = convert_to_tensor(indices, dtypes.int64, "indices")
             self._values: Tensor = convert_to_tensor(values, name="values")
             self._dense_shape: Tensor = convert_to_tensor(dense_shape, dtypes.int64, "dense_shape")
@@ -245,9 +247,7 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     from tensorfleet.graph.apply import apply_op
 
     sparse = as_sparse(sp_input)
-    indices, values = apply_op(
-        "SparseReorder", sparse.indices, sparse.values, sparse.dense_shape, name=name
-    )
+    indices, values = apply_op("SparseReorder", sparse.indices, sparse.values, sparse.dense_shape, name=name)
     return SparseTensor(indices, values, sparse.dense_shape)
 
 
@@ -345,7 +345,9 @@ def deserialize_many_sparse(
     return _deserialize("DeserializeManySparse", serialized_sparse, dtype, rank, name)
 
 
-def _deserialize(op_type: str, serialized: Any, dtype: Any, rank: int | None, name: str | None) -> SparseTensor:
+def _deserialize(
+    op_type: str, serialized: Any, dtype: Any, rank: int | None, name: str | None
+) -> SparseTensor:
     from tensorfleet.graph.apply import apply_op
 
     indices, values, shape = apply_op(op_type, serialized, dtype=dtype, name=name)

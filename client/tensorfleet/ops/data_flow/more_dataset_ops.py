@@ -38,9 +38,7 @@ _NAMES = "filenames: string"
 _COMPRESSION = "compression_type: string"
 _BUFFER = "buffer_size: int64"
 for _name in ("TFRecordDataset", "TextLineDataset"):
-    _dataset(
-        _name, f"{_NAMES}, {_COMPRESSION}, {_BUFFER}", _METADATA, stateful=True, shape=_of_files
-    )
+    _dataset(_name, f"{_NAMES}, {_COMPRESSION}, {_BUFFER}", _METADATA, stateful=True, shape=_of_files)
 _dataset(
     "TFRecordDatasetV2",
     f"{_NAMES}, {_COMPRESSION}, {_BUFFER}, byte_offsets: int64",

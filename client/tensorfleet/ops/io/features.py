@@ -175,5 +175,3 @@ def sizes(feature: SparseFeature) -> list[Any]:
     """The sizes of the dimensions."""
     size = feature.size
     return list(size) if isinstance(size, (list, tuple)) else [size]
-
-

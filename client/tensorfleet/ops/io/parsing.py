@@ -154,7 +154,9 @@ def sparse_merge(
         vocab_size: the size of the dimension, or a list of them.
         already_sorted: the places are in order.
     """
-    ids = list(sp_ids) if isinstance(sp_ids, (list, tuple)) and not hasattr(sp_ids, "dense_shape") else [sp_ids]
+    ids = (
+        list(sp_ids) if isinstance(sp_ids, (list, tuple)) and not hasattr(sp_ids, "dense_shape") else [sp_ids]
+    )
     counts = list(vocab_size) if isinstance(vocab_size, (list, tuple)) else [vocab_size]
     if len(ids) != len(counts):
         raise ValueError("sp_ids and vocab_size have to have equal lengths.")
@@ -162,7 +164,9 @@ def sparse_merge(
         return _merge([as_sparse(each) for each in ids], as_sparse(sp_values), counts, already_sorted)
 
 
-def _merged(ids: list[SparseTensor], values: SparseTensor, counts: list[Any], is_sorted: bool) -> SparseTensor:
+def _merged(
+    ids: list[SparseTensor], values: SparseTensor, counts: list[Any], is_sorted: bool
+) -> SparseTensor:
     with framework.name_scope(None, "SparseMerge", [*(each.values for each in ids), values.values]):
         return _merge(ids, values, counts, is_sorted)
 
@@ -234,8 +238,10 @@ def _parse_sequences(
     serialized: Any, context: Mapping[str, Any] | None, sequence: Mapping[str, Any] | None, names: Any
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     if not (context or sequence):
-        raise ValueError("Both `context_features` and `sequence_features` argument are None, but at least one "
-                         "should have values.")
+        raise ValueError(
+            "Both `context_features` and `sequence_features` argument are None, but at least one "
+            "should have values."
+        )
     of_context = Parameters(context or {}, _IN_CONTEXTS)
     of_steps = Parameters(sequence or {}, _IN_SEQUENCES)
     with framework.name_scope(None, "ParseSequenceExample", [serialized, names]):

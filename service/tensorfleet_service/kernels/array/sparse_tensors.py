@@ -25,9 +25,7 @@ def _check(indices: Any, values: Any, shape: Any) -> None:
             f"Number of elements in indices ({len(indices)}) and values ({len(values)}) do not match"
         )
     if indices.shape[1] != len(shape):
-        raise invalid(
-            f"Index rank ({indices.shape[1]}) and shape rank ({len(shape)}) do not match"
-        )
+        raise invalid(f"Index rank ({indices.shape[1]}) and shape rank ({len(shape)}) do not match")
 
 
 @array_kernel("SparseReorder")
@@ -71,9 +69,7 @@ def serialize_many_sparse(node: KernelNode) -> Kernel:
     def run(indices: Any, values: Any, shape: Any) -> Any:
         _check(indices, values, shape)
         if len(shape) < 2:
-            raise invalid(
-                "Rank of input SparseTensor should be > 1, but saw rank: " + str(len(shape))
-            )
+            raise invalid("Rank of input SparseTensor should be > 1, but saw rank: " + str(len(shape)))
         rows = int(shape[0])
         first = indices[:, 0]
         if len(first) and (np.any(first[1:] < first[:-1]) or first[0] < 0 or first[-1] >= rows):

@@ -147,7 +147,9 @@ class _Counting:
             if self._given == wanted or wanted == -2:
                 raise
             expected = "an infinite number of" if wanted == -1 else f"{wanted}"
-            text = f"Input dataset was expected to contain {expected} elements but contained only {self._given}."
+            text = (
+                f"Input dataset was expected to contain {expected} elements but contained only {self._given}."
+            )
             raise errors.FailedPreconditionError(None, None, text) from None
         self._given += 1
         if 0 <= wanted < self._given:

@@ -67,7 +67,9 @@ def decode_padded_raw(node: KernelNode) -> Kernel:
         if length <= 0:
             raise invalid(f"fixed_length ({length}) must be greater than zero.")
         if length % dtype.size:
-            raise invalid(f"fixed_length ({length}) must be a multiple of the size of out_type ({dtype.size})")
+            raise invalid(
+                f"fixed_length ({length}) must be a multiple of the size of out_type ({dtype.size})"
+            )
         data = b"".join([item[:length].ljust(length, b"\0") for item in x.reshape(-1).tolist()])
         return np.frombuffer(data, stored).astype(dtype.np).reshape(*x.shape, length // dtype.size)
 

@@ -183,7 +183,9 @@ def matching_files(node: KernelNode) -> Kernel:
 
     def run(pattern: Any) -> Any:
         if pattern.ndim > 1:
-            text = f"Input patterns tensor must be scalar or vector, but had shape: {shape_text(pattern.shape)}"
+            text = (
+                f"Input patterns tensor must be scalar or vector, but had shape: {shape_text(pattern.shape)}"
+            )
             raise invalid(text)
         return _strings(sorted(name for one in pattern.reshape(-1).tolist() for name in files.match(one)))
 

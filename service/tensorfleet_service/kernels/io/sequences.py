@@ -44,7 +44,9 @@ def _parse(
         )
     ]
     if any(len(a) != len(b) for a, b in zip(keys, types, strict=True)) or len(may_lack) != len(keys[3]):
-        raise invalid(f"{node.op} needs as many keys as types: {[len(k) for k in keys]}, {list(map(len, types))}")
+        raise invalid(
+            f"{node.op} needs as many keys as types: {[len(k) for k in keys]}, {list(map(len, types))}"
+        )
     if names.size and names.shape != serialized.shape:
         raise invalid(
             f"debug_name must have the shape of serialized, got {shape_text(names.shape)} and "
@@ -55,7 +57,8 @@ def _parse(
     batch = SequenceBatch(serialized.reshape(-1).tolist(), names.reshape(-1).tolist(), not serialized.ndim)
     sparse = [batch.context_sparse(Sparse(*each)) for each in zip(keys[0], types[0], strict=True)]
     dense = [
-        batch.context_dense(Fixed(*each)) for each in zip(keys[1], types[1], map(_known, shapes), defaults, strict=True)
+        batch.context_dense(Fixed(*each))
+        for each in zip(keys[1], types[1], map(_known, shapes), defaults, strict=True)
     ]
     steps_sparse = [batch.steps_sparse(Sparse(*each)) for each in zip(keys[2], types[2], strict=True)]
     steps_shapes = map(_known, attrs["feature_list_dense_shapes"])
@@ -103,7 +106,12 @@ def parse_sequence_example_v2(node: KernelNode) -> Kernel:
 @array_kernel("ParseSequenceExample")
 def parse_sequence_example(node: KernelNode) -> Kernel:
     attrs = node.attrs
-    names_of = ("context_sparse_keys", "context_dense_keys", "feature_list_sparse_keys", "feature_list_dense_keys")
+    names_of = (
+        "context_sparse_keys",
+        "context_dense_keys",
+        "feature_list_sparse_keys",
+        "feature_list_dense_keys",
+    )
     sparse, dense, steps_sparse, steps_dense = (_texts(attrs[name]) for name in names_of)
     empty = set(_texts(attrs["feature_list_dense_missing_assumed_empty"]))
     keys = sparse, dense, steps_sparse, steps_dense

@@ -1,4 +1,4 @@
-"""Elements of several datasets by turns that a dataset, or chance, decides: `sample_from_datasets` and its kin."""
+"""Elements of several datasets, by turns that a dataset or chance decides: `sample_from_datasets`, …"""
 
 from __future__ import annotations
 
@@ -101,7 +101,8 @@ def sample_from_datasets(
         values = convert_to_tensor([1.0] * len(datasets) if weights is None else weights, name="weights")
         if values.dims is not None and values.dims != (len(datasets),):
             raise ValueError(
-                f"Invalid `weights`. The shape of `weights` should be [{len(datasets)}] but is {values.shape}."
+                f"Invalid `weights`. The shape of `weights` should be [{len(datasets)}] but is "
+                f"{values.shape}."
             )
         given = Dataset.from_tensors(values).repeat()
 

@@ -1,4 +1,4 @@
-"""Datasets of the records in files: TFRecordDataset, TextLineDataset, FixedLengthRecordDataset, CsvDataset."""
+"""Datasets of the records in files: TFRecordDataset, TextLineDataset, CsvDataset, …"""
 
 from __future__ import annotations
 

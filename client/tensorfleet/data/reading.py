@@ -17,7 +17,7 @@ from tensorfleet.ops.io.parsing import parse_example
 def parse_example_dataset(
     features: Any, num_parallel_calls: Any = 1, deterministic: bool | None = None
 ) -> Callable[[Dataset], Dataset]:
-    """Batches of serialized Examples as dicts of their features (`tf.data.experimental.parse_example_dataset`)."""
+    """Batches of serialized Examples as dicts of features (`tf.data.experimental.parse_example_dataset`)."""
     if features is None:
         raise ValueError("Argument `features` is required, but not specified.")
     return lambda dataset: dataset.map(
@@ -42,12 +42,13 @@ def make_batched_features_dataset(
     sloppy_ordering: bool = False,
     drop_final_batch: bool = False,
 ) -> Dataset:
-    """Batches of the features of the Examples in files (`tf.data.experimental.make_batched_features_dataset`).
+    """Batches of the features in files (`tf.data.experimental.make_batched_features_dataset`).
 
     Args:
         file_pattern: of the names of files, or a list of names.
         features: as of `tf.parse_example`.
-        reader: the class of datasets that reads files, TFRecordDataset by default; `reader_args` follow the names.
+        reader: the class of datasets that reads files, TFRecordDataset by default.
+        reader_args: what it takes after the name of a file.
         label_key: the feature that is the label: elements are pairs of the others and of it then.
         num_epochs: how often the files are read; None: without end.
         shuffle: in random order, of a buffer of `shuffle_buffer_size`.
@@ -120,8 +121,8 @@ def make_csv_dataset(
 ) -> Dataset:
     """Batches of the columns of files of comma-separated values (`tf.data.experimental.make_csv_dataset`).
 
-    What is not given of names and types is read from the files, while the graph is built: by this process, not by
-    the task that reads them later.
+    What is not given of names and types is read from the files while the graph is built: by this process, not
+    by the task that reads them later.
 
     Args:
         file_pattern: of the names of files, or a list of patterns.

@@ -1,4 +1,4 @@
-"""The transformations of a dataset that pick, group and take apart its elements: unbatch, enumerate, scan, …"""
+"""The transformations of a dataset that pick, group and take apart its elements: unbatch, scan, …"""
 
 from __future__ import annotations
 
@@ -47,9 +47,8 @@ class SelectingTransformations:
         Raises:
             ValueError: a component is a scalar.
         """
-        for dims in self._structure.dims:
-            if dims == ():
-                raise ValueError("Cannot unbatch an input with scalar components.")
+        if () in self._structure.dims:
+            raise ValueError("Cannot unbatch an input with scalar components.")
         dims = [None if d is None else d[1:] for d in self._structure.dims]
         return self._next("UnbatchDataset", dims=dims, name=name)
 
@@ -62,8 +61,8 @@ class SelectingTransformations:
         for dtype in self._structure.types:
             if dtype not in (dtypes.int32, dtypes.int64, dtypes.string):
                 raise TypeError(
-                    "`tf.data.Dataset.unique()` only supports inputs with a single `tf.int32`, `tf.int64`, or "
-                    "`tf.string` component."
+                    "`tf.data.Dataset.unique()` only supports inputs with a single `tf.int32`, `tf.int64`, "
+                    "or `tf.string` component."
                 )
         return self._next("UniqueDataset", name=name)
 
@@ -101,8 +100,8 @@ class SelectingTransformations:
         return type(dataset).zip((type(dataset).range(start, 2**63 - 1), dataset), name=name)
 
     def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None) -> Dataset:
-        """What a function makes of a state and each element: `scan_func(state, element)` gives the next state, and
-        an element of the result.
+        """What a function makes of a state and each element: `scan_func` gives the next state, and an
+        element of the result.
 
         Raises:
             TypeError: `scan_func` does not return a pair, or a state of other types.
@@ -214,8 +213,8 @@ class SelectingTransformations:
             result = reduce_func(key, Dataset._of(window, dataset._structure))
             if not isinstance(result, Dataset):
                 raise TypeError(
-                    "Invalid `reduce_func`. `reduce_func` must return a single `tf.data.Dataset` object but its "
-                    f"return type is {type(result)}."
+                    "Invalid `reduce_func`. `reduce_func` must return a single `tf.data.Dataset` object but "
+                    f"its return type is {type(result)}."
                 )
             made.append(result._structure)
             return [result._variant_tensor]
@@ -259,7 +258,7 @@ class SelectingTransformations:
             bucket_boundaries: the lengths where the next bucket begins, ascending.
             bucket_batch_sizes: the batch size of each bucket, one more than boundaries.
             padded_shapes, padding_values: as of `padded_batch`.
-            pad_to_bucket_boundary: unknown sizes are padded to the bucket's boundary less 1, not to the longest.
+            pad_to_bucket_boundary: pads unknown sizes to the bucket's boundary less 1, not to the longest.
             no_padding: batches are not padded.
             drop_remainder: leaves smaller batches out.
 
@@ -268,8 +267,9 @@ class SelectingTransformations:
         """
         if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
             raise ValueError(
-                f"`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but `len(bucket_batch_sizes)"
-                f"={len(bucket_batch_sizes)}` and `len(bucket_boundaries)={len(bucket_boundaries)}`."
+                "`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but "
+                f"`len(bucket_batch_sizes)={len(bucket_batch_sizes)}` and "
+                f"`len(bucket_boundaries)={len(bucket_boundaries)}`."
             )
         sizes = constant(list(bucket_batch_sizes), dtypes.int64)
         largest = 2**31 - 1
@@ -333,7 +333,7 @@ class SelectingTransformations:
         return Dataset._of(variant, structure, dataset._options)
 
     def cardinality(self: _Self) -> Tensor:
-        """How many elements there are, as a tensor: INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, or the number."""
+        """How many elements there are, as a tensor: a number, INFINITE_CARDINALITY or UNKNOWN_CARDINALITY."""
         made: Tensor = apply_op("DatasetCardinality", self._variant_tensor)
         return made
 
@@ -369,7 +369,7 @@ def _trace_with_state(
         function: gives the next state, and components that follow it.
 
     Returns:
-        The function, and what states are like: of a part whose shape changes, it is as much as all have in common.
+        The function, and what states are like: of a shape that changes, what all have in common.
     """
     while True:
         state = before
@@ -410,6 +410,6 @@ def _arguments(state: Structure, element: Structure) -> list[tuple[Any, Any]]:
 def _check_state(before: Structure, after: Structure, name: str) -> None:
     if before.types != after.types or before.sparse != after.sparse:
         raise TypeError(
-            f"The element types for the new state must match the initial state. Expected {before.output_types}; "
-            f"got {after.output_types} from `{name}`."
+            "The element types for the new state must match the initial state. Expected "
+            f"{before.output_types}; got {after.output_types} from `{name}`."
         )

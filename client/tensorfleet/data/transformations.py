@@ -132,8 +132,9 @@ def bucket_by_sequence_length(
 
 
 def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
-    """`Dataset.prefetch` (`tf.data.experimental.prefetch_to_device`): elements are in the host's memory, and go to a
-    device with the op that takes them.
+    """`Dataset.prefetch` (`tf.data.experimental.prefetch_to_device`).
+
+    Elements are in the host's memory, and go to a device with the op that takes them.
     """
     del device
     return lambda dataset: dataset.prefetch(1 if buffer_size is None else buffer_size)

@@ -171,8 +171,8 @@ def slice_input_producer(
 
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
-    """A local variable with the names of the files that match a pattern, or one of several, as they are when it is
-    initialized (`tf.train.match_filenames_once`).
+    """A local variable: the files that match a pattern, or one of several, when it is initialized
+    (`tf.train.match_filenames_once`).
     """
     with framework.name_scope(name, "matching_filenames", [pattern]) as name:
         return Variable(

@@ -41,16 +41,17 @@ def _same(dataset: Dataset) -> int:
     return cardinality(dataset.source)
 
 
-for _kind in (Cache, Prefetch, Shuffle):
-    cardinality.register(_kind, _same)
+cardinality.register(Cache, _same)
+cardinality.register(Prefetch, _same)
+cardinality.register(Shuffle, _same)
 
 
 def _mapped(dataset: Any) -> int:
     return cardinality(dataset.source) if dataset._keep_count else UNKNOWN
 
 
-for _kind in (Map, ParallelMap):
-    cardinality.register(_kind, _mapped)
+cardinality.register(Map, _mapped)
+cardinality.register(ParallelMap, _mapped)
 
 
 @cardinality.register
@@ -104,5 +105,5 @@ def _batches(dataset: Any) -> int:
     return count if count < 0 else count // dataset._size if dataset._drop else -(-count // dataset._size)
 
 
-for _kind in (Batch, PaddedBatch):
-    cardinality.register(_kind, _batches)
+cardinality.register(Batch, _batches)
+cardinality.register(PaddedBatch, _batches)

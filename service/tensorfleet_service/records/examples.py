@@ -31,7 +31,7 @@ _UNKNOWN = "<unknown>"
 
 
 class Dense(NamedTuple):
-    """A feature that is an array of one shape in each Example; the first dimension may vary, if it is None."""
+    """A feature that is an array of one shape in each Example; the first dimension may vary (None)."""
 
     key: bytes
     dtype: DType
@@ -223,7 +223,7 @@ class Batch:
         )
 
     def sparse(self, place: int, key: bytes, dtype: DType) -> tuple[Any, Any, Any]:
-        """A feature as the indices, values and shape of a SparseTensor: of rank 2, or 1 of one Example alone."""
+        """The indices, values and shape of a SparseTensor: of rank 2, or 1 of one Example alone."""
         values, counts, _ = self.column(place, key, dtype, False)
         if self.single:
             return (
@@ -236,7 +236,7 @@ class Batch:
         return indices, values, np.array([len(counts), max(counts, default=0)], np.int64)
 
     def ragged(self, place: int, key: bytes, dtype: DType, split_type: DType) -> tuple[Any, Any]:
-        """A feature as the values and the row splits of a RaggedTensor; of one Example alone without splits."""
+        """The values and the row splits of a RaggedTensor; of one Example alone without splits."""
         values, counts, _ = self.column(place, key, dtype, False)
         splits = np.zeros(0 if self.single else len(counts) + 1, split_type.np)
         if not self.single:
@@ -308,7 +308,7 @@ class ExampleParser:
             defaults: an array for each dense feature, for Examples that lack it.
 
         Raises:
-            InvalidArgumentError: something is no Example, lacks a feature, or has it with another type or size.
+            InvalidArgumentError: one is no Example, lacks a feature, or has it with another type or size.
         """
         batch = Batch(self._scanner, items, names, single)
         places = self._places

@@ -92,7 +92,7 @@ class Reader:
             raise errors.InvalidArgumentError(None, None, "Expected queue with single string component")
         if count < 1:
             return [], []
-        return self._line_up(_Attempt(queue, count))
+        return self._line_up(_Attempt(queue, count))  # type: ignore[no-any-return]
 
     def _line_up(self, attempt: _Attempt) -> Any:
         with self._lock:

@@ -62,7 +62,7 @@ class SequenceBatch:
         return self._names[number].decode("utf-8", "backslashreplace") if self._names else _UNKNOWN
 
     def _values(self, feature: Any, dtype: DType, number: int, what: str) -> Any:
-        """The values in a feature; none if it is not set. Raises InvalidArgumentError: they are of another type."""
+        """The values in a feature, if it is set. Raises InvalidArgumentError: they are of another type."""
         kind = feature.WhichOneof("kind")
         if kind is None:
             return ()
@@ -131,7 +131,7 @@ class SequenceBatch:
         return found
 
     def steps_sparse(self, feature: Sparse) -> tuple[Any, Any, Any]:
-        """The indices, values and shape of a SparseTensor whose last dimensions are steps, and places in them."""
+        """The indices, values and shape of a SparseTensor: [(sequences,) steps, values of a step]."""
         sequences = self._steps(feature)
         lists = [values for steps in sequences for values in steps]
         counts = list(map(len, lists))
@@ -155,8 +155,8 @@ class SequenceBatch:
             for values in steps:
                 if len(values) != size:
                     text = (
-                        f"Feature list '{feature.key}' has an unexpected number of values.  Total values size: "
-                        f"{sum(map(len, steps))} is not consistent with output shape: "
+                        f"Feature list '{feature.key}' has an unexpected number of values.  Total values "
+                        f"size: {sum(map(len, steps))} is not consistent with output shape: "
                         f"[{','.join(['?', *map(str, feature.dims)])}]"
                     )
                     raise invalid(text)

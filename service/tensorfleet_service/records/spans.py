@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 MISSING, BYTES, FLOATS, INTS, MANY_BYTES = 0, 1, 2, 3, 4
-"""What a span is of: nothing; one string; packed floats; packed varints; a list of strings, with their tags."""
+"""What a span is of: nothing; one string; packed floats; packed varints; strings with their tags."""
 
 Spans = tuple[int, ...]
 """(kind, start, end) for each feature, one after the other."""
@@ -121,7 +121,7 @@ class Scanner:
 
     def _layout(self, data: bytes) -> _Layout | None:
         layout = self._layouts.get(len(data))
-        if layout is None or data and not _fits(layout, data):
+        if layout is None or (data and not _fits(layout, data)):
             try:
                 layout = _Layout(data, *self._one(data))
             except (_Irregular, IndexError):

@@ -216,7 +216,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
         default = constant(
             [-1 if d is None else d for d in dims],
             dtypes.int64,
-            name=None if name is None else f"{name}/shape_default",
+            name="Const" if name is None else f"{name}/shape_default",
         )
         dense_shape = placeholder_with_default(default, [rank], named["shape"])
     values = placeholder(dtype, [None], named["values"])

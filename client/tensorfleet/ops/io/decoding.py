@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from tensorfleet.graph.apply import apply_list, apply_one
@@ -36,7 +37,7 @@ def decode_csv(
         [array([1, 2], dtype=int32), array([b'a', b'none'], dtype=object)]
     """
     columns = [] if select_cols is None else list(select_cols)
-    if any(a >= b for a, b in zip(columns, columns[1:], strict=False)):
+    if any(a >= b for a, b in pairwise(columns)):
         raise ValueError("select_cols is not strictly increasing.")
     if columns and columns[0] < 0:
         raise ValueError(f"select_cols contains negative values ({columns[0]}).")
@@ -70,5 +71,5 @@ def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
 
 
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
-    """The content of compressed strings: `compression_type` is "ZLIB", "GZIP" or "" (`tf.io.decode_compressed`)."""
+    """The content of strings that are compressed by "ZLIB" or "GZIP" (`tf.io.decode_compressed`)."""
     return apply_one("DecodeCompressed", bytes, compression_type=compression_type, name=name)

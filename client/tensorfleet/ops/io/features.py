@@ -32,7 +32,7 @@ class FixedLenFeature(NamedTuple):
 
 
 class FixedLenSequenceFeature(NamedTuple):
-    """A feature that is a sequence of arrays of this shape, padded to the longest (`tf.io.FixedLenSequenceFeature`).
+    """A sequence of arrays of this shape, padded to the longest (`tf.io.FixedLenSequenceFeature`).
 
     Attributes:
         allow_missing: an Example that lacks it has an empty sequence.

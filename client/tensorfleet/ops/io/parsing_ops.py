@@ -140,8 +140,8 @@ def _types(*names: str, kinds: str = _TYPES) -> list[str]:
 
 
 op(
-    "ParseSequenceExample(serialized: string, debug_name: string, context_dense_defaults: list(Tcontext_dense)) "
-    f"-> ({_CONTEXT_OUTPUTS}, {_LIST_OUTPUTS}, {_LENGTHS})",
+    "ParseSequenceExample(serialized: string, debug_name: string, "
+    f"context_dense_defaults: list(Tcontext_dense)) -> ({_CONTEXT_OUTPUTS}, {_LIST_OUTPUTS}, {_LENGTHS})",
     "feature_list_dense_missing_assumed_empty: list(string) >= 0",
     "context_sparse_keys: list(string) >= 0",
     "context_dense_keys: list(string) >= 0",

@@ -15,7 +15,7 @@ def _pair(op: Operation) -> list[Dims]:
 
 
 def _handles(op: Operation, count: int) -> None:
-    """Raises ValueError where one of the first inputs is no handle: a scalar, or a reference of two strings."""
+    """Raises ValueError where one of the first inputs is no handle, of a resource or by reference."""
     for tensor in op.inputs[:count]:
         with_rank(tensor.dims, 1 if tensor.dtype.is_ref else 0)
 

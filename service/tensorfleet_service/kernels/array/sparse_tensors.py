@@ -97,8 +97,8 @@ def deserialize_sparse(node: KernelNode) -> Kernel:
             text = f"Serialized sparse should be a matrix but received shape {shape_text(serialized.shape)}"
             raise invalid(text)
         if not serialized.ndim or serialized.shape[-1] != 3:
-            text = f"Serialized sparse should have 3 as the last dimension but has shape {shape_text(serialized.shape)}"
-            raise invalid(text)
+            shape = shape_text(serialized.shape)
+            raise invalid(f"Serialized sparse should have 3 as the last dimension but has shape {shape}")
         rows = [tuple(map(_unpacked, row)) for row in serialized.reshape(-1, 3).tolist()]
         for indices, values, shape in rows:
             _check(indices, values, shape)

@@ -1,8 +1,9 @@
-"""Datasets of the records in files: TFRecordDataset, TextLineDataset, FixedLengthRecordDatasetV2, CSVDatasetV2, …"""
+"""Datasets of the records in files: TFRecordDataset, TextLineDataset, CSVDatasetV2, …"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -173,7 +174,7 @@ def csv_dataset(node: KernelNode) -> Make:
             exclude = host_array(defaults.pop()).reshape(-1).tolist()
         columns = host_array(select).reshape(-1).tolist()
         for chosen, name in ((columns, "select_cols"), (exclude, "exclude_cols")):
-            if any(a >= b for a, b in zip(chosen, chosen[1:], strict=False)) or any(i < 0 for i in chosen):
+            if any(a >= b for a, b in pairwise(chosen)) or any(i < 0 for i in chosen):
                 raise invalid(f"{name} should be strictly increasing indices, none of them negative")
         if columns and exclude:
             raise invalid("Either select_cols or exclude_cols should be empty")

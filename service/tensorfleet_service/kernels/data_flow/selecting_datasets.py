@@ -153,7 +153,8 @@ class _Counting:
             raise errors.FailedPreconditionError(None, None, text) from None
         self._given += 1
         if 0 <= wanted < self._given:
-            text = f"Input dataset was expected to contain {wanted} elements but contained at least {self._given}."
+            found = f"contained at least {self._given}."
+            text = f"Input dataset was expected to contain {wanted} elements but {found}"
             raise errors.FailedPreconditionError(None, None, text)
         return element
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def decode_csv(node: KernelNode) -> Kernel:
     types, select = attrs["OUT_TYPE"], attrs["select_cols"]
     if select and (len(select) != len(types) or any(i < 0 for i in select)):
         raise invalid("select_cols should match output size, and have no negative numbers")
-    if any(a >= b for a, b in zip(select, select[1:], strict=False)):
+    if any(a >= b for a, b in pairwise(select)):
         raise invalid("select_cols should be strictly increasing indices")
     form = Format(attrs["field_delim"], attrs["use_quote_delim"], attrs["na_value"], select)
     count = len(types)

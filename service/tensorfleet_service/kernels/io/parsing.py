@@ -78,8 +78,8 @@ def check_defaults(shapes: Sequence[Any], defaults: Sequence[Any]) -> None:
             continue
         if dims and dims[0] is None:
             if default.size > 1:
-                text = f"dense_shape[{i}] is a variable length shape, but dense_defaults[{i}] has more than 1 element"
-                raise invalid(text)
+                text = f"dense_shape[{i}] is a variable length shape, but"
+                raise invalid(f"{text} dense_defaults[{i}] has more than 1 element")
         elif default.size and default.shape != tuple(dims):
             raise invalid(
                 f"dense_defaults[{i}].shape() == {shape_text(default.shape)} != dense_shapes_[{i}] == "

@@ -136,9 +136,11 @@ class Scanner:
         from google.protobuf.message import DecodeError
 
         try:
-            return bytes(self._message.FromString(data).SerializeToString())
+            message = self._message.FromString(data)
         except DecodeError:
             raise ValueError(number) from None
+        message.DiscardUnknownFields()
+        return bytes(message.SerializeToString())
 
     def _one(self, data: bytes) -> tuple[Spans, list[tuple[int, int]]]:
         """The spans of an Example, and the parts of it that other values of the same sizes would change.

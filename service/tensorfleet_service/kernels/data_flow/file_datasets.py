@@ -193,16 +193,17 @@ def csv_dataset(node: KernelNode) -> Make:
             if dropped:
                 fields = [field for i, field in enumerate(fields) if i not in dropped]
             taken = form.take(fields)
-            if len(taken) != count:
-                found = "more" if len(taken) > count else len(taken)
-                raise invalid(f"Expect {count} fields but have {found} in record")
-            values = zip(taken, types, given, strict=True)
-            return tuple(
+            values = zip(taken, types, given, strict=False)
+            element = tuple(
                 [
                     _value(form.value(field, dtype, default, place, "", "!"), dtype)
                     for place, (field, dtype, default) in enumerate(values)
                 ]
             )
+            if len(taken) != count:
+                found = "more" if len(taken) > count else len(taken)
+                raise invalid(f"Expect {count} fields but have {found} in record")
+            return element
 
         def open_reader(name: bytes) -> CsvReader:
             return CsvReader(content(files.open_for_read(name), kind), form, quoted, bool(header))

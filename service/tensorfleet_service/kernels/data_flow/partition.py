@@ -160,13 +160,24 @@ def sparse_to_dense(node: KernelNode) -> Kernel:
             )
         if default.ndim:
             raise invalid("default_value should be a scalar.")
-        if validate:
+        if validate and not _in_order(places, shape):
             _check_order(places.tolist(), dims)
         result = xp.full(dims, default, dtype)
         result[tuple(places.T)] = values
         return result
 
     return run
+
+
+def _in_order(places: Any, shape: Any) -> bool:
+    """Whether all places are inside of the shape, and each comes after the one before."""
+    if not ((places >= 0) & (places < shape)).all():
+        return False
+    steps = places[1:] - places[:-1]
+    if not steps.size:
+        return len(places) < 2
+    first = (steps != 0).argmax(1)
+    return bool((steps[np.arange(len(steps)), first] > 0).all())
 
 
 def _check_order(places: list[list[int]], dims: list[int]) -> None:
@@ -176,7 +187,12 @@ def _check_order(places: list[list[int]], dims: list[int]) -> None:
         if any(not 0 <= at < d for at, d in zip(place, dims, strict=True)):
             raise invalid(f"{spelled} is out of bounds: need 0 <= index < [{','.join(map(str, dims))}]")
         if previous is not None and place <= previous:
-            raise invalid(f"{spelled} is {'repeated' if place == previous else 'out of order'}")
+            if place == previous:
+                raise invalid(f"{spelled} is repeated")
+            raise invalid(
+                f"{spelled} is out of order. Many sparse ops require sorted indices.\n    Use "
+                "`tf.sparse.reorder` to create a correctly ordered copy.\n\n"
+            )
         previous = place
 
 

@@ -147,7 +147,8 @@ class _Counting:
             if self._given == wanted or wanted == -2:
                 raise
             expected = "an infinite number of" if wanted == -1 else f"{wanted}"
-            text = f"Input dataset was expected to contain {expected} elements but contained only {self._given} elements."
+            found = f"contained only {self._given} elements."
+            text = f"Input dataset was expected to contain {expected} elements but {found}"
             raise errors.FailedPreconditionError(None, None, text) from None
         self._given += 1
         if 0 <= wanted < self._given:

@@ -24,10 +24,12 @@ from tensorfleet.wire.connection import Connection
 from tensorfleet.wire.heartbeat import Heart
 from tensorfleet.wire.stream import Method
 from tensorfleet_service import inprocess
-from tensorfleet_service.devices.device import Device, task_devices
+from tensorfleet_service.devices.device import Device
+from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.remote import remote_member
+from tensorfleet_service.net.admission import Admission, client_of, connections_that_fit, limit_stalls
 from tensorfleet_service.net.discovery import discover
 from tensorfleet_service.net.peers import AnyPeer, Peers
 from tensorfleet_service.observe.health import Health
@@ -157,6 +159,7 @@ class TaskServer:
             self._worker, is_busy=lambda: any(session.running for session in master.sessions())
         )
         self._clients = Clients(self._master, self._deadlines, orphan_seconds)
+        self._admission = Admission(connections_that_fit())
         endpoint = fleet_pb2.Endpoint(task=self.task, incarnation=self._incarnation, version=VERSION)
         self._listener: Listener | None = None
         if protocol != "grpc":
@@ -166,6 +169,7 @@ class TaskServer:
                 "127.0.0.1" if loopback else host,
                 {"task": self.task, "incarnation": self._incarnation},
                 self._accept,
+                self._admission,
             )
             endpoint.stream_address.extend(self._listener.addresses)
         self._health_service = HealthService(self.health)
@@ -280,8 +284,19 @@ class TaskServer:
     def _accept(self, connection: Connection, hello: dict[str, Any]) -> None:
         if "task" in hello:
             self._peers.accept(connection, hello)
-        else:
+            return
+        try:
+            place = self._admission.admit(client_of(connection.sock))
+        except errors.ResourceExhaustedError as e:
+            log.warning("a connection was refused: %s", e.message)
+            connection.refuse(e)
+            return
+        try:
+            limit_stalls(connection.sock)
+            connection.reader.account = place
             self._clients.accept(connection)
+        finally:
+            place.leave()
 
     def _join(self, session: str, config: ConfigProto) -> Sequence[Member]:
         """The members of a new session: this task first, then the others, all connected at once."""
@@ -308,7 +323,7 @@ class TaskServer:
     def _missing(
         self, failures: list[errors.OpError], others: int, timeout: float, own_limit: bool
     ) -> errors.OpError:
-        """What a session is refused with; where it has set the limit itself, its passing is the error."""
+        """The error for a refused session; where it has set the limit itself, its passing is the error."""
         final = next((e for e in failures if is_final(e)), None)
         if final is not None:
             return errors.from_code(final.error_code, f"{self.task} cannot make the session: {final.message}")

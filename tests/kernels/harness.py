@@ -22,7 +22,7 @@ import tensorfleet.ops
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
 from tensorfleet.core import dtypes, tensor_util
 from tensorfleet.core.files import LOCAL
-from tensorfleet.graph.apply import _attr, _complete
+from tensorfleet.graph.attributes import complete, from_argument
 from tensorfleet.graph.graph import lookup_op
 from tensorfleet.graph.op_def import Arg
 from tensorfleet_service.kernels.registry import Expression, KernelNode, make_kernel
@@ -65,11 +65,11 @@ def make_node(
     """The node that the kernel's factory sees, and the flat list of input values."""
     opdef = lookup_op(op_type)
     assert len(inputs) == len(opdef.inputs), f"{op_type} takes {[a.name for a in opdef.inputs]}"
-    values = {key: _attr(value, opdef.attrs[key], op_type) for key, value in attrs.items()}
+    values = {key: from_argument(value, opdef.attrs[key]) for key, value in attrs.items()}
     flat: list[Any] = []
     for arg, value in zip(opdef.inputs, inputs, strict=True):
         flat += _input(arg, value, values, xp)
-    final = _complete(opdef, op_type, values)
+    final = complete(opdef, op_type, values)
     node = KernelNode(
         name=op_type,
         op=op_type,

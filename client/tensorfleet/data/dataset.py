@@ -164,28 +164,6 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         return Dataset._of(apply_op("RandomDataset", *inputs, **structure.attrs, name=name), structure)
 
     @staticmethod
-    def sample_from_datasets(
-        datasets: Any,
-        weights: Any = None,
-        seed: Any = None,
-        stop_on_empty_dataset: bool = False,
-        rerandomize_each_iteration: bool | None = None,
-    ) -> Dataset:
-        """As `tf.data.experimental.sample_from_datasets`."""
-        from tensorfleet.data import choosing
-
-        return choosing.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
-
-    @staticmethod
-    def choose_from_datasets(
-        datasets: Any, choice_dataset: Dataset, stop_on_empty_dataset: bool = True
-    ) -> Dataset:
-        """As `tf.data.experimental.choose_from_datasets`."""
-        from tensorfleet.data import choosing
-
-        return choosing.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
-
-    @staticmethod
     def counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64, name: str | None = None) -> Dataset:
         """`start`, `start + step`, and so on, without end."""
         last = -(2**62) if step < 0 else 2**62
@@ -235,7 +213,7 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """What a Python generator yields, which runs in this process: only sessions without a target can.
+        """The elements of a Python generator, which runs in this process: only sessions without a target can.
 
         Args:
             generator: is called with `args`, and returns something to iterate over.
@@ -319,7 +297,7 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         return self._next("TakeDataset", _int64(count, "count"), name=name)
 
     def skip(self, count: Any, name: str | None = None) -> Dataset:
-        """What follows the first `count` elements; nothing if that is -1."""
+        """The elements after the first `count`; none if that is -1."""
         return self._next("SkipDataset", _int64(count, "count"), name=name)
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
@@ -413,7 +391,7 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         return Dataset._of(variant, structure, self._options)
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
-        """What `transformation_func` makes of the dataset.
+        """The dataset that `transformation_func` makes of this one.
 
         Raises:
             TypeError: that is no dataset.

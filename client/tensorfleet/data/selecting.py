@@ -106,8 +106,6 @@ class SelectingTransformations:
         Raises:
             TypeError: `scan_func` does not return a pair, or a state of other types.
         """
-        from tensorfleet.data.dataset import Dataset
-
         dataset = cast("Dataset", self)
         state = normalize(initial_state)
         before = Structure.of(state)
@@ -136,7 +134,7 @@ class SelectingTransformations:
             preserve_cardinality=True,
             name=name,
         )
-        return Dataset._of(variant, structure, dataset._options)
+        return dataset._of(variant, structure, dataset._options)
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
         """The last state, of those that a function makes of a state and each element, as tensors of a step.
@@ -183,8 +181,6 @@ class SelectingTransformations:
         Raises:
             ValueError: both or none of the sizes are given, or a key is no scalar int64.
         """
-        from tensorfleet.data.dataset import Dataset
-
         dataset = cast("Dataset", self)
         if (window_size is None) == (window_size_func is None):
             raise ValueError(
@@ -210,14 +206,15 @@ class SelectingTransformations:
         made: list[Structure] = []
 
         def reduced(key: Tensor, window: Tensor) -> list[Tensor]:
-            result = reduce_func(key, Dataset._of(window, dataset._structure))
-            if not isinstance(result, Dataset):
+            result = reduce_func(key, dataset._of(window, dataset._structure))
+            if not isinstance(result, SelectingTransformations):
                 raise TypeError(
                     "Invalid `reduce_func`. `reduce_func` must return a single `tf.data.Dataset` object but "
                     f"its return type is {type(result)}."
                 )
-            made.append(result._structure)
-            return [result._variant_tensor]
+            found = cast("Dataset", result)
+            made.append(found._structure)
+            return [found._variant_tensor]
 
         key = trace_elements("key", key_func, dataset._structure, scalars("key_func"))
         reduce = trace("Dataset_reduce", reduced, [(dtypes.int64, ()), (dtypes.variant, ())], list)
@@ -237,7 +234,7 @@ class SelectingTransformations:
             **structure.attrs,
             name=name,
         )
-        return Dataset._of(variant, structure, dataset._options)
+        return dataset._of(variant, structure, dataset._options)
 
     def bucket_by_sequence_length(
         self,
@@ -311,8 +308,6 @@ class SelectingTransformations:
         Args:
             row_shape: the shape of each element's place; -1 or None as a size means the largest in the batch.
         """
-        from tensorfleet.data.dataset import Dataset
-
         dataset = cast("Dataset", self)
         row = row_shape
         if isinstance(row_shape, TensorShape):
@@ -330,7 +325,7 @@ class SelectingTransformations:
         variant = apply_op(
             "DenseToSparseBatchDataset", dataset._variant_tensor, size, shape, **structure.attrs, name=name
         )
-        return Dataset._of(variant, structure, dataset._options)
+        return dataset._of(variant, structure, dataset._options)
 
     def cardinality(self: _Self) -> Tensor:
         """How many elements there are, as a tensor: a number, INFINITE_CARDINALITY or UNKNOWN_CARDINALITY."""

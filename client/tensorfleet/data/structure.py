@@ -1,4 +1,4 @@
-"""What the elements of a dataset are like, and functions that are called with elements."""
+"""The structure of a dataset's elements, and functions that are called with elements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tensorfleet.ops.array.sparse_tensor import (
 
 
 class Structure:
-    """What the elements of a dataset are like.
+    """The structure of a dataset's elements: nesting, dtypes and shapes.
 
     Attributes:
         shape_of: a nested structure like that of an element, with anything at its leaves.

@@ -28,6 +28,7 @@ from tensorfleet_service.executor.layout import by_device, layout, task_of
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.plan_writer import StatefulKernels
 from tensorfleet_service.executor.rendezvous import Rendezvous, edge_number, key_of
+from tensorfleet_service.executor.statements import explained
 from tensorfleet_service.executor.step import AnyPlan, Done, Push, Recorder, Sender, Step
 from tensorfleet_service.kernels.registry import AsyncKernel, Watch
 from tensorfleet_service.net import limits
@@ -211,7 +212,7 @@ class Worker:
         return handle, graph
 
     def _sender(self, nodes: Sequence[Node]) -> Push:
-        """What sends the graph's tensors to other tasks."""
+        """The function that sends the graph's tensors to other tasks."""
         tasks = {task_of(n.attrs["recv_device"].decode()) for n in nodes if n.op == "_Send"} - {self.task}
         return self._no_push if self._peers is None else self._peers.sender(tasks)
 
@@ -221,7 +222,7 @@ class Worker:
         return frozenset(tasks - {self.task})
 
     def _watches(self, session: str, nodes: Sequence[Node]) -> list[Watch]:
-        """What the graph's kernels want to be called with when a step begins."""
+        """The watches of the graph's kernels, to be called when a step begins."""
         kernels = self._stateful.get(session, {})
         found = [kernels.get((node.assigned, node.name)) for node in nodes if node.opdef.is_stateful]
         return [k.watch for k in found if isinstance(k, AsyncKernel) and k.watch is not None]
@@ -359,7 +360,7 @@ class Worker:
         try:
             results = plan.function(Sender(step_id, push), values)
         except Exception as e:
-            error = plan.explain(e)
+            error = explained(plan.explain, e)
             self.step_errors.add(error.error_code)
             self.rendezvous.fail(step_id, error)
             done(error, [])
@@ -407,16 +408,16 @@ class Worker:
 
     @property
     def steps(self) -> int:
-        """How many steps are known at this moment."""
+        """The number of steps known at this moment."""
         return len(self._steps)
 
     @property
     def running(self) -> list[float]:
-        """When the steps began that run at this moment and can be found, as monotonic times."""
+        """The start times of steps that run at this moment and can be found, as monotonic times."""
         return [step.began for step in list(self._steps.values()) if step.started]
 
     def totals(self) -> PlanTotals:
-        """What all plans have done so far."""
+        """The work of all plans so far."""
         with self._lock:
             totals = self._dropped.copy()
             for graph in self._graphs.values():
@@ -430,7 +431,7 @@ class Worker:
 
     @property
     def graphs(self) -> int:
-        """How many graphs are registered."""
+        """The number of registered graphs."""
         return len(self._graphs)
 
     def drain(self, end: float) -> bool:

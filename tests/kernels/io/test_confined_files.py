@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -14,9 +15,11 @@ import pytest
 
 import tensorfleet_service
 from tensorfleet.core import dtypes, errors
-from tensorfleet_service.kernels.registry import registered
+from tensorfleet.graph.graph import lookup_op
+from tensorfleet_service.kernels.registry import KernelNode, make_kernel, registered
 from tensorfleet_service.state.files import ConfinedFiles
 from tensorfleet_service.state.resources import Resources
+from tensorfleet_service.state.tables import StaticTable
 from tests.kernels.harness import run_op
 
 PACKAGE = Path(tensorfleet_service.__file__).parent
@@ -45,10 +48,38 @@ def print_to(path: bytes, resources: Resources) -> None:
     run_op("PrintV2", b"text", output_stream=b"file://" + path, resources=resources)
 
 
-USES = {"SaveV2": save, "RestoreV2": restore, "MergeV2Checkpoints": merge, "PrintV2": print_to}
+def fill_table(path: bytes, resources: Resources) -> None:
+    table = StaticTable("t", dtypes.string, dtypes.int64)
+    attrs = {"key_index": -2, "value_index": -1, "vocab_size": -1, "delimiter": b"\t", "offset": 0}
+    op_type = "InitializeTableFromTextFileV2"
+    node = KernelNode("n", op_type, attrs, [], [], "", np, resources)
+    kernel: Any = make_kernel(node)
+    kernel(table, np.array(path + b".index", object))
+
+
+def sample(path: bytes, resources: Resources) -> None:
+    sizes = {"num_true": 1, "num_sampled": 1, "unique": False, "range_max": 1}
+    with contextlib.suppress(errors.InvalidArgumentError):  # it is no list of frequencies
+        run_op(
+            "FixedUnigramCandidateSampler",
+            np.zeros((1, 1), np.int64),
+            vocab_file=path + b".index",
+            resources=resources,
+            **sizes,
+        )
+
+
+USES = {
+    "SaveV2": save,
+    "RestoreV2": restore,
+    "MergeV2Checkpoints": merge,
+    "PrintV2": print_to,
+    "FixedUnigramCandidateSampler": sample,
+    "InitializeTableFromTextFileV2": fill_table,
+}
 """What opens files: how each is run with a path. Those that read find a checkpoint there."""
 
-PURE = {"ShardedFilename", "Snapshot"}
+PURE = {"ShardedFilename", "Snapshot", "TensorSliceDataset"}
 """What has a name like those, but opens none."""
 
 _NAMES = re.compile(
@@ -78,8 +109,17 @@ def test_an_op_gets_at_no_file_elsewhere(op_type: str, tmp_path: Path) -> None:
 def test_all_ops_of_files_are_known() -> None:
     """An op type with a name like those is in USES, or does nothing to files."""
     here = {"PyFunc", "PyFuncStateless", "DebugGradientIdentity", "DebugGradientRefIdentity", "CacheDataset"}
-    named = {op_type for op_type in registered() if _NAMES.search(op_type)}
+    named = {op_type for op_type in registered() if _NAMES.search(op_type) or _takes_a_path(op_type)}
     assert named - here - PURE == set(USES)
+
+
+def _takes_a_path(op_type: str) -> bool:
+    try:
+        opdef = lookup_op(op_type)
+    except errors.NotFoundError:
+        return False  # inside of the executor only
+    names = [*(arg.name for arg in opdef.inputs), *opdef.attrs]
+    return any(re.search(r"file|path|director|prefix(?!es_|_sum)|output_stream", name) for name in names)
 
 
 # What opens files, and where it may stand: ways to files themselves, and what is the task's own business.

@@ -3,7 +3,7 @@
 Of calls that differentiate or train, the nodes count that their results depend on: TensorFlow leaves some in
 its graphs that it made to look at their shapes or values. Two things are taken as 1.15 has them: the axes of
 a sum of rank 0 are a constant, and not the range of a constant rank; and the branch around an Assert, which
-is there as well, is not looked at.
+there is there as well, is not looked at.
 """
 
 from __future__ import annotations

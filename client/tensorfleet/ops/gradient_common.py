@@ -11,8 +11,10 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import constant_node, convert_to_tensor
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.ops.array import constants
 from tensorfleet.ops.common import apply_one
+
+_SMALL = 1_000
+"""So many zeros are a constant of the graph."""
 
 
 def shape_of(tensor: Tensor, dtype: Any = np.int32) -> Tensor:
@@ -57,11 +59,6 @@ def reshape_like(tensor: Tensor, model: Tensor) -> Tensor:
     if tensor.dims is not None and tensor.dims == model.dims and None not in tensor.dims:
         return tensor
     return apply_one("Reshape", tensor, shape_of(model))
-
-
-def zeros_like(tensor: Tensor) -> Tensor:
-    """Zeros of the tensor's shape and dtype: a constant where the shape is known."""
-    return constants.zeros_like(tensor)
 
 
 def where(condition: Tensor, x: Any, y: Any) -> Tensor:

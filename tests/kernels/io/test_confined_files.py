@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ import pytest
 import tensorfleet_service
 from tensorfleet.core import dtypes, errors
 from tensorfleet.graph.graph import lookup_op
-from tensorfleet_service.kernels.registry import KernelNode, make_kernel, registered
+from tensorfleet_service.kernels.registry import registered
 from tensorfleet_service.state.files import ConfinedFiles
 from tensorfleet_service.state.resources import Resources
 from tensorfleet_service.state.tables import StaticTable
@@ -49,24 +48,23 @@ def print_to(path: bytes, resources: Resources) -> None:
 
 
 def fill_table(path: bytes, resources: Resources) -> None:
-    table = StaticTable("t", dtypes.string, dtypes.int64)
-    attrs = {"key_index": -2, "value_index": -1, "vocab_size": -1, "delimiter": b"\t", "offset": 0}
-    op_type = "InitializeTableFromTextFileV2"
-    node = KernelNode("n", op_type, attrs, [], [], "", np, resources)
-    kernel: Any = make_kernel(node)
-    kernel(table, np.array(path + b".index", object))
+    table = StaticTable("words", dtypes.int64, dtypes.int64)
+    run_op(
+        "InitializeTableFromTextFileV2",
+        *(table, path + b".index"),
+        **{"key_index": -1, "value_index": -1},
+        resources=resources,
+    )
 
 
-def sample(path: bytes, resources: Resources) -> None:
-    sizes = {"num_true": 1, "num_sampled": 1, "unique": False, "range_max": 1}
-    with contextlib.suppress(errors.InvalidArgumentError):  # it is no list of frequencies
-        run_op(
-            "FixedUnigramCandidateSampler",
-            np.zeros((1, 1), np.int64),
-            vocab_file=path + b".index",
-            resources=resources,
-            **sizes,
-        )
+def draw(path: bytes, resources: Resources) -> None:
+    sizes = {"num_true": 1, "num_sampled": 1, "unique": True, "range_max": 1}
+    inputs = {"vocab_file": path + b".index", **sizes}
+    with pytest.raises((errors.PermissionDeniedError, errors.InvalidArgumentError)) as caught:
+        run_op("FixedUnigramCandidateSampler", np.zeros((1, 1), np.int64), resources=resources, **inputs)
+    if isinstance(caught.value, errors.PermissionDeniedError):
+        raise caught.value
+    assert "vocabulary format" in caught.value.message  # what lies there is a checkpoint
 
 
 USES = {
@@ -74,10 +72,10 @@ USES = {
     "RestoreV2": restore,
     "MergeV2Checkpoints": merge,
     "PrintV2": print_to,
-    "FixedUnigramCandidateSampler": sample,
     "InitializeTableFromTextFileV2": fill_table,
+    "FixedUnigramCandidateSampler": draw,
 }
-"""What opens files: how each is run with a path. Those that read find a checkpoint there."""
+"""What opens files, and how each is run with a path: those that read find a checkpoint there."""
 
 PURE = {"ShardedFilename", "Snapshot", "TensorSliceDataset"}
 """What has a name like those, but opens none."""

@@ -278,7 +278,7 @@ def eye(
         if is_static:
             shapes_of: list[Any] = [[*batches, length], [*batches, *sizes]]
         else:
-            before = convert_to_tensor(
+            before: Any = convert_to_tensor(
                 np.array(batches, np.int32) if batches == () else batches, name="shape"
             )
             after = [[length]] if is_square else [[length], sizes]

@@ -70,12 +70,11 @@ def broadcast_weights(weights: Any, values: Any) -> Tensor:
     """Weights of the values' shape and dtype."""
     with framework.name_scope(None, "broadcast_weights", [weights, values]) as scope:
         values = convert_to_tensor(values, name="values")
-        weights = convert_to_tensor(weights, values.dtype.base, name="weights")
-        assert isinstance(weights, Tensor)
-        if weights.dims == values.dims and weights.dims is not None and None not in weights.dims:
-            return weights
-        with after(assert_broadcastable(weights, values)):
-            return apply_one("Mul", weights, ones_like(values), name=scope)
+        factors = convert_to_tensor(weights, values.dtype.base, name="weights")
+        if factors.dims == values.dims and factors.dims is not None and None not in factors.dims:
+            return factors
+        with after(assert_broadcastable(factors, values)):
+            return apply_one("Mul", factors, ones_like(values), name=scope)
 
 
 def after(check: Operation | None) -> Any:

@@ -112,10 +112,9 @@ def _find(node: KernelNode) -> Kernel:
 def _insert(node: KernelNode) -> Kernel:
     keys_type, values_type = node.attrs["Tin"], node.attrs["Tout"]
 
-    def run(table: Table, keys: Any, values: Any) -> tuple[()]:
+    def run(table: Table, keys: Any, values: Any) -> None:
         table.check_types(keys_type, values_type)
         table.insert(keys, values)
-        return ()
 
     return run
 
@@ -124,10 +123,9 @@ def _insert(node: KernelNode) -> Kernel:
 def _remove(node: KernelNode) -> Kernel:
     keys_type = node.attrs["Tin"]
 
-    def run(table: Table, keys: Any) -> tuple[()]:
+    def run(table: Table, keys: Any) -> None:
         table.check_types(keys_type)
         table.remove(keys)
-        return ()
 
     return run
 
@@ -138,10 +136,9 @@ def _import(node: KernelNode) -> Kernel:
     imports = node.op.startswith("LookupTable")
     keys_type, values_type = (attrs["Tin"], attrs["Tout"]) if imports else (attrs["Tkey"], attrs["Tval"])
 
-    def run(table: Table, keys: Any, values: Any) -> tuple[()]:
+    def run(table: Table, keys: Any, values: Any) -> None:
         table.check_types(keys_type, values_type)
         table.replace(keys, values)
-        return ()
 
     return run
 
@@ -176,7 +173,7 @@ def _from_file(node: KernelNode) -> Kernel:
         raise invalid(f"delimiter should be only 1 char, got {delimiter!r}")
     files = node.resources.files
 
-    def run(table: Table, filename: Any) -> tuple[()]:
+    def run(table: Table, filename: Any) -> None:
         if not isinstance(table, StaticTable):
             raise invalid(f"{table.kind} {table.name} is not filled from files")
         if filename.ndim:
@@ -184,7 +181,6 @@ def _from_file(node: KernelNode) -> Kernel:
         path = filename[()].decode()
         types = table.key_dtype, table.value_dtype
         table.initialize(_lines(files, path, columns, types, delimiter, attrs["vocab_size"], attrs["offset"]))
-        return ()
 
     return run
 

@@ -23,7 +23,7 @@ from tensorfleet.ops.nn import cross_entropy
 
 
 class Reduction:
-    """How the losses of a batch become one number (`tf.losses.Reduction`)."""
+    """The way in which the losses of a batch become one number (`tf.losses.Reduction`)."""
 
     NONE = "none"
     """They do not: each is multiplied by its weight."""
@@ -85,7 +85,7 @@ def compute_weighted_loss(
         given = losses.dtype.base
         values: Any = cast(losses, dtypes.float32) if given in (dtypes.float16, dtypes.bfloat16) else losses
         factors: Any = cast(weights, values.dtype.base)
-        loss: Any = apply_one("Mul", values, factors)
+        loss = apply_one("Mul", values, factors)
         if reduction != Reduction.NONE:
             loss = reduce_sum(loss)
             if reduction == Reduction.MEAN:
@@ -96,7 +96,7 @@ def compute_weighted_loss(
                 loss = _mean(loss, _count(values))
         loss = cast(loss, given)
         add_loss(loss, loss_collection)
-        return loss  # type: ignore[no-any-return]
+        return loss
 
 
 def _mean(total: Tensor, number: Tensor) -> Tensor:

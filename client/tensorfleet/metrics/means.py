@@ -90,7 +90,7 @@ def accuracy(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """How often predictions are the labels (`tf.metrics.accuracy`)."""
+    """The share of predictions that equal their labels (`tf.metrics.accuracy`)."""
     predictions, labels, weights = aligned(predictions, labels, weights)
     if labels.dtype is not predictions.dtype:
         predictions = cast(predictions, labels.dtype)

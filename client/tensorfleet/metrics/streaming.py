@@ -1,4 +1,4 @@
-"""What all metrics are made of: their variables, shapes that fit each other, and the result's collections."""
+"""Parts of all metrics: variables, shapes that fit each other, and the collections of results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tensorfleet.ops.array.shaping import expand_dims, squeeze
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.debugging.weights import broadcast_weights
 from tensorfleet.ops.nn.confusion import remove_squeezable_dimensions
-from tensorfleet.ops.state.variables import Variable, resource_variables_enabled
+from tensorfleet.ops.state.variable_options import resource_variables_enabled
+from tensorfleet.ops.state.variables import Variable
 
 
 def metric_variable(shape: Any, dtype: Any, name: str) -> Any:

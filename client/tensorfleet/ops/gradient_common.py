@@ -1,4 +1,4 @@
-"""What gradient rules share: static shapes where they are known, sums over broadcast axes."""
+"""Common parts of gradient rules: static shapes where they are known, sums over broadcast axes."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class _Rewrite:
     def __init__(self, nodes: Sequence[Node], evaluate: Evaluate | None) -> None:
         self.order: list[Node] = []
         self._evaluate = evaluate
-        # What stands for each output of the old nodes, where it is not the same output of the new node.
+        # The edge for each output of the old nodes, where it is not the same output of the new node.
         self._outputs: dict[tuple[Node, int], tuple[Node, int]] = {}
         self._copies: dict[Node, Node] = {}
         self._equal: dict[Any, Node] = {}

@@ -133,7 +133,7 @@ def _unused(placeholder: str, inputs: Any) -> str:
 
 
 def _template(item: Any, placeholder: str, tensors: list[Tensor], top: bool = False) -> str:
-    """How an input is written, with a placeholder for each tensor in it."""
+    """The template of an input, with a placeholder for each tensor in it."""
     if is_tensor(item):
         tensors.append(convert_to_tensor(item))
         return placeholder

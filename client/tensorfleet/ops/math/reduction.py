@@ -12,7 +12,7 @@ from tensorfleet.core.shapes import Dims
 from tensorfleet.graph.convert import constant_node, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.constants import range as array_range, zeros
@@ -20,7 +20,7 @@ from tensorfleet.ops.array.shaping import rank as rank_of
 from tensorfleet.ops.common import ORDERED, QUANTIZED, apply_one
 
 
-def _reduction_shape(operation: Operation) -> list[Dims]:
+def _reduction_shape(operation: RuleNode) -> list[Dims]:
     data, indices = operation.inputs
     keep = operation.attrs["keep_dims"]
     if indices.dims is not None and len(indices.dims) > 1:
@@ -330,7 +330,7 @@ def count_nonzero(
     keep_dims: bool | None = None,
     input: Any = None,
 ) -> Tensor:
-    """How many elements are not zero, or not the empty string (`tf.count_nonzero`).
+    """The number of elements that are not zero, or not the empty string (`tf.count_nonzero`).
 
     Args:
         input_tensor: a tensor of any dtype; `input` is its newer name.

@@ -38,7 +38,7 @@ def confusion_matrix(
     name: str | None = None,
     weights: Any = None,
 ) -> Tensor:
-    """How often each class was predicted for each label (`tf.math.confusion_matrix`).
+    """The number of times that each class was predicted for each label (`tf.math.confusion_matrix`).
 
     Args:
         labels, predictions: integers [n], 0 to num_classes - 1.

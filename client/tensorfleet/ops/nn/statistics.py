@@ -24,7 +24,8 @@ def swish(features: Any, beta: Any = 1.0) -> Tensor:
     """features · sigmoid(beta · features) (`tf.nn.swish`, `tf.nn.silu`)."""
     features = convert_to_tensor(features, name="features")
     beta = convert_to_tensor(beta, features.dtype.base, name="beta")
-    return features * apply_one("Sigmoid", beta * features)  # type: ignore[no-any-return]
+    result: Tensor = features * apply_one("Sigmoid", beta * features)
+    return result
 
 
 def sufficient_statistics(
@@ -35,7 +36,7 @@ def sufficient_statistics(
     name: str | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
-    """What mean and variance follow from, by `normalize_moments` (`tf.nn.sufficient_statistics`).
+    """The sums from which `normalize_moments` computes mean and variance (`tf.nn.sufficient_statistics`).
 
     Args:
         axes: the dimensions to sum over.

@@ -143,7 +143,7 @@ class Graph:
 
     def _infer_shapes(self, op: Operation) -> None:
         try:
-            dims = infer_dims(op)
+            dims = infer_dims(op.opdef.shape, op)
         except ValueError as e:
             raise ValueError(describe.shape_error(op, e)) from None
         for tensor, d in zip(op.outputs, dims, strict=True):

@@ -13,7 +13,7 @@ from tensorfleet.core.dims import Dims
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode, RuleTensor
 from tensorfleet.graph.static_value import Array, static_dims, static_rule, static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
@@ -33,16 +33,16 @@ _RANGE_DTYPES = [
 ]
 
 
-def _const_shape(op: Operation) -> list[Dims]:
+def _const_shape(op: RuleNode) -> list[Dims]:
     return [op.attrs["value"].shape]
 
 
-def _fill_shape(op: Operation) -> list[Dims]:
+def _fill_shape(op: RuleNode) -> list[Dims]:
     with_rank(op.inputs[1].dims, 0)
     return [_spelled(op.inputs[0])]
 
 
-def _spelled(tensor: Tensor) -> Dims:
+def _spelled(tensor: RuleTensor) -> Dims:
     """The shape that a shape argument spells; -1 is no size."""
     with_rank(tensor.dims, 1)
     value = static_value(tensor)
@@ -51,7 +51,7 @@ def _spelled(tensor: Tensor) -> Dims:
     return static_dims(tensor)
 
 
-def _range_shape(op: Operation) -> list[Dims]:
+def _range_shape(op: RuleNode) -> list[Dims]:
     for tensor in op.inputs:
         with_rank(tensor.dims, 0)
     start, limit, delta = map(static_value, op.inputs)
@@ -82,7 +82,7 @@ def _number(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _lin_space_shape(op: Operation) -> list[Dims]:
+def _lin_space_shape(op: RuleNode) -> list[Dims]:
     for tensor in op.inputs:
         with_rank(tensor.dims, 0)
     num = static_value(op.inputs[2])
@@ -121,7 +121,7 @@ op(
 
 
 @static_rule("Fill")
-def _fill_value(op: Operation) -> Array | None:
+def _fill_value(op: RuleNode) -> Array | None:
     dims = op.outputs[0].dims
     value = static_value(op.inputs[1])
     if value is None or dims is None or None in dims:
@@ -130,19 +130,19 @@ def _fill_value(op: Operation) -> Array | None:
 
 
 @static_rule("ZerosLike")
-def _zeros_like_value(op: Operation) -> Array | None:
+def _zeros_like_value(op: RuleNode) -> Array | None:
     value = static_value(op.inputs[0])
     return None if value is None or value.dtype.hasobject else np.zeros_like(value)
 
 
 @static_rule("OnesLike")
-def _ones_like_value(op: Operation) -> Array | None:
+def _ones_like_value(op: RuleNode) -> Array | None:
     value = static_value(op.inputs[0])
     return None if value is None else np.ones_like(value)
 
 
 @static_rule("Range")
-def _range_value(op: Operation) -> Array | None:
+def _range_value(op: RuleNode) -> Array | None:
     start, limit, delta = map(static_value, op.inputs)
     if start is None or limit is None or delta is None:
         return None

@@ -14,7 +14,16 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 # Sums and products have to be those of NumPy, so nothing is contracted; no loop asks for the error flags.
-FLAGS = ["-std=c11", "-O3", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-pthread"]
+FLAGS = [
+    "-std=c11",
+    "-O3",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-pthread",
+]
 X86_VARIANTS = {
     "avx2": ("-mavx2", "-mfma"),
     "avx512": (

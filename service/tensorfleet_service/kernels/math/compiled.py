@@ -1,4 +1,4 @@
-"""Rows of elementwise steps for the compiled kernels: a small machine that goes through all of them block by block.
+"""Rows of elementwise steps for the compiled kernels, which go through all of them block by block.
 
 A step is (ufunc, register, operands): the name of NumPy's function, where its result goes, and the registers
 or numbers that it takes. The compiled code has those functions of float32 that are in `native.STEPS`. Sums,
@@ -18,7 +18,7 @@ from tensorfleet_service.devices.blocks import thread_count
 from tensorfleet_service.devices.native import native
 
 NUMBER, ROW, COLUMN, FULL, OUTPUT, UPDATED = range(6)
-"""The forms of operands: a number, [width], [rows, 1], [rows, width]; what is written; what is read as well."""
+"""Forms of operands: a number, [width], [rows, 1], [rows, width]; what is written; what is read as well."""
 
 Step = tuple[str, str, Sequence[str]]
 

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorfleet.core import dtypes
+from tensorfleet.wire.buffers import empty
+from tensorfleet_service.devices.blocks import thread_count
+from tensorfleet_service.devices.native import native, takes
 from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid, through_float32
 from tensorfleet_service.kernels.math.formulas import formula_expression, formula_function, rounded_formula
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
@@ -64,6 +69,10 @@ def _softmax(node: KernelNode) -> Kernel:
             raise invalid(f"logits must have >= 1 dimension, got {format_shape(logits.shape)}")
         if not logits.size:
             return logits
+        if takes(logits):
+            out, width = empty(logits.shape, np.float32), logits.shape[-1]
+            native.softmax(logits, out, logits.size // width, width, logarithm, thread_count())
+            return out
         shifted = logits - logits.max(axis=-1, keepdims=True)
         exponentials = xp.exp(shifted)
         total = exponentials.sum(axis=-1, keepdims=True)
@@ -152,6 +161,10 @@ def _bias_add_grad(node: KernelNode) -> Kernel:
         if gradient.ndim < 2:
             raise invalid(f"Input tensor must be at least 2D: {format_shape(gradient.shape)}")
         axis = 1 if channels_first else gradient.ndim - 1
+        if takes(gradient) and axis == gradient.ndim - 1:
+            sums = np.empty(gradient.shape[-1:], np.float32)
+            native.column_sums(gradient, sums, gradient.size // sums.size, sums.size, thread_count())
+            return sums
         others = tuple(i for i in range(gradient.ndim) if i != axis)
         return gradient.sum(axis=others, dtype=gradient.dtype)
 

@@ -31,6 +31,10 @@ def is_compiled(ufuncs: Collection[str], dtype: Any) -> bool:
     return native is not None and dtype == np.float32 and all(ufunc in _NUMBERS for ufunc in ufuncs)
 
 
+def has_step(ufunc: str) -> bool:
+    return ufunc in _NUMBERS
+
+
 class CompiledSteps:
     """Steps as the compiled code takes them."""
 

@@ -75,10 +75,10 @@ def limit_threads() -> bool:
 def warm_up() -> None:
     """Makes products on as many threads at once as will make products later.
 
-    OpenBLAS packs operands into a buffer for each call under way, of memory that is mapped and not yet touched.
-    With one thread its kernels were seen to compute small products at a quarter to half of their rate until a
-    larger one had been made: they fetch ahead beyond what is packed, and a page that is not there costs a walk
-    through the page tables each time, dearly so on a virtual machine.
+    OpenBLAS packs operands into a buffer for each call under way, of memory that is mapped and not yet
+    touched. With one thread its kernels were seen to compute small products at a quarter to half of their
+    rate until a larger one had been made: they fetch ahead beyond what is packed, and a page that is not
+    there costs a walk through the page tables each time, dearly so on a virtual machine.
     """
     count = thread_count()
     together = threading.Barrier(count)

@@ -100,7 +100,7 @@ class Recorder:
         self.numbers.append(float(operand))
         return f"n{len(self.numbers) - 1}"
 
-    def __getattr__(self, ufunc: str) -> Callable[..., _Register]:
+    def __getattr__(self, ufunc: str) -> Callable[..., Any]:
         if not has_step(ufunc):
             raise NotRecorded(ufunc)
         return lambda *operands, out=None: self._call(ufunc, operands, out)

@@ -44,6 +44,7 @@ def both(monkeypatch: pytest.MonkeyPatch) -> Both:
             for user in ("nn.norm", "nn.cross_entropy", "nn.activation", "nn.pool"):
                 patch.setattr(f"tensorfleet_service.kernels.{user}.native", Watched())
             patch.setattr(native, "native", Watched())
+            patch.setattr("tensorfleet_service.kernels.math.compiled.native", Watched())
             found = run_op(op, *inputs, **attrs)
         assert function in calls
         with monkeypatch.context() as patch:
@@ -150,6 +151,11 @@ def test_reductions(shape: tuple[int, ...], axes: list[int], keep: bool, both: B
     if axes[-1] == 2:
         x[0, 0, 0] = np.nan
         both("row_reduce", "Max", x, np.array(axes, np.int32), keep_dims=keep)
+
+
+@pytest.mark.parametrize("count", [3, 16, 17, 40])
+def test_sums_of_many_arrays(count: int, both: Both) -> None:
+    both("evaluate", "AddN", [floats(70, 33, seed=i) for i in range(count)], rtol=0, atol=0)
 
 
 def test_the_gradient_of_a_bias(both: Both) -> None:

@@ -85,7 +85,7 @@ class FusedGroup:
         least: from so many elements on it pays; with fewer, it need not be called.
     """
 
-    __slots__ = ("_dtype", "_ops", "_outputs", "_programs", "least")
+    __slots__ = ("_compiles", "_dtype", "_ops", "_outputs", "_programs", "least")
 
     def __init__(self, ops: Sequence[FusedOp], outputs: Sequence[int], dtype: Any) -> None:
         """`outputs` are the ops whose results are wanted."""
@@ -94,10 +94,8 @@ class FusedGroup:
         self._dtype = np.dtype(dtype)
         self._programs: dict[tuple[int, ...], _Program | None] = {}
         cost = sum(_COST.get(ufunc, 1) for op in ops for ufunc, _ in op.steps)
-        self.least = max(1, (WORTH_COMPILED if self._is_compiled() else WORTH) // cost)
-
-    def _is_compiled(self) -> bool:
-        return is_compiled({ufunc for op in self._ops for ufunc, _ in op.steps}, self._dtype)
+        self._compiles = is_compiled({ufunc for op in self._ops for ufunc, _ in op.steps}, self._dtype)
+        self.least = max(1, (WORTH_COMPILED if self._compiles else WORTH) // cost)
 
     def __call__(self, *values: Any) -> tuple[Any, ...] | None:
         """The outputs; None if the inputs are too small, or of shapes that are left to the kernels."""
@@ -106,6 +104,9 @@ class FusedGroup:
         if full.size < self.least or not shape:
             return None
         forms = []
+        if self._compiles:
+            # A copy of a part, such as a gate of an LSTM cell, takes less than a pass of each op over it.
+            values = tuple([_contiguous(value, shape) for value in values])
         for value in values:
             form = _form(value, shape)
             if form is None:
@@ -129,6 +130,12 @@ class FusedGroup:
             found.append(_FULL if {_ROW, _COLUMN} <= {*own} else max(own))
         size = max(self.least, BLOCK_BYTES // self._dtype.itemsize)
         return _Program(self._ops, forms, found, self._outputs, size, self._dtype)
+
+
+def _contiguous(value: Any, shape: tuple[int, ...]) -> Any:
+    if value.shape == shape and not value.flags.c_contiguous:
+        return np.ascontiguousarray(value)
+    return value
 
 
 def _size(value: Any) -> int:

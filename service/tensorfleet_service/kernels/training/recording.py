@@ -84,13 +84,13 @@ class Recorder:
 
     def step(self, ufunc: str, operands: tuple[Any, ...], out: Any) -> _Register:
         names = tuple([self._name(operand) for operand in operands])
-        if out is None:
-            out = _Register(self, f"t{self.temporaries}")
-            self.temporaries += 1
-        elif not isinstance(out, _Register):
+        target = _Register(self, f"t{self.temporaries}") if out is None else out
+        if not isinstance(target, _Register):
             raise NotRecorded
-        self.steps.append((ufunc, out.name, names))
-        return out
+        if out is None:
+            self.temporaries += 1
+        self.steps.append((ufunc, target.name, names))
+        return target
 
     def _name(self, operand: Any) -> str:
         if isinstance(operand, _Register):

@@ -7,6 +7,7 @@ same process can call them.
 from __future__ import annotations
 
 import itertools
+import secrets
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -42,13 +43,15 @@ Function = Callable[..., Any]
 
 _functions: dict[str, Function] = {}
 _numbers = itertools.count()
+# A graph from elsewhere, for a server of this process, must not call functions by guessing their tokens.
+_SECRET = secrets.token_hex(8)
 _lock = threading.Lock()
 
 
 def register(function: Function) -> str:
     """Keeps a function for as long as the process lives; returns its token."""
     with _lock:
-        token = f"pyfunc_{next(_numbers)}"
+        token = f"pyfunc_{next(_numbers)}_{_SECRET}"
         _functions[token] = function
     return token
 

@@ -51,7 +51,7 @@ WORTH_COMPILED = 30_000
 """Additions from which one call of compiled code pays, beside as many calls of NumPy as there are steps."""
 
 Source = tuple[bool, int]
-"""Where an input of an op comes from: (True, which input of the group) or (False, which op of it)."""
+"""The source of an op's input: (True, index of the group's input) or (False, index of the group's op)."""
 
 
 @dataclass(slots=True)
@@ -144,7 +144,7 @@ def _size(value: Any) -> int:
 
 
 def _form(value: Any, shape: tuple[int, ...]) -> int | None:
-    """What a value is beside an array of the shape; None for anything else."""
+    """The form of a value beside an array of the shape; None for any other."""
     own = value.shape
     if not own:
         return _NUMBER

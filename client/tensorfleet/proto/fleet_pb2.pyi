@@ -63,7 +63,7 @@ class VariableStatus(_message.Message):
     def __init__(self, name: _Optional[str] = ..., container: _Optional[str] = ..., dtype: _Optional[_Union[_types_pb2.DataType, str]] = ..., shape: _Optional[_Union[_tensor_shape_pb2.TensorShapeProto, _Mapping]] = ..., bytes: _Optional[int] = ..., initialized: bool = ..., kind: _Optional[str] = ...) -> None: ...
 
 class StatusReply(_message.Message):
-    __slots__ = ("task", "incarnation", "version", "pid", "start_time_secs", "cluster", "device", "session", "variable", "resident_bytes", "steps_total")
+    __slots__ = ("task", "incarnation", "version", "pid", "start_time_secs", "cluster", "device", "session", "variable", "resident_bytes", "steps_total", "kernels")
     TASK_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -75,6 +75,7 @@ class StatusReply(_message.Message):
     VARIABLE_FIELD_NUMBER: _ClassVar[int]
     RESIDENT_BYTES_FIELD_NUMBER: _ClassVar[int]
     STEPS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    KERNELS_FIELD_NUMBER: _ClassVar[int]
     task: str
     incarnation: int
     version: str
@@ -86,7 +87,8 @@ class StatusReply(_message.Message):
     variable: _containers.RepeatedCompositeFieldContainer[VariableStatus]
     resident_bytes: int
     steps_total: int
-    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., version: _Optional[str] = ..., pid: _Optional[int] = ..., start_time_secs: _Optional[float] = ..., cluster: _Optional[_Union[_cluster_pb2.ClusterDef, _Mapping]] = ..., device: _Optional[_Iterable[_Union[_device_attributes_pb2.DeviceAttributes, _Mapping]]] = ..., session: _Optional[_Iterable[_Union[SessionStatus, _Mapping]]] = ..., variable: _Optional[_Iterable[_Union[VariableStatus, _Mapping]]] = ..., resident_bytes: _Optional[int] = ..., steps_total: _Optional[int] = ...) -> None: ...
+    kernels: str
+    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., version: _Optional[str] = ..., pid: _Optional[int] = ..., start_time_secs: _Optional[float] = ..., cluster: _Optional[_Union[_cluster_pb2.ClusterDef, _Mapping]] = ..., device: _Optional[_Iterable[_Union[_device_attributes_pb2.DeviceAttributes, _Mapping]]] = ..., session: _Optional[_Iterable[_Union[SessionStatus, _Mapping]]] = ..., variable: _Optional[_Iterable[_Union[VariableStatus, _Mapping]]] = ..., resident_bytes: _Optional[int] = ..., steps_total: _Optional[int] = ..., kernels: _Optional[str] = ...) -> None: ...
 
 class StepsRequest(_message.Message):
     __slots__ = ("step_id", "master")

@@ -10,6 +10,7 @@ import grpc
 
 from tensorfleet.core import shapes
 from tensorfleet.proto import cluster_pb2, fleet_pb2
+from tensorfleet_service.devices import native
 from tensorfleet_service.rpc.grpc_server import Methods
 from tensorfleet_service.worker.progress import stacks
 
@@ -66,6 +67,7 @@ class FleetService:
             device=[device.attributes() for device in self._worker.devices.values()],
             resident_bytes=resident_bytes(),
             steps_total=self._worker.steps_total,
+            kernels=native.description(),
         )
         now = time.time()
         for session in self._master.sessions():

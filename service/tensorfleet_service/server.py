@@ -149,7 +149,9 @@ class TaskServer:
             self._worker, is_busy=lambda: any(session.running for session in master.sessions())
         )
         self._clients = Clients(self._master, self._deadlines, orphan_seconds)
-        endpoint = fleet_pb2.Endpoint(task=self.task, incarnation=self._incarnation, version=VERSION)
+        endpoint = fleet_pb2.Endpoint(
+            task=self.task, incarnation=self._incarnation, version=VERSION, takes_tensors=True
+        )
         self._listener: Listener | None = None
         if protocol != "grpc":
             self._listener = Listener(

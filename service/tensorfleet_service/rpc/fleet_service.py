@@ -46,6 +46,10 @@ class FleetService:
             PREFIX + "GetStatus": (fleet_pb2.StatusRequest, self.get_status),
             PREFIX + "GetSteps": (fleet_pb2.StepsRequest, self.get_steps),
             PREFIX + "GetStacks": (fleet_pb2.StacksRequest, self.get_stacks),
+            PREFIX + "PushTensors": (
+                fleet_pb2.PushTensorsRequest,
+                lambda request, _: self._tasks.push_tensors(request),
+            ),
         }
 
     def get_endpoint(

@@ -9,10 +9,12 @@ import grpc
 
 from tensorfleet.core import errors
 from tensorfleet.proto import worker_pb2
+from tensorfleet.wire.connection import cork
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.executor.rendezvous import edge_of
 from tensorfleet_service.net.failures import proto_of
-from tensorfleet_service.net.peer_grpc import SERVICE, value_of
+from tensorfleet_service.net.grpc_pushes import pushed, take, value_of
+from tensorfleet_service.net.peer_grpc import SERVICE, GrpcPeer
 from tensorfleet_service.rpc.grpc_server import Methods, Reply, Waiting
 from tensorfleet_service.tracing.trace import StepTrace
 
@@ -84,6 +86,8 @@ class WorkerService:
             raise errors.InvalidArgumentError(None, None, f"No value was sent for {missing[0]}")
         values = [value_of(sent[key]) for key, _ in graph.keys.feeds]
         fetches = graph.keys.fetches
+        edges, tensors = pushed(request.send)
+        master = self._tasks.peer(graph.master)
         trace = StepTrace() if request.exec_opts.record_timeline else None
         ended = False
 
@@ -98,6 +102,8 @@ class WorkerService:
                     raise error
                 for key, value in zip(fetches, results, strict=True):
                     response.recv.add(name=key, tensor=proto_of(value))
+                if isinstance(master, GrpcPeer):
+                    response.recv.extend(take(master, step_id))
             except errors.OpError as e:
                 response.ClearField("recv")
                 response.status_code = e.error_code  # type: ignore[assignment]
@@ -110,8 +116,11 @@ class WorkerService:
                 self._tasks.abort(step_id, error)
 
         if context.add_callback(gone):
-            # Not on this thread: the process could not end before the kernel that it runs.
-            self._worker.run(graph, step_id, values, done, trace, may_block=False)
+            with cork():
+                if edges:
+                    self._worker.deliver(step_id, edges, tensors)
+                # Not on this thread: the process could not end before the kernel that it runs.
+                self._worker.run(graph, step_id, values, done, trace, may_block=False)
 
     def _recv_tensor(
         self, request: worker_pb2.RecvTensorRequest, context: grpc.ServicerContext, reply: Reply

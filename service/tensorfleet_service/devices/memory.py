@@ -16,6 +16,7 @@ import logging
 import os
 import re
 import resource
+import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -185,6 +186,13 @@ class Budget:
     def in_use(self) -> int:
         """What is used of the limit, in bytes."""
         return self._in_use(_fields("/proc/self/status"))
+
+    def room(self) -> int:
+        """The bytes that may be allocated now; without a limit, as many as any message has."""
+        soft, _ = resource.getrlimit(resource.RLIMIT_DATA)
+        if self.limit is None or soft == resource.RLIM_INFINITY:
+            return sys.maxsize
+        return max(soft - (_fields("/proc/self/status")["VmData"] << 10), 0)
 
     def has_room(self, size: int) -> bool:
         """Whether so many bytes more of shared memory are within the limit, and within its part of that.

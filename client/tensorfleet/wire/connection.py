@@ -267,7 +267,7 @@ class cork:
 
 
 def at_uncork(function: Callable[[], None]) -> bool:
-    """Has a function called at the end of this thread's `cork`, for other ways to send; False outside of one."""
+    """Has a function called at the end of this thread's `cork`; False outside of one."""
     if _corked.frames is None:
         return False
     if _corked.last is None:

@@ -211,9 +211,12 @@ class Budget:
     def release(self) -> None:
         """Gives memory back to the system that is free, but kept."""
         SHARED.drop_free()
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
+        _trim()
+
+    def make_room(self, size: int) -> None:
+        """Gives memory back that the C library keeps, where so many bytes have no room beside it."""
+        if self.limit is not None and self.room() < size:
+            _trim()
 
     def _in_use(self, status: Mapping[str, int]) -> int:
         limit = self.limit
@@ -230,6 +233,12 @@ class Budget:
             return max(used - stat["active_file"] - stat["inactive_file"], own)
         used = int(_read(limit.cgroup / "memory.usage_in_bytes"))
         return max(used - stat["total_active_file"] - stat["total_inactive_file"], own)
+
+
+def _trim() -> None:
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 BUDGET = Budget()

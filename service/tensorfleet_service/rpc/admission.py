@@ -10,6 +10,7 @@ knows it before it is there: it is taken for the largest that is allowed, and al
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections import deque
 from typing import Any
@@ -58,7 +59,7 @@ class Admission:
         """Waits for room for a call's request, which is to be released.
 
         Raises:
-            ResourceExhaustedError: there is none within WAIT_SECONDS, or none though nothing else is received.
+            ResourceExhaustedError: there is none within WAIT_SECONDS, or though nothing else is received.
         """
         if memory.BUDGET.limit is None:
             return self._nothing
@@ -84,10 +85,8 @@ class Admission:
                 if left <= 0 or (is_known and not self._reserved and self._waiting[0] is changed):
                     raise memory.exhausted(f"Out of memory to receive a request of {size} bytes by gRPC")
                 changed.clear()
-                try:
+                with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(changed.wait(), min(left, RETRY_SECONDS))
-                except TimeoutError:
-                    pass
         finally:
             self._waiting.remove(changed)
             self._wake()
@@ -99,6 +98,7 @@ class Admission:
             if self._reserved:
                 fits = self._reserved + COPIES * size <= memory.BUDGET.room()
             else:
+                memory.BUDGET.make_room(COPIES * size)
                 fits = not is_known or COPIES_ALONE * size <= memory.BUDGET.room()
             if fits:
                 self._reserved += COPIES * size

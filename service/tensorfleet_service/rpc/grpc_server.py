@@ -1,7 +1,7 @@
 """The gRPC server of a task, for services that are tables of methods.
 
-All calls are heard on the event loop that also carries this process's calls to other tasks (`grpc_loop`): a step
-that is asked for by gRPC, and asks others by gRPC, stays on one thread. What may last runs on a pool.
+All calls are heard on the event loop that also carries this process's calls to other tasks (`grpc_loop`): a
+step that is asked for by gRPC, and asks others by gRPC, stays on one thread. What may last runs on a pool.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ MAX_DETAILS = 2000  # bytes: TensorFlow's client loses longer ones to the limit 
 # A method takes its request and gives its response, on a thread where it may wait; failures are OpErrors.
 Methods = Mapping[str, tuple[type[Message], Callable[[Any, "Call"], Message]]]
 
-# A method that does not wait, and may be called by the thread that hears of all calls: it returns at once, and
-# `Reply` is called once, now or later, on any thread.
+# A method that does not wait, and may be called by the thread that hears of all calls: it returns at once,
+# and `Reply` is called once, now or later, on any thread.
 Reply = Callable[["errors.OpError | None", "Message | None"], None]
 Prompt = Mapping[str, tuple[type[Message], Callable[[Any, "Call", Reply], None]]]
 
@@ -228,8 +228,8 @@ def check_free(address: str) -> None:
 class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types
     """The methods in gRPC's form.
 
-    On the wire, a stream of one request is the request of a unary call; and in the form for streams it is read
-    when the handler says so, once there is room for it.
+    On the wire, a stream of one request is the request of a unary call; and in the form for streams it is
+    read when the handler says so, once there is room for it.
     """
 
     def __init__(
@@ -346,12 +346,16 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
     ) -> None:
         def run() -> None:
             try:
+                if size > INLINE_BYTES:
+                    # What gRPC has let go of in small pieces. The message comes, and the arrays made of it.
+                    memory.BUDGET.make_room(2 * size)
                 function(parse(request, data.pop()), call, reply)
             except Exception as e:
                 reply(as_op_error(e, name), None)
             call.received()
 
-        if len(data[0]) <= INLINE_BYTES:
+        size = len(data[0])
+        if size <= INLINE_BYTES:
             run()
         else:
             call.submit(run)

@@ -4,7 +4,7 @@ gRPC allocates what comes, and ends the process where that fails. So a request t
 before there is room for it within the memory budget; until then its sender is held back by HTTP/2.
 
 Clients and tasks of ours say how large a request is (`tensorfleet.wire.sizes`). Of one of TensorFlow's nobody
-knows it before it is there: it is taken for the largest that is allowed, and always received if it is alone.
+knows it before it is there: it is taken for the largest that is allowed, and received after a moment if it is alone.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from collections import deque
 from typing import Any
 
@@ -22,6 +23,8 @@ from tensorfleet_service.net import limits
 COPIES = 3  # of a request, at most, until its values are arrays
 COPIES_ALONE = 2  # gRPC's own, and Python's: where those that come later fail, it is an error of the call
 WAIT_SECONDS = 30.0  # for room
+UNKNOWN_SECONDS = 1.0  # for room for one of unknown size, which may be small
+UNCHECKED_SECONDS = 10.0  # after that, while memory is short, nobody of these waits
 RETRY_SECONDS = 0.05  # steps free memory without a word
 
 
@@ -51,6 +54,7 @@ class Admission:
         self._largest = limits.MAX_MESSAGE_BYTES if largest < 0 else largest
         self._lock = threading.Lock()
         self._reserved = 0
+        self._unchecked_until = 0.0
         self._waiting: deque[asyncio.Event] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._nothing = Ticket(self, 0)
@@ -82,7 +86,10 @@ class Admission:
         try:
             while self._waiting[0] is not changed or not self._take(size, is_known):
                 left = end - self._loop.time()
-                if left <= 0 or (is_known and not self._reserved and self._waiting[0] is changed):
+                is_alone = not self._reserved and self._waiting[0] is changed
+                if is_alone and not is_known and left < WAIT_SECONDS - UNKNOWN_SECONDS:
+                    self._unchecked_until = time.monotonic() + UNCHECKED_SECONDS
+                elif left <= 0 or (is_alone and is_known):
                     raise memory.exhausted(f"Out of memory to receive a request of {size} bytes by gRPC")
                 changed.clear()
                 with contextlib.suppress(TimeoutError):
@@ -99,7 +106,9 @@ class Admission:
                 fits = self._reserved + COPIES * size <= memory.BUDGET.room()
             else:
                 memory.BUDGET.make_room(COPIES * size)
-                fits = not is_known or COPIES_ALONE * size <= memory.BUDGET.room()
+                fits = COPIES_ALONE * size <= memory.BUDGET.room() or (
+                    not is_known and time.monotonic() < self._unchecked_until
+                )
             if fits:
                 self._reserved += COPIES * size
             return fits

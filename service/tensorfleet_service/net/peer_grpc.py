@@ -221,7 +221,9 @@ class GrpcPeer:
 
     def _not_pushed(self, step_id: int, error: errors.OpError) -> None:
         self._service.abort(step_id, error)
-        if self.lost is None:
+        if isinstance(error, errors.AbortedError):
+            self.restarted()
+        elif self.lost is None:
             self._tell(
                 _PUSH,
                 fleet_pb2.PushTensorsRequest(
@@ -277,6 +279,10 @@ class GrpcPeer:
         """Since when a call has waited for its answer; None if none does."""
         self._waited = {call: self._waited.get(call, now) for call in self._channel.calls.copy()}
         return min(self._waited.values(), default=None)
+
+    def restarted(self) -> None:
+        """Another process answers at the address."""
+        self.silent("it has restarted")
 
     def silent(self, why: str) -> None:
         """The other task is lost, though the connection to it is not broken: its calls end."""

@@ -177,6 +177,24 @@ class Peers:
             lock = self._connecting.setdefault(task, threading.Lock())
         return self._connect(task, address, lock, timeout)
 
+    def current(self, task: str, timeout: float) -> AnyPeer:
+        """As `get`, but by gRPC, too, the process that is there now: that connects again by itself.
+
+        Raises as `get`.
+        """
+        peer = self.get(task, timeout)
+        if isinstance(peer, GrpcPeer) and peer.takes_tensors:
+            try:
+                is_current = (
+                    self._discover(peer.address, min(timeout, HELLO_SECONDS)).incarnation == peer.incarnation
+                )
+            except errors.UnavailableError:
+                is_current = False  # `get` says more of it, and tries again
+            if not is_current:
+                peer.restarted()
+                return self.get(task, timeout)
+        return peer
+
     def _connect(self, task: str, address: str, lock: threading.Lock, timeout: float) -> AnyPeer:
         """Tries until the time is over. One thread tries at once; none waits for it beyond its own time."""
         end = time.monotonic() + timeout

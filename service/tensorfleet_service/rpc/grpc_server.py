@@ -59,6 +59,7 @@ class Call:
         self._context = context
         self._pool = pool
         self.room: Ticket | None = None
+        self.keeps_room = False  # whether the method itself says when it has what it needs
         self._lock = threading.Lock()
         self._callbacks: list[Callable[[], None]] | None = []
 
@@ -352,7 +353,8 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
                 function(parse(request, data.pop()), call, reply)
             except Exception as e:
                 reply(as_op_error(e, name), None)
-            call.received()
+            if not call.keeps_room:
+                call.received()
 
         size = len(data[0])
         if size <= INLINE_BYTES:

@@ -103,6 +103,7 @@ class MasterService:
         def begin(signature: MasterSignature | None) -> None:
             response = master_pb2.RunStepResponse()
             feeds = {feed.name: _value(feed.tensor) for feed in request.feed}
+            call.received()
             if len(feeds) != len(request.feed):
                 raise errors.InvalidArgumentError(None, None, "A tensor is fed twice in one step")
 
@@ -142,6 +143,7 @@ class MasterService:
             if prepared is not None:
                 begin(prepared)
             else:
+                call.keeps_room = True
                 call.submit(_answering, begin, answer)  # graph work, and other tasks are waited for
         except Exception as e:
             answer(as_op_error(e, "RunStep"), None)

@@ -164,7 +164,7 @@ class Tasks:
         # The tasks that this one is going to send to are connected now, not in the middle of the first step.
         for task in sorted({task_of(n.attrs["recv_device"].decode()) for n in nodes if n.op == "_Send"}):
             if task != self._worker.task:
-                self._peers.get(task, PEER_SECONDS)
+                self._peers.current(task, PEER_SECONDS)
         with gc_pause.paused():
             handle, graph = self._worker.register_graph(
                 request.session_handle, nodes, list(request.graph_def.library.function)
@@ -186,10 +186,12 @@ class Tasks:
             OpError: they cannot be read.
         """
         if request.incarnation != self._peers.incarnation:
-            raise errors.AbortedError(None, None, f"{self.task} has restarted. Make a new session.")
+            error = errors.AbortedError(None, None, f"{self.task} has restarted. Make a new session.")
+            self._worker.abort(request.step_id, error)  # nobody else will bring what the step waits for
+            raise error
         if request.status_code:
-            error = errors.from_code(request.status_code, request.status_error_message)
-            self._worker.abort(request.step_id, error)
+            failure = errors.from_code(request.status_code, request.status_error_message)
+            self._worker.abort(request.step_id, failure)
         else:
             edges, values = pushed(request.tensor)
             with cork(), run_queue():

@@ -276,9 +276,10 @@ class GrpcPeer:
         self._channel.close()
 
     def heard(self, now: float) -> float | None:
-        """Since when a call has waited for its answer; None if none does."""
+        """Since when a call has waited for its answer, or a step for tensors; None if none does."""
         self._waited = {call: self._waited.get(call, now) for call in self._channel.calls.copy()}
-        return min(self._waited.values(), default=None)
+        since = self._service.waits_since(self.task) if self.takes_tensors else None
+        return min([*self._waited.values(), *([] if since is None else [since])], default=None)
 
     def restarted(self) -> None:
         """Another process answers at the address."""

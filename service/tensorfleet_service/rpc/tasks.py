@@ -238,6 +238,9 @@ class Tasks:
     def keep(self, step_id: int, edge: int, value: Any) -> None:
         self._worker.rendezvous.put(step_id, edge, value)
 
+    def waits_since(self, task: str) -> float | None:
+        return self._worker.waits_since(task)
+
     def abort(self, step_id: int, error: errors.OpError) -> None:
         self._worker.abort(step_id, error)
 

@@ -1,4 +1,4 @@
-"""What requests by gRPC say about their size, in their metadata: else it is not known before they are there."""
+"""What requests by gRPC say about their size, in their metadata: gRPC says nothing before they are there."""
 
 from __future__ import annotations
 

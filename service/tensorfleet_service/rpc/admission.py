@@ -4,7 +4,8 @@ gRPC allocates what comes, and ends the process where that fails. So a request t
 before there is room for it within the memory budget; until then its sender is held back by HTTP/2.
 
 Clients and tasks of ours say how large a request is (`tensorfleet.wire.sizes`). Of one of TensorFlow's nobody
-knows it before it is there: it is taken for the largest that is allowed, and received after a moment if it is alone.
+knows it before it is there: it is taken for the largest that is allowed, and received after a moment if it is
+alone.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from tensorfleet.session.connect import register_own_servers
 from tensorfleet.session.transport import Transport
 from tensorfleet.wire.buffers import SHARED
 from tensorfleet.wire.limits import POOLED_FROM_BYTES
-from tensorfleet_service.devices.device import task_devices
+from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.partial import PartialRuns
@@ -205,7 +205,7 @@ def _own(value: Any) -> Any:
 
 
 def _fresh_counts() -> tuple[int, int]:
-    """What getrefcount says in `own` of an array, and of the base of a view, that nobody else holds."""
+    """The counts of references in `own` of an array, and of the base of a view, that nobody else holds."""
     counts = []
     for make in (lambda: np.empty(2), lambda: np.empty(2).reshape(2, 1)):
         values = (make(),)  # which alone holds it, as the result of a step does

@@ -77,10 +77,11 @@ def _serve(settings: Settings, over: threading.Event, health: Health, pages: Htt
     # Kernels take most of the time that it takes to start: wrong settings are told without them.
     from tensorfleet.core import errors
     from tensorfleet_service.devices import memory
-    from tensorfleet_service.net import limits
+    from tensorfleet_service.net import admission, limits
     from tensorfleet_service.server import TaskServer
 
     memory_limit = memory.find_limit()
+    admission.raise_descriptor_limit()
     try:
         server = TaskServer(
             settings.cluster,
@@ -91,6 +92,7 @@ def _serve(settings: Settings, over: threading.Event, health: Health, pages: Htt
             stream_port=settings.stream_port,
             gpus=settings.gpus,
             health=health,
+            files=settings.files,
             max_grpc_message=limits.max_grpc_message(memory_limit),
         )
     except (errors.UnknownError, OSError) as error:

@@ -15,6 +15,7 @@ import tensorfleet_service.kernels  # noqa: F401  the kernels register themselve
 from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.core import errors
 from tensorfleet.core.device import parse
+from tensorfleet.core.files import Files
 from tensorfleet.core.similar import did_you_mean
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
@@ -23,10 +24,12 @@ from tensorfleet.wire.connection import Connection
 from tensorfleet.wire.heartbeat import Heart
 from tensorfleet.wire.stream import Method
 from tensorfleet_service import inprocess
-from tensorfleet_service.devices.device import Device, task_devices
+from tensorfleet_service.devices.device import Device
+from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.remote import remote_member
+from tensorfleet_service.net.admission import Admission, client_of, connections_that_fit, limit_stalls
 from tensorfleet_service.net.discovery import discover
 from tensorfleet_service.net.peers import AnyPeer, Peers
 from tensorfleet_service.observe.health import Health
@@ -40,6 +43,8 @@ from tensorfleet_service.rpc.listener import Listener
 from tensorfleet_service.rpc.master_service import MasterService
 from tensorfleet_service.rpc.tasks import Tasks
 from tensorfleet_service.rpc.worker_service import WorkerService
+from tensorfleet_service.settings.environment import is_loopback
+from tensorfleet_service.state.files import from_environment
 from tensorfleet_service.threads.deadlines import Deadlines
 from tensorfleet_service.tracing.meter import MasterMeter, OpSampler
 from tensorfleet_service.worker.collectives.leader import choose as choose_leader
@@ -75,6 +80,7 @@ class TaskServer:
         health: answers probes, where there are some.
         heartbeat_seconds: how long another task may be silent; by default as in the environment.
         max_grpc_message: the bytes of the largest message by gRPC; -1: as many as protobuf holds.
+        files: those that ops may use; by default as in the environment.
 
     Raises:
         InternalError: the cluster has no such job or task.
@@ -95,6 +101,7 @@ class TaskServer:
         health: Health | None = None,
         heartbeat_seconds: float | None = None,
         max_grpc_message: int = -1,
+        files: Files | None = None,
     ) -> None:
         config = config or ConfigProto()
         if job_name not in cluster.jobs:
@@ -127,7 +134,10 @@ class TaskServer:
         self._check_gpus(devices)
         sampler = OpSampler()
         self._meter = MasterMeter(sampler)
-        self._worker = Worker(self.task, devices, self._incarnation, sampler)
+        if files is None:
+            files = from_environment(os.environ, local=is_loopback(bind))
+        files.prepare()
+        self._worker = Worker(self.task, devices, self._incarnation, sampler, files)
         addresses = {
             task_name(job, index): cluster.task_address(job, index)
             for job in cluster.jobs
@@ -149,6 +159,7 @@ class TaskServer:
             self._worker, is_busy=lambda: any(session.running for session in master.sessions())
         )
         self._clients = Clients(self._master, self._deadlines, orphan_seconds)
+        self._admission = Admission(connections_that_fit())
         endpoint = fleet_pb2.Endpoint(
             task=self.task, incarnation=self._incarnation, version=VERSION, takes_tensors=True
         )
@@ -160,6 +171,7 @@ class TaskServer:
                 "127.0.0.1" if loopback else host,
                 {"task": self.task, "incarnation": self._incarnation},
                 self._accept,
+                self._admission,
             )
             endpoint.stream_address.extend(self._listener.addresses)
         self._health_service = HealthService(self.health)
@@ -274,8 +286,19 @@ class TaskServer:
     def _accept(self, connection: Connection, hello: dict[str, Any]) -> None:
         if "task" in hello:
             self._peers.accept(connection, hello)
-        else:
+            return
+        try:
+            place = self._admission.admit(client_of(connection.sock))
+        except errors.ResourceExhaustedError as e:
+            log.warning("a connection was refused: %s", e.message)
+            connection.refuse(e)
+            return
+        try:
+            limit_stalls(connection.sock)
+            connection.reader.account = place
             self._clients.accept(connection)
+        finally:
+            place.leave()
 
     def _join(self, session: str, config: ConfigProto) -> Sequence[Member]:
         """The members of a new session: this task first, then the others, all connected at once."""
@@ -302,7 +325,7 @@ class TaskServer:
     def _missing(
         self, failures: list[errors.OpError], others: int, timeout: float, own_limit: bool
     ) -> errors.OpError:
-        """What a session is refused with; where it has set the limit itself, its passing is the error."""
+        """The error for a refused session; where it has set the limit itself, its passing is the error."""
         final = next((e for e in failures if is_final(e)), None)
         if final is not None:
             return errors.from_code(final.error_code, f"{self.task} cannot make the session: {final.message}")

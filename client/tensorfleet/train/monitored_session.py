@@ -13,7 +13,7 @@ from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.train import wrapped_sessions
 from tensorfleet.train.coordinator import Coordinator
-from tensorfleet.train.queue_runners import start_queue_runners
+from tensorfleet.train.queue_runners import StartsQueueRunners, start_queue_runners
 from tensorfleet.train.saving_hooks import CheckpointSaverHook, StepCounterHook, SummarySaverHook
 from tensorfleet.train.scaffold import Scaffold
 from tensorfleet.train.session_creator import ChiefSessionCreator, SessionCreator, WorkerSessionCreator
@@ -147,8 +147,8 @@ class _CoordinatedCreator:
         self.session = self.coord = None
 
 
-class _MonitoredSession:
-    """What both public classes are."""
+class _MonitoredSession(StartsQueueRunners):
+    """The base of both public classes."""
 
     StepContext = wrapped_sessions.StepContext
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tensorfleet_service.devices.device import Device
+from tensorfleet_service.devices.device import Device
 
 log = logging.getLogger(__name__)
 
 
 def visible() -> tuple[int, str]:
-    """How many GPUs CuPy sees on this machine, and why there are none where it sees none."""
+    """The number of GPUs that CuPy sees on this machine, and why there are none where it sees none."""
     if importlib.util.find_spec("cupy") is None:
         return 0, "CuPy is not installed"
     import cupy
@@ -27,8 +25,6 @@ def visible() -> tuple[int, str]:
 
 def devices(task: str, incarnation: int, limit: int | None) -> list[Device]:
     """The GPUs of this machine as devices of a task; none where CuPy is not installed or sees none."""
-    from tensorfleet_service.devices.device import Device
-
     count, why = visible()
     if not count:
         if importlib.util.find_spec("cupy") is not None:
@@ -47,7 +43,7 @@ def devices(task: str, incarnation: int, limit: int | None) -> list[Device]:
 
 
 def memory(number: int) -> tuple[int, int, int, int]:
-    """Of a GPU's memory, in bytes: all; used by all processes; of this one's pool; of its arrays."""
+    """A GPU's memory, in bytes: all; used by all processes; of this one's pool; of its arrays."""
     import cupy
 
     with cupy.cuda.Device(number):

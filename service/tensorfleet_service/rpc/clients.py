@@ -8,8 +8,8 @@ and sees a client that is gone: its step is cancelled.
 
 from __future__ import annotations
 
-import itertools
 import logging
+import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -48,7 +48,6 @@ class Clients:
         self._orphan_seconds = orphan_seconds
         self.deadlines = deadlines
         self.signatures: dict[int, tuple[MasterSession, MasterSignature]] = {}
-        self.numbers = itertools.count(1)
         self.partial: dict[str, PartialRuns] = {}
         self.traffic = Traffic()
         self.draining = False
@@ -212,15 +211,12 @@ class _Client:
             )
             return
         session, signature = found
-        if len(frame.tensors) != signature.feeds:
-            message = f"Expected {signature.feeds} feed tensors, but got {len(frame.tensors)}"
-            self._fail(frame.number, errors.InvalidArgumentError(None, None, message))
-            return
         handle = session.handle
         if handle not in self._sessions:
             self._sessions.add(handle)
             self._clients.attach(handle)
         try:
+            signature.check_feeds(frame.tensors)
             if signature.direct is not None and not frame.meta and not session.operation_timeout:
                 values = session.run_metered(signature, frame.tensors)
                 self._answer(frame.number, values)
@@ -329,7 +325,7 @@ class _Client:
         session = clients.master.session(request.session_handle)
         options = request.options
         signature = session.prepare(tuple(options.feed), tuple(options.fetch), tuple(options.target))
-        handle = next(clients.numbers)
+        handle = secrets.randbits(63)  # by which a connection runs it, and no other client should guess
         clients.signatures[handle] = session, signature
         return master_pb2.MakeCallableResponse(handle=handle)
 

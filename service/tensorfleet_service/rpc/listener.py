@@ -8,6 +8,7 @@ import logging
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from tensorfleet.wire.connection import Connection
 from tensorfleet.wire.hello import answer_hello
 from tensorfleet.wire.limits import HELLO_SECONDS
 from tensorfleet_service.net import limits
+from tensorfleet_service.net.admission import Admission
 
 log = logging.getLogger(__name__)
 
@@ -33,13 +35,21 @@ class Listener:
         port: 0 for any free one.
         advertised_host: the host that others reach the port at.
         hello: what this side says of itself.
+        admission: whose connections these are.
         accept: called with each greeted connection and the other side's hello, on a thread of the
             connection's own; the connection ends when it returns, unless it was handed on.
     """
 
     def __init__(
-        self, host: str, port: int, advertised_host: str, hello: dict[str, Any], accept: Accept
+        self,
+        host: str,
+        port: int,
+        advertised_host: str,
+        hello: dict[str, Any],
+        accept: Accept,
+        admission: Admission | None = None,
     ) -> None:
+        self._admission = admission or Admission()
         self._hello = hello
         self._accept = accept
         self._closed = threading.Event()
@@ -84,10 +94,13 @@ class Listener:
     def _greet(self, sock: socket.socket) -> None:
         connection = Connection(sock)
         reader = connection.reader
+        self._admission.arrived(connection)
         try:
+            reader.deadline = time.monotonic() + HELLO_SECONDS
             sock.settimeout(HELLO_SECONDS)
             limits.apply(reader)
             hello, connection.arena = answer_hello(sock, reader, self._hello)
+            reader.deadline = None
             sock.settimeout(None)
         except (OSError, EOFError, errors.OpError) as e:
             log.info("a connection was refused: %s", e)
@@ -98,7 +111,10 @@ class Listener:
                 errors.InvalidArgumentError(None, None, f"The greeting cannot be understood: {e}")
             )
         else:
+            self._admission.gone(connection)
             self._accept(connection, hello)
+        finally:
+            self._admission.gone(connection)
 
     def close(self) -> None:
         """Takes no more connections; those that are open stay."""

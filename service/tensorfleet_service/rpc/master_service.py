@@ -121,9 +121,12 @@ class MasterService:
                     )
                 step = runs.run(request.partial_run_handle, feeds, fetches, running.done)
             else:
+                if signature is None:
+                    signature = session.prepare(tuple(feeds), fetches, tuple(request.target))
+                signature.check_feeds(list(feeds.values()))
                 step = self._master.run_step(
                     session,
-                    signature or session.prepare(tuple(feeds), fetches, tuple(request.target)),
+                    signature,
                     list(feeds.values()),
                     running.done,
                     request.options,
@@ -195,10 +198,6 @@ class MasterService:
         if found is None or found[0] != request.session_handle:
             raise errors.InvalidArgumentError(None, None, f"No such callable handle: {request.handle}")
         signature, options = found[1]
-        if len(request.feed) != signature.feeds:
-            raise errors.InvalidArgumentError(
-                None, None, f"Expected {signature.feeds} feed tensors, but got {len(request.feed)}"
-            )
         response = master_pb2.RunCallableResponse()
 
         def respond(values: Sequence[Any]) -> Message:
@@ -208,6 +207,7 @@ class MasterService:
 
         running = _RunningCall(call, respond, reply)
         feeds = [_value(tensor) for tensor in request.feed]
+        signature.check_feeds(feeds)
         step = self._master.run_step(
             session, signature, feeds, running.done, options, response.metadata, may_block=False
         )

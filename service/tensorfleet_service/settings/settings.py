@@ -10,15 +10,17 @@ import argparse
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tensorfleet.cluster.cluster import ClusterSpec
+from tensorfleet.core.files import LOCAL, Files
 from tensorfleet.core.similar import did_you_mean
 from tensorfleet_service.observe.log import FORMATS, LEVELS
 from tensorfleet_service.settings import environment
 from tensorfleet_service.settings.environment import PREFIX, SettingsError
+from tensorfleet_service.state.files import PathsError, from_environment
 
 PROTOCOLS = ("grpc+stream", "grpc")
 
@@ -34,6 +36,7 @@ class Settings:
         stop_with_stdin: drain when standard input ends, which it does when the parent process dies.
         metrics_port: TCP port of metrics and health pages, 0 for any free one; None: there are none.
         gpus: how many GPUs the task must have, and how many it uses; None: all that there are.
+        files: those that ops may use.
         warnings: what is odd about the environment, for the log.
     """
 
@@ -49,6 +52,7 @@ class Settings:
     stop_with_stdin: bool = False
     metrics_port: int | None = None
     gpus: int | None = None
+    files: Files = field(default=LOCAL, compare=False)
     warnings: tuple[str, ...] = ()
 
     @property
@@ -94,6 +98,13 @@ def parser() -> argparse.ArgumentParser:
         help="none: opens no GPU; auto: all that there are; N: so many, without which the task is not ready "
         "(default: none for job ps, else auto)",
     )
+    for what, done in (("read", "read, beside those of --write-paths"), ("write", "write and read")):
+        p.add_argument(
+            f"--{what}-paths",
+            metavar="DIR:DIR|any|none",
+            help=f"the directories whose files ops may {done} (default: any for a task that listens on "
+            "loopback only, else its state directory and the temporary one)",
+        )
     p.add_argument(
         "--log-format", metavar="|".join(FORMATS), help="of the log on standard error (default: text)"
     )
@@ -149,6 +160,7 @@ class _Reader:
             stop_with_stdin=self._flags["stop_with_stdin"],
             metrics_port=self._port("metrics_port"),
             gpus=self._gpus(job),
+            files=self._files(cluster.task_address(job, index)),
             warnings=tuple(warnings),
         )
 
@@ -183,6 +195,14 @@ class _Reader:
                 f"{source} is {text!r}: set it to none, auto, or the number of GPUs that the task must have"
             )
         return int(text)
+
+    def _files(self, address: str) -> Files:
+        host = self._get("bind_host")[0] or address.rpartition(":")[0]
+        paths = {PREFIX + key.upper(): self._get(key)[0] for key in ("read_paths", "write_paths")}
+        try:
+            return from_environment({**self._environ, **paths}, local=environment.is_loopback(host))
+        except PathsError as error:
+            raise SettingsError(str(error)) from error
 
     def _seconds(self, key: str, default: float) -> float:
         text, source = self._get(key)
@@ -276,7 +296,9 @@ def _file(path: str, source: str) -> str:
 def _json(text: str, source: str) -> Any:
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
+    except RecursionError:
+        raise SettingsError(f"{source} is JSON that is nested too deeply") from None
+    except ValueError as error:  # of numbers with too many digits, too
         raise SettingsError(f"{source} is not JSON: {error}; it begins with {text[:40]!r}") from error
 
 

@@ -1,4 +1,4 @@
-"""What a task counts while it works: plain numbers, which only a scrape turns into metrics.
+"""Counts of a task at work: plain numbers, which only a scrape turns into metrics.
 
 A step takes some 40 µs, an op less than one: nothing here takes a lock or calls into a metrics library where
 steps pass. An increment such as `counts[i] += 1` is not interrupted by another thread in CPython, which
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
     from tensorfleet_service.tracing.timed import Timed
 
-SMALLEST = 4
-LARGEST = 27
-BOUNDS = tuple(2**power / 1e6 for power in range(SMALLEST, LARGEST + 1))
+SMALLEST_POWER = 4
+LARGEST_POWER = 27
+BOUNDS = tuple(2**power / 1e6 for power in range(SMALLEST_POWER, LARGEST_POWER + 1))
 """The upper bounds of a histogram's buckets in seconds: 16 µs, and twice as much each time, to 134 s."""
 
 STAGES = ("prune", "place", "optimize", "partition", "register")
-"""What `prepare` does for a run signature, in this order."""
+"""The stages of `prepare` for a run signature, in order."""
 
 SAMPLE_MASK = 127
 SAMPLE_SECONDS = 1.0
@@ -32,19 +32,19 @@ MAX_SAMPLED_NODES = 10_000
 
 
 class Histogram:
-    """How often something took how long, in powers of two of a microsecond."""
+    """A histogram of times, in powers of two of a microsecond."""
 
     __slots__ = ("_counts", "_nanoseconds")
 
     def __init__(self) -> None:
-        self._counts = [0] * (LARGEST + 2)
+        self._counts = [0] * (LARGEST_POWER + 2)
         self._nanoseconds = 0
 
     def observe(self, nanoseconds: int) -> None:
         """Counts one more. What takes exactly a bucket's bound is in that bucket, as Prometheus has it."""
         power = ((nanoseconds - 1) // 1000).bit_length()
-        if power > LARGEST:
-            power = LARGEST + 1
+        if power > LARGEST_POWER:
+            power = LARGEST_POWER + 1
         self._counts[power] += 1
         self._nanoseconds += nanoseconds
 
@@ -60,8 +60,8 @@ class Histogram:
     def cumulative(self) -> list[int]:
         """For each of BOUNDS, how many were not longer; at last, how many there are."""
         counts = list(self._counts)
-        totals = [sum(counts[: SMALLEST + 1])]
-        for count in counts[SMALLEST + 1 :]:
+        totals = [sum(counts[: SMALLEST_POWER + 1])]
+        for count in counts[SMALLEST_POWER + 1 :]:
             totals.append(totals[-1] + count)
         return totals
 
@@ -110,7 +110,7 @@ class OpSampler:
 
 
 class Errors:
-    """How many errors there were of each code. Errors are rare enough for a lock."""
+    """The number of errors of each code. Errors are rare enough for a lock."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -126,7 +126,7 @@ class Errors:
 
 
 class MasterMeter:
-    """What a master counts.
+    """The counts of a master.
 
     Attributes:
         local: steps that this task ran alone.
@@ -155,7 +155,7 @@ def timed(meter: MasterMeter | None, stage: str) -> Iterator[None]:
 
 
 class PlanTotals:
-    """What plans have done, those of dropped graphs included.
+    """The work of plans, those of dropped graphs included.
 
     Attributes:
         ops: by type, how many have run.

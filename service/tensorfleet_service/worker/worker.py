@@ -18,6 +18,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet.core import errors
+from tensorfleet.core.files import LOCAL, Files
 from tensorfleet_service.devices.allocator import keep_freed_memory
 from tensorfleet_service.devices.blas import limit_threads
 from tensorfleet_service.devices.memory import BUDGET
@@ -27,6 +28,7 @@ from tensorfleet_service.executor.layout import by_device, layout, task_of
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.plan_writer import StatefulKernels
 from tensorfleet_service.executor.rendezvous import Rendezvous, edge_number, key_of
+from tensorfleet_service.executor.statements import explained
 from tensorfleet_service.executor.step import AnyPlan, Done, Push, Recorder, Sender, Step
 from tensorfleet_service.kernels.registry import AsyncKernel, Watch
 from tensorfleet_service.net import limits
@@ -75,10 +77,16 @@ class Worker:
 
     Args:
         sampler: times ops of a step now and then.
+        files: those that ops may use; by default all that the process may.
     """
 
     def __init__(
-        self, task: str, devices: Sequence[Device], incarnation: int, sampler: OpSampler | None = None
+        self,
+        task: str,
+        devices: Sequence[Device],
+        incarnation: int,
+        sampler: OpSampler | None = None,
+        files: Files = LOCAL,
     ) -> None:
         limit_threads()
         keep_freed_memory()
@@ -87,7 +95,7 @@ class Worker:
         self.devices = {device.name: device for device in devices}
         self.pool = Pool("compute")
         self.collectives = Collectives(task, incarnation, self.pool)
-        self.resources = Resources(self.collectives)
+        self.resources = Resources(self.collectives, files)
         self.rendezvous = Rendezvous()
         self.steps_total = 0
         self.step_errors = Errors()
@@ -128,7 +136,7 @@ class Worker:
             self._check_session(handle)
             self._stateful[handle] = {}
             if isolate:
-                self._isolated[handle] = Resources(self.collectives)
+                self._isolated[handle] = Resources(self.collectives, self.resources.files)
 
     def delete_session(self, handle: str) -> None:
         """Drops a session's graphs, and its resources if it was isolated."""
@@ -204,7 +212,7 @@ class Worker:
         return handle, graph
 
     def _sender(self, nodes: Sequence[Node]) -> Push:
-        """What sends the graph's tensors to other tasks."""
+        """The function that sends the graph's tensors to other tasks."""
         tasks = {task_of(n.attrs["recv_device"].decode()) for n in nodes if n.op == "_Send"} - {self.task}
         return self._no_push if self._peers is None else self._peers.sender(tasks)
 
@@ -214,7 +222,7 @@ class Worker:
         return frozenset(tasks - {self.task})
 
     def _watches(self, session: str, nodes: Sequence[Node]) -> list[Watch]:
-        """What the graph's kernels want to be called with when a step begins."""
+        """The watches of the graph's kernels, to be called when a step begins."""
         kernels = self._stateful.get(session, {})
         found = [kernels.get((node.assigned, node.name)) for node in nodes if node.opdef.is_stateful]
         return [k.watch for k in found if isinstance(k, AsyncKernel) and k.watch is not None]
@@ -352,7 +360,7 @@ class Worker:
         try:
             results = plan.function(Sender(step_id, push), values)
         except Exception as e:
-            error = plan.explain(e)
+            error = explained(plan.explain, e)
             self.step_errors.add(error.error_code)
             self.rendezvous.fail(step_id, error)
             done(error, [])
@@ -405,16 +413,16 @@ class Worker:
 
     @property
     def steps(self) -> int:
-        """How many steps are known at this moment."""
+        """The number of steps known at this moment."""
         return len(self._steps)
 
     @property
     def running(self) -> list[float]:
-        """When the steps began that run at this moment and can be found, as monotonic times."""
+        """The start times of steps that run at this moment and can be found, as monotonic times."""
         return [step.began for step in list(self._steps.values()) if step.started]
 
     def totals(self) -> PlanTotals:
-        """What all plans have done so far."""
+        """The work of all plans so far."""
         with self._lock:
             totals = self._dropped.copy()
             for graph in self._graphs.values():
@@ -428,7 +436,7 @@ class Worker:
 
     @property
     def graphs(self) -> int:
-        """How many graphs are registered."""
+        """The number of registered graphs."""
         return len(self._graphs)
 
     def drain(self, end: float) -> bool:

@@ -14,24 +14,25 @@ from tensorfleet.graph.apply import apply_none, apply_one, apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.shape_rules import nothing, scalar
 
 
-def _made(op: Operation) -> list[Dims]:
+def _made(op: RuleNode) -> list[Dims]:
     return [(2,), ()]
 
 
-def _unknown(op: Operation) -> list[Dims]:
+def _unknown(op: RuleNode) -> list[Dims]:
     return [None]
 
 
-def _gathered(op: Operation) -> list[Dims]:
+def _gathered(op: RuleNode) -> list[Dims]:
     indices = op.inputs[1].dims
     return [concatenate((None,) if indices is None else (indices[0],), op.attrs["element_shape"])]
 
 
-def _concatenated(op: Operation) -> list[Dims]:
+def _concatenated(op: RuleNode) -> list[Dims]:
     return [concatenate((None,), op.attrs["element_shape_except0"]), (None,)]
 
 
@@ -184,7 +185,7 @@ class TensorArray:
 
     @property
     def flow(self) -> Tensor:
-        """What orders the uses of the array."""
+        """The tensor that orders the uses of the array."""
         return self._flow
 
     @property
@@ -343,7 +344,7 @@ class TensorArray:
         return self._with_flow(flow)
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements the array has: int32, rank 0."""
+        """The number of elements of the array: int32, rank 0."""
         if self._size is not None:
             return convert_to_tensor(self._size, dtypes.int32)
         return apply_one("TensorArraySizeV3", self._handle, self._flow, name=name)

@@ -11,8 +11,9 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.gradient_registry import gradient
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.constants import zeros_like
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.gradient_common import conj, ints, like, rank_of, summed_to, where, zeros_like
+from tensorfleet.ops.gradient_common import conj, ints, like, rank_of, summed_to, where
 
 
 def _product(x: Tensor, y: Tensor, adjoint_x: bool = False, adjoint_y: bool = False) -> Tensor:
@@ -139,7 +140,7 @@ def _svd(op: Operation, s_grad: Tensor, u_grad: Tensor, v_grad: Tensor) -> Tenso
     assert matrix.dims is not None
     rows, columns = matrix.dims[-2:]
     if rows != columns:
-        # What leaves the space that the thin factors span.
+        # The part outside of the space that the thin factors span.
         u_out = u_grad - _product(u, _product(u, u_grad, adjoint_x=True))
         v_out = v_grad - _product(v, _product(v, v_grad, adjoint_x=True))
         result = result + _product(_product(u_out, inverse), v, adjoint_y=True)

@@ -8,8 +8,9 @@ from tensorfleet.core import dtypes
 from tensorfleet.graph.gradient_registry import gradient, gradients_within
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.constants import zeros_like
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.gradient_common import ints, like, zeros_like
+from tensorfleet.ops.gradient_common import ints, like
 
 _POOL = ("ksize", "strides", "padding", "data_format")
 
@@ -37,7 +38,7 @@ def _fused_batch_norm_grad(op: Operation, *grads: Any) -> list[Any]:
 def _normalization(
     op: Operation, y_grad: Any, x: Any, scale: Any, mean: Any, variance: Any
 ) -> tuple[Any, Any, Any]:
-    """What the fused op computes, of ops that have gradients: the gradients of x, scale and offset."""
+    """The gradients of x, scale and offset, as the fused op computes them, of ops that have gradients."""
     dtype = x.dtype.base
     if dtype is not dtypes.float32:
         x, y_grad = (apply_one("Cast", t, DstT=dtypes.float32) for t in (x, y_grad))

@@ -184,7 +184,7 @@ register_tensor_conversion_function(PartitionedVariable, _to_tensor)
 
 
 class PartitionInfo:
-    """Which part of a variable an initializer is asked for, its argument `partition_info`.
+    """The part of a variable that an initializer is asked for, its argument `partition_info`.
 
     Attributes:
         full_shape: of the whole variable.
@@ -228,7 +228,7 @@ class PartitionInfo:
 
 
 def partitions_of(partitioner: Any, shape: shapes.TensorShape, dtype: DType) -> list[int]:
-    """How many parts `partitioner` makes along each dimension.
+    """The number of parts that `partitioner` makes along each dimension.
 
     Raises:
         ValueError: it is not callable, the shape is not known, or what it gives does not divide the shape
@@ -271,46 +271,3 @@ def slices(shape: Sequence[int], partitions: Sequence[int]) -> Iterator[tuple[li
         begin[axis], extent[axis] = offset, size
         yield begin, extent
         offset += size
-
-
-def create_partitioned_variables(
-    shape: Any,
-    slicing: Any,
-    initializer: Any,
-    dtype: Any = dtypes.float32,
-    trainable: bool = True,
-    collections: Any = None,
-    name: str | None = None,
-    reuse: Any = None,
-) -> list[Any]:
-    """The parts of a new variable (`tf.create_partitioned_variables`, deprecated for partitioners).
-
-    Args:
-        shape: of the whole.
-        slicing: how many parts along each dimension; more than one along one dimension at most.
-        initializer: as in `tf.get_variable`.
-        trainable, collections, name, reuse: as in `tf.get_variable`.
-
-    Raises:
-        ValueError: `slicing` does not fit the shape.
-    """
-    from tensorfleet.ops.state.variable_scope import get_variable, variable_scope
-
-    if len(shape) != len(slicing):
-        raise ValueError(
-            "The 'shape' and 'slicing' of a partitioned Variable must have the length: "
-            f"shape: {shape}, slicing: {slicing}"
-        )
-    if len(shape) < 1:
-        raise ValueError(f"A partitioned Variable must have rank at least 1: shape: {shape}")
-    with variable_scope(name, "PartitionedVariable", reuse=reuse):
-        whole = get_variable(
-            "",  # named as the scope is
-            shape=shape,
-            dtype=dtype,
-            initializer=initializer,
-            trainable=trainable,
-            partitioner=lambda **_: list(slicing),
-            collections=collections,
-        )
-    return list(whole)

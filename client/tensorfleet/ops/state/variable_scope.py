@@ -13,8 +13,8 @@ from tensorfleet.core import dtypes
 from tensorfleet.graph import framework
 from tensorfleet.graph.graph import Graph, get_default_graph
 from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.ops.state.variable_options import VariableAggregation, VariableSynchronization, creators
 from tensorfleet.ops.state.variable_store import VariableStore, explicit_dtype_matches, variable_store
-from tensorfleet.ops.state.variables import VariableAggregation, VariableSynchronization, creators
 
 
 class _ReuseMode(enum.Enum):
@@ -192,10 +192,10 @@ _SCOPES = ("__varscope",)
 
 
 def _scope_stack() -> _ScopeStack:
-    held = get_default_graph().get_collection_ref(_SCOPES)
+    held: list[_ScopeStack] = get_default_graph().get_collection_ref(_SCOPES)
     if not held:
         held.append(_ScopeStack())
-    return held[0]  # type: ignore[no-any-return]
+    return held[0]
 
 
 def get_variable_scope() -> VariableScope:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,19 +13,56 @@ import numpy as np
 from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import array_kernel, ints, invalid, shape_text, string_array
+from tensorfleet_service.kernels.values import array_kernel, ints, invalid, shape_text
+
+PART = 1 << 16
+"""So many elements are taken out of an array, or put into one, in one go, which holds the interpreter."""
+
+TEXT_PART = 3 << 20
+"""So many bytes of a text are worked on in one go; three and four divide it."""
+
+SHOWN = 200
+"""The bytes of a text that an error shows."""
+
+MAX_DIGITS = 1 << 16
+"""The characters that a number may be spelled with."""
+
+MAX_WIDTH = 1 << 16
+"""The characters to which a number may be filled up."""
 
 
-def _each(function: Callable[[bytes], Any], dtype: Any = object) -> Kernel:
-    """A kernel that applies a function to every string."""
+MAX_TEXT = 64 << 20
+"""The bytes of a text of UTF-8 that is worked on as a whole."""
+
+
+def _decoded(item: bytes) -> str:
+    if len(item) > MAX_TEXT:
+        raise invalid(f"a text of UTF-8 has {len(item)} bytes, and may have {MAX_TEXT}: use smaller ones")
+    return item.decode("utf-8", "surrogateescape")
+
+
+def _each(function: Callable[[Any], Any], dtype: Any = object) -> Kernel:
+    """A kernel that applies a function to every element."""
 
     def run(x: Any) -> Any:
+        flat = x.reshape(-1)
         result = np.empty(x.size, dtype)
-        for i, item in enumerate(x.reshape(-1).tolist()):
-            result[i] = function(item)
+        for begin in range(0, x.size, PART):
+            result[begin : begin + PART] = [function(item) for item in flat[begin : begin + PART].tolist()]
         return result.reshape(x.shape)
 
     return run
+
+
+def _by_parts(function: Callable[[bytes], bytes], size: int = TEXT_PART) -> Callable[[bytes], bytes]:
+    """A function of texts that is the same on their parts, one after the other."""
+
+    def whole(item: bytes) -> bytes:
+        if len(item) <= size:
+            return function(item)
+        return b"".join([function(item[i : i + size]) for i in range(0, len(item), size)])
+
+    return whole
 
 
 def _text(attr: bytes) -> str:
@@ -42,9 +78,11 @@ def string_join(node: KernelNode) -> Kernel:
         for x in inputs:
             if x.ndim and x.shape != shape:
                 raise invalid(f"Input shapes do not match: {shape_text(shape)} vs. {shape_text(x.shape)}")
-        columns = [np.broadcast_to(x, shape).reshape(-1).tolist() for x in inputs]
+        columns = [np.broadcast_to(x, shape).reshape(-1) for x in inputs]
         result = np.empty(int(np.prod(shape)), object)
-        result[:] = [separator.join(row) for row in zip(*columns, strict=True)]
+        for begin in range(0, result.size, PART):
+            part = [column[begin : begin + PART].tolist() for column in columns]
+            result[begin : begin + PART] = [separator.join(row) for row in zip(*part, strict=True)]
         return result.reshape(shape)
 
     return run
@@ -70,13 +108,22 @@ def reduce_join(node: KernelNode) -> Kernel:
         groups = int(np.prod([x.shape[axis] for axis in kept]))
         count = int(np.prod([x.shape[axis] for axis in axes]))
         # The first axis is joined first: along it, neighbours stay neighbours.
-        rows = x.transpose(kept + axes[::-1]).reshape(groups, count).tolist()
+        rows = x.transpose(kept + axes[::-1]).reshape(groups, count)
         result = np.empty(groups, object)
-        result[:] = [separator.join(row) for row in rows]
+        for i in range(groups):
+            result[i] = separator.join(_joined(rows[i], separator))
         dims = [1 if axis in axes else d for axis, d in enumerate(x.shape)]
         return result.reshape(dims if keep else [x.shape[axis] for axis in kept])
 
     return run
+
+
+def _joined(row: Any, separator: bytes) -> list[bytes]:
+    """The strings of a row, joined by parts."""
+    if row.size <= PART:
+        found: list[bytes] = row.tolist()
+        return found
+    return [separator.join(row[i : i + PART].tolist()) for i in range(0, row.size, PART)]
 
 
 @array_kernel("AsString")
@@ -84,17 +131,14 @@ def as_string(node: KernelNode) -> Kernel:
     dtype: DType = node.attrs["T"]
     spell = _formatter(dtype, node.attrs)
 
-    def run(x: Any) -> Any:
-        result = np.empty(x.size, object)
-        result[:] = [spell(item).encode() for item in x.reshape(-1).tolist()]
-        return result.reshape(x.shape)
-
-    return (lambda x: x) if dtype is dtypes.string else run
+    return (lambda x: x) if dtype is dtypes.string else _each(lambda item: spell(item).encode())
 
 
 def _formatter(dtype: DType, attrs: dict[str, Any]) -> Callable[[Any], str]:
     fill, width, precision = _text(attrs["fill"]), attrs["width"], attrs["precision"]
     is_float = dtype.is_floating or dtype.is_complex
+    if max(width, precision) > MAX_WIDTH:
+        raise invalid(f"width {width} or precision {precision} is over {MAX_WIDTH} characters")
     if attrs["scientific"] and attrs["shortest"]:
         raise invalid("Cannot select both scientific and shortest notation")
     if len(fill) > 1:
@@ -125,6 +169,8 @@ def string_to_number(node: KernelNode) -> Kernel:
     limits = None if dtype.is_floating else (int(dtype.min), int(dtype.max))
 
     def number(item: bytes) -> Any:
+        if len(item) > MAX_DIGITS:
+            raise ValueError
         text = item.strip()
         if b"_" in text:
             raise ValueError
@@ -145,7 +191,7 @@ def string_to_number(node: KernelNode) -> Kernel:
                     f"element {[int(n) for n in np.unravel_index(i, x.shape)]} of the" if x.ndim else "the"
                 )
                 raise invalid(
-                    f"StringToNumberOp could not correctly convert string: {_text(item)}"
+                    f"StringToNumberOp could not correctly convert string: {_text(item[:SHOWN])}"
                     f"\nIt is no {dtype.name}: {where} input string_tensor of {node.name}"
                 ) from None
         return result.reshape(x.shape)
@@ -159,8 +205,12 @@ def string_length(node: KernelNode) -> Kernel:
 
 
 def _characters(item: bytes) -> int:
-    """How many characters of UTF-8: bytes that do not continue one."""
-    return sum(byte & 0xC0 != 0x80 for byte in item)
+    """The number of characters of UTF-8: of bytes that do not continue one."""
+    count = 0
+    for begin in range(0, len(item), TEXT_PART):
+        part = np.frombuffer(item, np.uint8, min(TEXT_PART, len(item) - begin), begin)
+        count += int(np.count_nonzero(part & 0xC0 != 0x80))
+    return count
 
 
 @array_kernel("Substr")
@@ -197,7 +247,7 @@ def _cut_bytes(item: bytes, begin: int, count: int) -> bytes | None:
 
 
 def _cut_characters(item: bytes, begin: int, count: int) -> bytes | None:
-    text = item.decode("utf-8", "surrogateescape")
+    text = _decoded(item)
     if not -len(text) <= begin <= len(text):
         return None
     begin += len(text) if begin < 0 else 0
@@ -233,15 +283,20 @@ def decode_raw(node: KernelNode) -> Kernel:
 @array_kernel("EncodeBase64")
 def encode_base64(node: KernelNode) -> Kernel:
     encode = base64.urlsafe_b64encode
-    return _each(encode if node.attrs["pad"] else lambda item: encode(item).rstrip(b"="))
+    whole = _by_parts(encode)
+    return _each(whole if node.attrs["pad"] else lambda item: whole(item).rstrip(b"="))
 
 
 @array_kernel("DecodeBase64")
 def decode_base64(node: KernelNode) -> Kernel:
+    decode_part = _by_parts(lambda part: base64.b64decode(part, b"-_", validate=True))
+
     def decode(item: bytes) -> bytes:
         padded = item if item.endswith(b"=") else item + b"=" * (-len(item) % 4)
+        if padded.find(b"=", 0, -2) >= 0:  # an end in the middle
+            raise invalid("Invalid character found in base64.")
         try:
-            return base64.b64decode(padded, b"-_", validate=True)
+            return decode_part(padded)
         except binascii.Error:
             raise invalid("Invalid character found in base64.") from None
 
@@ -251,11 +306,9 @@ def decode_base64(node: KernelNode) -> Kernel:
 def _case(node: KernelNode, ascii_only: Callable[[bytes], bytes], full: Callable[[str], str]) -> Kernel:
     match node.attrs["encoding"]:
         case b"":
-            return _each(ascii_only)
+            return _each(_by_parts(ascii_only))
         case b"utf-8":
-            return _each(
-                lambda item: full(item.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-            )
+            return _each(lambda item: full(_decoded(item)).encode("utf-8", "surrogateescape"))
     raise invalid(f"only utf8 or '' (no encoding) is supported, received {_text(node.attrs['encoding'])}")
 
 
@@ -271,21 +324,13 @@ def string_upper(node: KernelNode) -> Kernel:
 
 @array_kernel("StringStrip")
 def string_strip(node: KernelNode) -> Kernel:
-    return _each(bytes.strip)
+    return _each(_stripped)
 
 
-@array_kernel("RegexReplace")
-def regex_replace(node: KernelNode) -> Kernel:
-    count = 0 if node.attrs["replace_global"] else 1
-
-    def run(x: Any, pattern: Any, rewrite: Any) -> Any:
-        source = string_array(pattern).item()
-        # RE2's \0 is the whole match, which Python spells \g<0>.
-        replacement = string_array(rewrite).item().replace(rb"\0", rb"\g<0>")
-        try:
-            compiled = re.compile(source)
-        except re.error as e:
-            raise invalid(f"Invalid pattern: {_text(source)}, error: {e}") from None
-        return _each(lambda item: compiled.sub(replacement, item, count))(x)
-
-    return run
+def _stripped(item: bytes) -> bytes:
+    begin, end = 0, len(item)
+    while end - begin > TEXT_PART and item[begin : begin + TEXT_PART].isspace():
+        begin += TEXT_PART
+    while end - begin > TEXT_PART and item[end - TEXT_PART : end].isspace():
+        end -= TEXT_PART
+    return item[begin:end].strip()

@@ -34,6 +34,7 @@ from tensorfleet_service.collectives.call import (
 )
 from tensorfleet_service.collectives.member import CollectiveMember, Group, Running
 from tensorfleet_service.collectives.ring import Ring
+from tensorfleet_service.executor.failures import as_op_error
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.threads.deadlines import Deadlines
@@ -92,7 +93,7 @@ class Collectives:
         self.seconds = seconds or DEFAULT_SECONDS
 
     def __len__(self) -> int:
-        """How much is remembered of collectives that have not ended."""
+        """The amount that is remembered of collectives that have not ended."""
         with self._lock:
             return len(self._members) + len(self._running) + len(self._early) + len(self._leader)
 
@@ -100,10 +101,10 @@ class Collectives:
         self._closed = True
         self._deadlines.close()
 
-    # What kernels call
+    # Called by kernels
 
     def group(self, device: str, group_key: int) -> Group:
-        """What is known of a group; the caller keeps it alive."""
+        """The record of a group; the caller keeps it alive."""
         with self._lock:
             found = self._groups.get((device, group_key))
             if found is None:
@@ -139,7 +140,7 @@ class Collectives:
                 log.debug("the leader was not told of a step that failed: %s", e.message)
 
     def waits_for(self, future: Future) -> str:
-        """What a member of a collective waits for."""
+        """A description of what a member of a collective waits for."""
         with self._locked():
             member = next((m for m in self._members.values() if m.future is future), None)
         if member is None:
@@ -161,7 +162,7 @@ class Collectives:
             except errors.OpError as e:
                 log.debug("the leader was not told of a member that left: %s", e.message)
 
-    # What the connections to other tasks call
+    # Called by the connections to other tasks
 
     def receive(self, peer: Peer, frame: Frame) -> None:
         """A message about collectives. Raises ValueError if it cannot be understood."""
@@ -401,11 +402,8 @@ class Collectives:
         try:
             function(*arguments)
             return
-        except errors.OpError as e:
-            error = e
         except Exception as e:
-            log.exception("a collective failed on %s", self.here[0])
-            error = errors.InternalError(None, None, f"{type(e).__name__}: {e}")
+            error = as_op_error(e, f"a collective on {self.here[0]}")
         with self._locked():
             self._broken(ring.round_id, error)
 

@@ -9,7 +9,8 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import tensorfleet_service.kernels  # noqa: F401  the kernels register themselves
 from tensorfleet.cluster.cluster import ClusterSpec
@@ -18,8 +19,8 @@ from tensorfleet.core.device import parse
 from tensorfleet.core.similar import did_you_mean
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
+from tensorfleet.security.settings import Security, SecurityError, check_server, load
 from tensorfleet.wire import heartbeat
-from tensorfleet.wire.connection import Connection
 from tensorfleet.wire.heartbeat import Heart
 from tensorfleet.wire.stream import Method
 from tensorfleet_service import inprocess
@@ -32,6 +33,7 @@ from tensorfleet_service.net.peers import AnyPeer, Peers
 from tensorfleet_service.observe.health import Health
 from tensorfleet_service.observe.watchdog import Watchdog
 from tensorfleet_service.rpc.clients import ORPHAN_SECONDS, Clients
+from tensorfleet_service.rpc.door import Visitor
 from tensorfleet_service.rpc.fleet_service import FleetService
 from tensorfleet_service.rpc.gathering import gather, is_final
 from tensorfleet_service.rpc.grpc_server import GrpcServer
@@ -40,6 +42,7 @@ from tensorfleet_service.rpc.listener import Listener
 from tensorfleet_service.rpc.master_service import MasterService
 from tensorfleet_service.rpc.tasks import Tasks
 from tensorfleet_service.rpc.worker_service import WorkerService
+from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.threads.deadlines import Deadlines
 from tensorfleet_service.tracing.meter import MasterMeter, OpSampler
 from tensorfleet_service.worker.collectives.leader import choose as choose_leader
@@ -53,6 +56,7 @@ log = logging.getLogger(__name__)
 VERSION = "0.1.0"
 CREATE_SESSION_SECONDS = 30.0
 DRAIN_SECONDS = 20.0
+TOKEN_SECONDS = 2.0  # so soon after its token was revoked, a connection ends
 SWITCH_SECONDS = (
     0.0005  # a computing thread lets the threads that read connections have the interpreter this often
 )
@@ -75,8 +79,10 @@ class TaskServer:
         health: answers probes, where there are some.
         heartbeat_seconds: how long another task may be silent; by default as in the environment.
         max_grpc_message: the bytes of the largest message by gRPC; -1: as many as protobuf holds.
+        security: who may come, and how the task proves who it is; by default as in the environment.
 
     Raises:
+        FailedPreconditionError: settings of security contradict each other, or anybody could use the task.
         InternalError: the cluster has no such job or task.
         UnknownError: the address cannot be bound.
     """
@@ -95,6 +101,7 @@ class TaskServer:
         health: Health | None = None,
         heartbeat_seconds: float | None = None,
         max_grpc_message: int = -1,
+        security: Security | None = None,
     ) -> None:
         config = config or ConfigProto()
         if job_name not in cluster.jobs:
@@ -118,6 +125,18 @@ class TaskServer:
         host, _, port = cluster.task_address(job_name, task_index).rpartition(":")
         loopback = host in ("localhost", "127.0.0.1", "::1")
         bind = bind_host or os.environ.get("TENSORFLEET_BIND_HOST") or ("127.0.0.1" if loopback else "[::]")
+        addresses = {
+            task_name(job, index): cluster.task_address(job, index)
+            for job in cluster.jobs
+            for index in cluster.task_indices(job)
+        }
+        try:
+            security = load(os.environ) if security is None else security
+            # Without a port nothing can listen, which is said below.
+            self._warning = check_server(security, bind, len(addresses)) if port.isdecimal() else ""
+            self._guard = Guard(security, self.task, self._incarnation, addresses)
+        except SecurityError as e:
+            raise errors.FailedPreconditionError(None, None, str(e)) from None
         cpus = config.device_count.get("CPU", 1)
         self.health = health or Health()
         self._gpus_required = gpus or 0
@@ -128,14 +147,18 @@ class TaskServer:
         sampler = OpSampler()
         self._meter = MasterMeter(sampler)
         self._worker = Worker(self.task, devices, self._incarnation, sampler)
-        addresses = {
-            task_name(job, index): cluster.task_address(job, index)
-            for job in cluster.jobs
-            for index in cluster.task_indices(job)
-        }
-        self._heart = Heart(heartbeat.limit() if heartbeat_seconds is None else heartbeat_seconds)
+        self._heart = Heart(
+            heartbeat.limit() if heartbeat_seconds is None else heartbeat_seconds,
+            partial(heartbeat.ask, security=security),
+        )
         self._peers = Peers(
-            self.task, self._incarnation, addresses, discover, protocol != "grpc", self._heart
+            self.task,
+            self._incarnation,
+            addresses,
+            partial(discover, security=security),
+            protocol != "grpc",
+            self._heart,
+            security,
         )
         self._tasks = Tasks(self._worker, self._peers)
         self._worker.collectives.connect(
@@ -148,7 +171,7 @@ class TaskServer:
         self._watchdog = Watchdog(
             self._worker, is_busy=lambda: any(session.running for session in master.sessions())
         )
-        self._clients = Clients(self._master, self._deadlines, orphan_seconds)
+        self._clients = Clients(self._master, self._deadlines, orphan_seconds, self._guard)
         endpoint = fleet_pb2.Endpoint(task=self.task, incarnation=self._incarnation, version=VERSION)
         self._listener: Listener | None = None
         if protocol != "grpc":
@@ -158,11 +181,12 @@ class TaskServer:
                 "127.0.0.1" if loopback else host,
                 {"task": self.task, "incarnation": self._incarnation},
                 self._accept,
+                self._guard,
             )
             endpoint.stream_address.extend(self._listener.addresses)
         self._health_service = HealthService(self.health)
         methods = {
-            **MasterService(self._master, self._deadlines).methods(),
+            **MasterService(self._master, self._deadlines, self._guard).methods(),
             **FleetService(
                 endpoint, cluster.as_cluster_def(), self._master, self._worker, self._tasks
             ).methods(),
@@ -177,6 +201,7 @@ class TaskServer:
                 worker_service.waiting(),
                 self._health_service.handlers(),
                 max_grpc_message,
+                self._guard,
             )
         except errors.OpError:
             if self._listener is not None:
@@ -204,6 +229,10 @@ class TaskServer:
         self._watchdog.start()
         if self._listener is not None:
             inprocess.serves(self.address, self._master)
+        if self._warning:
+            log.warning("%s", self._warning)
+        if self._guard.security.tokens:
+            self._check_tokens()
         self.health.serves()
         log.info("%s serves at %s", self.task, self.address)
 
@@ -235,6 +264,7 @@ class TaskServer:
         self._watchdog.close()
         self._worker.close()
         self._deadlines.close()
+        self._guard.audit.close()
         self._stopped.set()
         log.info("%s has stopped", self.task)
 
@@ -269,11 +299,19 @@ class TaskServer:
             self.health.lacks(f"{reason}: {why}" if why else reason)
             log.error("%s", self.health.reasons()[-1])
 
-    def _accept(self, connection: Connection, hello: dict[str, Any]) -> None:
-        if "task" in hello:
-            self._peers.accept(connection, hello)
-        else:
-            self._clients.accept(connection)
+    def _accept(self, visitor: Visitor) -> None:
+        if "task" in visitor.hello:
+            self._peers.accept(visitor.connection, visitor.hello)
+            return
+        if self._guard.enabled:
+            self._guard.audit.write("connect", visitor.principal.id, peer=visitor.place)
+        self._clients.accept(visitor.connection, visitor.principal)
+
+    def _check_tokens(self) -> None:
+        """Looks, now and then, whether those who are connected still may be."""
+        self._clients.check_principals()
+        if not self._stopped.is_set():
+            self._deadlines.after(TOKEN_SECONDS, self._check_tokens)
 
     def _join(self, session: str, config: ConfigProto) -> Sequence[Member]:
         """The members of a new session: this task first, then the others, all connected at once."""

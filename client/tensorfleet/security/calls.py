@@ -27,7 +27,9 @@ def for_client(address: str) -> Security:
     """
     try:
         found = settings.load(os.environ)
-        if not (found.tls or found.token or found.token_file or found.secret) and is_loopback(host_of(address)):
+        if not (found.tls or found.token or found.token_file or found.secret) and is_loopback(
+            host_of(address)
+        ):
             found = local.find(address) or found
         return found
     except SecurityError as e:

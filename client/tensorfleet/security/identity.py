@@ -61,7 +61,9 @@ class Identity:
             return "" if self.task == task else f"its certificate is that of {self.task}"
         if host.strip("[]").lower() in self.hosts:
             return ""
-        return f"its certificate names neither {task} nor the host {host}, but {', '.join(self.hosts) or 'none'}"
+        return (
+            f"its certificate names neither {task} nor the host {host}, but {', '.join(self.hosts) or 'none'}"
+        )
 
 
 def of_names(uris: Iterable[str], hosts: Iterable[str]) -> Identity:
@@ -78,7 +80,9 @@ def of_names(uris: Iterable[str], hosts: Iterable[str]) -> Identity:
         return Identity(found[1], "", found[3], found[2], names)
     if found := _TASK.fullmatch(ours[0]):
         return Identity(found[1], f"/job:{found[2]}/replica:0/task:{int(found[3])}", "", "", names)
-    return Identity(hosts=names, wrong=f"its certificate has the identity {ours[0]!r}, which means nothing here")
+    return Identity(
+        hosts=names, wrong=f"its certificate has the identity {ours[0]!r}, which means nothing here"
+    )
 
 
 def of_ssl(certificate: Mapping[str, Any] | None) -> Identity:
@@ -95,5 +99,7 @@ def of_grpc(auth_context: Mapping[str, Iterable[bytes]]) -> Identity | None:
     """The identity of gRPC's `auth_context`; None if the other side has shown no certificate."""
     if not auth_context.get("x509_pem_cert"):
         return None
-    names = [name.decode("utf-8", "replace") for name in auth_context.get("x509_subject_alternative_name", ())]
+    names = [
+        name.decode("utf-8", "replace") for name in auth_context.get("x509_subject_alternative_name", ())
+    ]
     return of_names([n for n in names if "://" in n], [n for n in names if "://" not in n])

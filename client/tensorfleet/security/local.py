@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tensorfleet.security.settings import MAX_FILE_BYTES, Security
 from tensorfleet.security.tokens import write_private
@@ -56,14 +57,15 @@ def find(address: str) -> Security | None:
         return None
     for path in files:
         try:
-            if address in (content := _read(path)).get("addresses", ()):
+            content = _read(path)
+            if address in content["addresses"]:
                 return Security(token=str(content["token"]), secret=str(content["secret"]).encode())
         except (OSError, ValueError, KeyError) as e:
             log.warning("%s is not used: %s", path, e)
     return None
 
 
-def _read(path: Path) -> dict[str, object]:
+def _read(path: Path) -> dict[str, Any]:
     with open(path, "rb") as file:
         about = os.fstat(file.fileno())
         if about.st_uid != os.geteuid() or stat.S_IMODE(about.st_mode) & 0o077:

@@ -1,6 +1,6 @@
 """Settings of security, for clients and tasks alike: all that the environment says about it.
 
-A configuration that is given by half is an error: nothing here falls back to less security than was asked for.
+Half a configuration is an error: nothing here falls back to less security than was asked for.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def load(environ: Mapping[str, str]) -> Security:
     if any(files.values()) and not all(files.values()):
         missing = " and ".join(name for name, path in files.items() if not path)
         raise SecurityError(
-            f"TLS takes a certificate, its key and the CAs to trust, but {missing} is not set: set it, or none "
-            f"of {CERT}, {KEY} and {CA}"
+            f"TLS takes a certificate, its key and the CAs to trust, but {missing} is not set: set it, or "
+            f"none of {CERT}, {KEY} and {CA}"
         )
     for name, path in files.items():
         if path and not os.path.isfile(path):

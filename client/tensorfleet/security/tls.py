@@ -31,6 +31,7 @@ class Certificates:
         self._lock = threading.Lock()
         self._refused: _Stamp = ()
         self._stamp = self._now()
+        self._version = 1
         self._read()
 
     def _now(self) -> _Stamp:
@@ -66,6 +67,7 @@ class Certificates:
                     self._refused = ()
                 return False
             self._stamp = stamp
+            self._version += 1
             log.info("certificates read again from %s", self.files.cert)
             return True
 
@@ -78,6 +80,12 @@ class Certificates:
         """For connections that others open: they must show a certificate."""
         self.refresh()
         return self._server
+
+    @property
+    def version(self) -> int:
+        """A number that grows when the files have been read again."""
+        self.refresh()
+        return self._version
 
     @property
     def own(self) -> Identity:
@@ -117,7 +125,9 @@ def _context(files: TlsFiles, server: bool) -> ssl.SSLContext:
     context.check_hostname = False  # the identity is compared instead, by `Identity.why_not_task`
     context.verify_mode = ssl.CERT_REQUIRED
     if server:
-        context.num_tickets = 0  # connections last: each has a handshake that sees the certificates of the day
+        context.num_tickets = (
+            0  # connections last: each has a handshake that sees the certificates of the day
+        )
     try:
         context.load_cert_chain(files.cert, files.key)
     except (OSError, ValueError) as e:

@@ -91,7 +91,9 @@ def parse(data: bytes) -> list[Token]:
     except SecurityError:
         raise
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise SecurityError('it is no file of tokens: {"tokens": [{"name": …, "role": …, "hash": …}]}') from None
+        raise SecurityError(
+            'it is no file of tokens: {"tokens": [{"name": …, "role": …, "hash": …}]}'
+        ) from None
     names = [token.name for token in tokens]
     if len(set(names)) < len(names):
         raise SecurityError("two tokens have the same name")
@@ -102,7 +104,9 @@ def _check(token: Token) -> None:
     if not (isinstance(token.name, str) and _NAME.fullmatch(token.name)):
         raise SecurityError(f"{token.name!r} is no name of a token: letters, digits and ._@-, 64 at most")
     if token.role not in ROLES:
-        raise SecurityError(f"the token {token.name} has the role {token.role!r}: roles are {', '.join(ROLES)}")
+        raise SecurityError(
+            f"the token {token.name} has the role {token.role!r}: roles are {', '.join(ROLES)}"
+        )
     if not (isinstance(token.hash, str) and _HASH.fullmatch(token.hash)):
         raise SecurityError(f"the token {token.name} has no hash of the form {HASH}…")
     if not all(isinstance(at, int | float) for at in (token.created, token.expires)):

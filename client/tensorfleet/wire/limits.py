@@ -17,6 +17,9 @@ MAX_PAYLOAD_BYTES = 1 << 48
 MAX_HELLO_BYTES = 64 * 1024
 """Whoever has not said who it is gets no more."""
 
+MAX_AUTH_BYTES = 4096
+"""Of a frame of the proof that comes before HELLO."""
+
 MAX_PUSHES = 1000
 """At most so many small tensors become one frame."""
 

@@ -98,7 +98,7 @@ class Call:
     async def _ask(self) -> None:
         error, answer = None, b""
         try:
-            answer = await self._channel.stub(self._name)(self._data)
+            answer = await self._channel.ask(self._name, self._data)
         except grpc.RpcError as e:
             error = e
         except (asyncio.CancelledError, grpc.aio.UsageError):  # withdrawn, or the channel was closed
@@ -128,15 +128,27 @@ class Call:
 class Channel:
     """A connection to another task, for calls from any thread.
 
+    Args:
+        credentials: gRPC's, for TLS.
+        shown: from a method and its request to the metadata that say who calls.
+
     Attributes:
         calls: those that have not ended.
     """
 
-    def __init__(self, address: str, options: tuple[tuple[str, int], ...]) -> None:
+    def __init__(
+        self,
+        address: str,
+        options: tuple[tuple[str, int], ...],
+        credentials: Any = None,
+        shown: Callable[[str, bytes], Any] | None = None,
+    ) -> None:
         self.loop = _running()
         self.calls: set[object] = set()
         self._address = address
         self._options = options
+        self._credentials = credentials
+        self._shown = shown
         self._channel: Any = None
         self._stubs: dict[str, Any] = {}
         self._closing: asyncio.Task[None] | None = None
@@ -152,7 +164,7 @@ class Channel:
             raise RuntimeError("the thread that hears the answers must not wait for one")
 
         async def ask() -> bytes:
-            answer: bytes = await self.stub(name)(data, timeout=timeout)
+            answer: bytes = await self.ask(name, data, timeout)
             return answer
 
         call = object()
@@ -173,12 +185,22 @@ class Channel:
         else:
             self.loop.call_soon_threadsafe(function)
 
+    def ask(self, name: str, data: bytes, timeout: float | None = None) -> Any:
+        """Makes a call; for the loop."""
+        if self._shown is None:
+            return self.stub(name)(data, timeout=timeout)
+        return self.stub(name)(data, timeout=timeout, metadata=self._shown(name, data))
+
     def stub(self, name: str) -> Any:
         """What makes calls of a method; for the loop."""
         found = self._stubs.get(name)
         if found is None:
             if self._channel is None:
-                self._channel = grpc.aio.insecure_channel(self._address, options=self._options)
+                self._channel = (
+                    grpc.aio.insecure_channel(self._address, options=self._options)
+                    if self._credentials is None
+                    else grpc.aio.secure_channel(self._address, self._credentials, options=self._options)
+                )
             found = self._stubs[name] = self._channel.unary_unary(name)
         return found
 

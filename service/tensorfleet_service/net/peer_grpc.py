@@ -18,6 +18,8 @@ from google.protobuf.message import Message
 
 from tensorfleet.core import errors, tensor_util
 from tensorfleet.proto import worker_pb2
+from tensorfleet.security.calls import channel_credentials, metadata
+from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.wire.connection import cork
 from tensorfleet.wire.stream import Method
 from tensorfleet.wire.traffic import Traffic
@@ -77,6 +79,7 @@ class GrpcPeer:
     Args:
         keeps_steps: whether the task keeps what it knows of a step until it is told that it is over, as
             TensorFlow's does.
+        security: what this process, the task `caller`, shows.
     """
 
     def __init__(
@@ -87,6 +90,8 @@ class GrpcPeer:
         service: TaskService,
         traffic: Traffic,
         keeps_steps: bool = False,
+        security: Security = OPEN,
+        caller: str = "",
     ) -> None:
         self.keeps_steps = keeps_steps
         self._traffic = traffic
@@ -95,7 +100,14 @@ class GrpcPeer:
         self.address = address
         self.lost: errors.OpError | None = None
         self._service = service
-        self._channel = Channel(address, CHANNEL_OPTIONS)
+        self._channel = Channel(
+            address,
+            CHANNEL_OPTIONS,
+            None if security.tls is None else channel_credentials(security),
+            None
+            if not security.secret
+            else lambda name, data: metadata(security, address, name, data, incarnation, caller),
+        )
         self._lock = threading.Lock()
         self._steps: dict[int, Call] = {}
         self._waited: dict[object, float] = {}  # since when the heart has seen each call wait

@@ -11,10 +11,12 @@ import grpc
 from tensorfleet.core import shapes
 from tensorfleet.proto import cluster_pb2, fleet_pb2
 from tensorfleet_service.rpc.grpc_server import Methods
+from tensorfleet_service.security.principal import caller
 from tensorfleet_service.worker.progress import stacks
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
+    from tensorfleet_service.master.session import MasterSession
     from tensorfleet_service.rpc.tasks import Tasks
     from tensorfleet_service.worker.worker import Worker
 
@@ -68,7 +70,7 @@ class FleetService:
             steps_total=self._worker.steps_total,
         )
         now = time.time()
-        for session in self._master.sessions():
+        for session in self._sessions():
             reply.session.add(
                 handle=session.handle,
                 nodes=len(session.graph.nodes),
@@ -88,13 +90,19 @@ class FleetService:
             )
         return reply
 
+    def _sessions(self) -> list[MasterSession]:
+        """The sessions that whoever calls gets to see: those with the role `run` see their own."""
+        principal = caller.get()
+        found = self._master.sessions()
+        return [s for s in found if s.owner == principal.id] if principal.role == "run" else found
+
     def get_steps(
         self, request: fleet_pb2.StepsRequest, context: grpc.ServicerContext
     ) -> fleet_pb2.StepsReply:
         """The steps that run, and what they wait for."""
         reply = self._tasks.steps(request)
         if request.master:
-            for session in self._master.sessions():
+            for session in self._sessions():
                 for step_id, age, texts in session.running_steps():
                     reply.step.add(step_id=step_id, session=session.handle, age_secs=age, activity=texts)
         return reply

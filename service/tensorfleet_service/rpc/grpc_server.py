@@ -16,11 +16,15 @@ import numpy as np
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from tensorfleet.core import errors
+from tensorfleet.security.settings import TlsFiles
+from tensorfleet.security.tls import certificates
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import memory
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.failures import as_op_error
 from tensorfleet_service.net.peer_grpc import OWN_ERROR
+from tensorfleet_service.security.guard import Guard
+from tensorfleet_service.security.principal import caller
 from tensorfleet_service.threads.pool import PoolExecutor
 
 log = logging.getLogger(__name__)
@@ -53,6 +57,7 @@ class GrpcServer:
         waiting: those that are answered when something has happened; no thread waits for it.
         handlers: further methods in gRPC's own form.
         max_message: the bytes of the largest request; -1: no limit.
+        guard: says who may call what; by default everybody may.
 
     Raises:
         UnknownError: the address cannot be bound.
@@ -65,14 +70,16 @@ class GrpcServer:
         waiting: Waiting,
         handlers: Mapping[str, Any] | None = None,
         max_message: int = -1,
+        guard: Guard | None = None,
     ) -> None:
+        guard = guard or Guard()
         self.traffic = Traffic()
         self._stopped = threading.Event()
         executor = _Executor()
         self._executor = executor
         self._server = grpc.server(
             executor,
-            handlers=(_Handler(methods, waiting, handlers or {}, executor, self.traffic),),
+            handlers=(_Handler(methods, waiting, handlers or {}, executor, self.traffic, guard),),
             options=(
                 ("grpc.max_receive_message_length", max_message),
                 ("grpc.max_send_message_length", -1),
@@ -87,7 +94,10 @@ class GrpcServer:
         )
         try:
             check_free(address)
-            self.port = self._server.add_insecure_port(address)
+            if guard.security.tls is None:
+                self.port = self._server.add_insecure_port(address)
+            else:
+                self.port = self._server.add_secure_port(address, _credentials(guard.security.tls))
         except (OSError, RuntimeError) as e:
             raise errors.UnknownError(None, None, f"Could not start gRPC server: {address}: {e}") from None
 
@@ -121,6 +131,26 @@ class GrpcServer:
         self._stopped.set()
         self._server.stop(grace).wait(grace + 5)
         self._executor.shutdown(wait=False, cancel_futures=True)
+
+
+def _credentials(files: TlsFiles) -> Any:
+    """gRPC's form of the certificates, of which it asks for newer ones at each connection."""
+    held = certificates(files)
+    version = held.version
+
+    def configuration() -> Any:
+        key, chain, roots = held.pem
+        return grpc.ssl_server_certificate_configuration([(key, chain)], roots)
+
+    def newer() -> Any:
+        nonlocal version
+        current = held.version
+        if current == version:
+            return None
+        version = current
+        return configuration()
+
+    return grpc.dynamic_ssl_server_credentials(configuration(), newer, require_client_authentication=True)
 
 
 class _Executor(PoolExecutor):
@@ -205,15 +235,16 @@ class _Handler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no typ
         handlers: Mapping[str, Any],
         executor: _Executor,
         traffic: Traffic,
+        guard: Guard,
     ) -> None:
         self._methods = {
-            name: _method_handler(name, traffic, executor, *method) for name, method in methods.items()
+            name: _method_handler(name, traffic, executor, guard, *method) for name, method in methods.items()
         }
         self._direct: dict[str, grpc.RpcMethodHandler] = {}
         self._waiting: set[object] = set()  # calls whose threads wait
         for name, method in waiting.items():
-            self._methods[name] = _waiting_handler(name, traffic, executor, *method)
-            self._direct[name] = _direct_handler(name, traffic, executor, self._waiting, *method)
+            self._methods[name] = _waiting_handler(name, traffic, executor, guard, *method)
+            self._direct[name] = _direct_handler(name, traffic, executor, guard, self._waiting, *method)
         self._methods.update(handlers)
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
@@ -227,6 +258,7 @@ def _method_handler(
     name: str,
     traffic: Traffic,
     executor: _Executor,
+    guard: Guard,
     request: type[Message],
     function: Callable[[Any, grpc.ServicerContext], Message | None],
     parsed: bool = True,
@@ -241,6 +273,8 @@ def _method_handler(
         executor.received()
         _begin_call(traffic, data)
         try:
+            if guard.enabled:
+                caller.set(guard.of_call(name, data, context))
             response = function(parse(request, data) if parsed else data, context)
             if response is None:
                 return b""
@@ -286,6 +320,7 @@ def _direct_handler(
     name: str,
     traffic: Traffic,
     executor: _Executor,
+    guard: Guard,
     waiting: set[object],
     request: type[Message],
     function: Callable[[Any, grpc.ServicerContext, Reply], None],
@@ -315,13 +350,14 @@ def _direct_handler(
             raise error
         return response
 
-    return _method_handler(name, traffic, executor, request, wait, parsed=False)
+    return _method_handler(name, traffic, executor, guard, request, wait, parsed=False)
 
 
 def _waiting_handler(
     name: str,
     traffic: Traffic,
     executor: _Executor,
+    guard: Guard,
     request: type[Message],
     function: Callable[[Any, grpc.ServicerContext, Reply], None],
 ) -> grpc.RpcMethodHandler:
@@ -356,6 +392,8 @@ def _waiting_handler(
         executor.received()
         _begin_call(traffic, data)
         try:
+            if guard.enabled:
+                guard.of_call(name, data, context)
             function(parse(request, data), context, reply)
         except Exception as e:
             reply(as_op_error(e, name), None)

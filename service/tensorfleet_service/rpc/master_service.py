@@ -22,6 +22,8 @@ from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.master.step_future import StepFuture
 from tensorfleet_service.net.failures import proto_of
 from tensorfleet_service.rpc.grpc_server import Methods
+from tensorfleet_service.security.guard import Guard
+from tensorfleet_service.security.principal import caller
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
@@ -40,8 +42,9 @@ LOCAL = "/tensorflow.MasterService/"
 class MasterService:
     """The ten calls, on one master."""
 
-    def __init__(self, master: Master, deadlines: Deadlines) -> None:
+    def __init__(self, master: Master, deadlines: Deadlines, guard: Guard | None = None) -> None:
         self._master = master
+        self._guard = guard or Guard()
         self._deadlines = deadlines
         self._lock = threading.Lock()
         self._requests: OrderedDict[int, None] = OrderedDict()
@@ -69,7 +72,7 @@ class MasterService:
     def create_session(
         self, request: master_pb2.CreateSessionRequest, context: grpc.ServicerContext
     ) -> master_pb2.CreateSessionResponse:
-        session = self._master.create_session(request.graph_def, request.config)
+        session = self._master.create_session(request.graph_def, request.config, caller.get().id)
         self._watch(session)
         session.when_closed(functools.partial(self._forget, session.handle))
         return master_pb2.CreateSessionResponse(
@@ -79,7 +82,7 @@ class MasterService:
     def extend_session(
         self, request: master_pb2.ExtendSessionRequest, context: grpc.ServicerContext
     ) -> master_pb2.ExtendSessionResponse:
-        session = self._master.session(request.session_handle)
+        session = self._session(request.session_handle)
         version = session.extend(request.graph_def, request.current_graph_version)
         return master_pb2.ExtendSessionResponse(new_graph_version=version)
 
@@ -89,7 +92,7 @@ class MasterService:
         """Runs a step; errors go into the body where the client asks for it, as they may be long."""
         response = master_pb2.RunStepResponse()
         try:
-            session = self._master.session(request.session_handle)
+            session = self._session(request.session_handle)
             self._check_new(request.request_id)
             fetches = tuple(request.fetch)
             feeds = {feed.name: _value(feed.tensor) for feed in request.feed}
@@ -129,7 +132,7 @@ class MasterService:
     def partial_run_setup(
         self, request: master_pb2.PartialRunSetupRequest, context: grpc.ServicerContext
     ) -> master_pb2.PartialRunSetupResponse:
-        session = self._master.session(request.session_handle)
+        session = self._session(request.session_handle)
         self._check_new(request.request_id)
         with self._lock:
             session.check_open()  # what is noted after its end would stay for ever
@@ -141,13 +144,14 @@ class MasterService:
     def close_session(
         self, request: master_pb2.CloseSessionRequest, context: grpc.ServicerContext
     ) -> master_pb2.CloseSessionResponse:
+        self._session(request.session_handle)
         self._master.close_session(request.session_handle)
         return master_pb2.CloseSessionResponse()
 
     def list_devices(
         self, request: master_pb2.ListDevicesRequest, context: grpc.ServicerContext
     ) -> master_pb2.ListDevicesResponse:
-        return self._master.session(request.session_handle).list_devices()
+        return self._session(request.session_handle).list_devices()
 
     def reset(
         self, request: master_pb2.ResetRequest, context: grpc.ServicerContext
@@ -158,7 +162,7 @@ class MasterService:
     def make_callable(
         self, request: master_pb2.MakeCallableRequest, context: grpc.ServicerContext
     ) -> master_pb2.MakeCallableResponse:
-        session = self._master.session(request.session_handle)
+        session = self._session(request.session_handle)
         self._check_new(request.request_id)
         options = request.options
         signature = session.prepare(tuple(options.feed), tuple(options.fetch), tuple(options.target))
@@ -171,7 +175,7 @@ class MasterService:
     def run_callable(
         self, request: master_pb2.RunCallableRequest, context: grpc.ServicerContext
     ) -> master_pb2.RunCallableResponse:
-        session = self._master.session(request.session_handle)
+        session = self._session(request.session_handle)
         self._check_new(request.request_id)
         found = self._signatures.get(request.handle)
         if found is None or found[0] != request.session_handle:
@@ -194,11 +198,17 @@ class MasterService:
     def release_callable(
         self, request: master_pb2.ReleaseCallableRequest, context: grpc.ServicerContext
     ) -> master_pb2.ReleaseCallableResponse:
-        self._master.session(request.session_handle)
+        self._session(request.session_handle)
         with self._lock:
             if self._signatures.pop(request.handle, None) is None:
                 raise errors.InvalidArgumentError(None, None, f"No such callable handle: {request.handle}")
         return master_pb2.ReleaseCallableResponse()
+
+    def _session(self, handle: str) -> MasterSession:
+        """The session of a handle, if whoever calls may use it."""
+        session = self._master.session(handle)
+        self._guard.check_use(caller.get(), session.owner, handle)
+        return session
 
     def _watch(self, session: MasterSession) -> None:
         check = functools.partial(self._check_idle, session.handle, session.steps)

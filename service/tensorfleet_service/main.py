@@ -50,13 +50,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def serve(settings: Settings, over: threading.Event) -> int:
     """Serves one task until `over` is set; returns the exit code."""
     health = Health(settings.drain_seconds)
-    host, _, _ = settings.cluster.task_address(settings.job_name, settings.task_index).rpartition(":")
-    bind = settings.bind_host or ("127.0.0.1" if host in ("localhost", "127.0.0.1", "::1") else "[::]")
     pages = None
     if settings.metrics_port is not None:
         # Before the rest, which takes a second: probes get an answer from the beginning.
         try:
-            pages = HttpServer(bind, settings.metrics_port, health)
+            pages = HttpServer(settings.bind, settings.metrics_port, health)
         except OSError as error:
             print(
                 f"tensorfleet serve: {settings.task} cannot listen at port {settings.metrics_port} for "
@@ -92,7 +90,11 @@ def _serve(settings: Settings, over: threading.Event, health: Health, pages: Htt
             gpus=settings.gpus,
             health=health,
             max_grpc_message=limits.max_grpc_message(memory_limit),
+            security=settings.security,
         )
+    except errors.FailedPreconditionError as error:
+        print(f"tensorfleet serve: {error.message}", file=sys.stderr)
+        return WRONG_SETTINGS
     except (errors.UnknownError, OSError) as error:
         address = settings.cluster.task_address(settings.job_name, settings.task_index)
         print(
@@ -102,6 +104,8 @@ def _serve(settings: Settings, over: threading.Event, health: Health, pages: Htt
         )
         return 1
     if pages is not None:
+        if settings.security.metrics_access == "token":
+            pages.authorize = server.authorize
         pages.registry = server.registry()
     server.start()
     memory.BUDGET.install(memory_limit)

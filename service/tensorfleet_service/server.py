@@ -19,7 +19,7 @@ from tensorfleet.core.device import parse
 from tensorfleet.core.similar import did_you_mean
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
-from tensorfleet.security.settings import Security, SecurityError, check_server, load
+from tensorfleet.security.settings import Security, SecurityError, check_server, exposure, load
 from tensorfleet.wire import heartbeat
 from tensorfleet.wire.heartbeat import Heart
 from tensorfleet.wire.stream import Method
@@ -135,6 +135,7 @@ class TaskServer:
             # Without a port nothing can listen, which is said below.
             self._warning = check_server(security, bind, len(addresses)) if port.isdecimal() else ""
             self._guard = Guard(security, self.task, self._incarnation, addresses)
+            self._guard.exposure = exposure(security, bind)
         except SecurityError as e:
             raise errors.FailedPreconditionError(None, None, str(e)) from None
         cpus = config.device_count.get("CPU", 1)
@@ -285,8 +286,19 @@ class TaskServer:
                 grpc_traffic=self._grpc.traffic,
                 health=self.health,
                 watchdog=self._watchdog,
+                guard=self._guard,
             )
         )
+
+    def authorize(self, authorization: str) -> str:
+        """Why whoever shows an Authorization header may not see the task's pages; "" if they may."""
+        try:
+            principal = self._guard.of_authorization(authorization)
+            if not principal.may("read"):
+                raise self._guard.forbidden(principal, "read", "the page")
+        except errors.OpError as e:
+            return e.message
+        return ""
 
     def _check_gpus(self, devices: Sequence[Device]) -> None:
         """Notes that the task has fewer GPUs than it must have."""

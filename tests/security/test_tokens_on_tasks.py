@@ -127,7 +127,7 @@ def test_sessions_belong_to_their_token(
     mine = tf.Session(task.target)
     assert mine.run(x) == 2.0
     transport = mine._transport  # type: ignore[attr-defined]
-    own, transport._handle = transport._handle, handle
+    transport._handle = handle
     with pytest.raises(tf.errors.PermissionDeniedError, match="not one of token:mallory"):
         transport.list_devices()
     with pytest.raises(tf.errors.PermissionDeniedError):

@@ -169,6 +169,17 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def exposure(security: Security, bind: str) -> str:
+    """What others could do to a task that listens at a host with these settings; "" for nothing."""
+    if is_loopback(bind) or security.tls:
+        return ""
+    if not security.authenticates:
+        return f"listens at {bind} and asks nobody who they are: whoever reaches it may run programs"
+    if security.tokens:
+        return f"listens at {bind} without TLS: tokens and tensors can be read on their way"
+    return ""
+
+
 def check_server(security: Security, bind: str, tasks: int) -> str:
     """Looks at whether a task may serve with these settings.
 
@@ -187,20 +198,17 @@ def check_server(security: Security, bind: str, tasks: int) -> str:
             f"{TOKENS} says who the clients are, but the cluster's {tasks} tasks cannot know each other: set "
             f"{CERT}, {KEY} and {CA}, or {SECRET_FILE}"
         )
-    if is_loopback(bind):
-        return ""
-    if not security.authenticates:
-        problem = f"listens at {bind} and asks nobody who they are: whoever reaches it may run programs"
-    elif security.tokens and not security.tls:
-        problem = f"listens at {bind} without TLS: tokens and tensors can be read on their way"
-    elif not security.tls:
-        return f"listens at {bind} without TLS: the cluster secret authenticates, but does not encrypt"
-    else:
-        return ""
-    if security.insecure:
+    problem = exposure(security, bind)
+    if problem and security.insecure:
         return f"{INSECURE}=yes: this task {problem}"
-    raise SecurityError(
-        f"this task {problem}. Set {CERT}, {KEY} and {CA} (`tensorfleet certs` makes them), "
-        + (f"or at least {SECRET_FILE}, " if not security.tokens else "")
-        + f"or have it listen at loopback alone. {INSECURE}=yes serves all the same."
-    )
+    if problem:
+        weaker = "" if security.tokens else f"or at least {SECRET_FILE}, "
+        raise SecurityError(
+            f"this task {problem}. Set {CERT}, {KEY} and {CA} (`tensorfleet certs` makes them), {weaker}"
+            f"or have it listen at loopback alone. {INSECURE}=yes serves all the same."
+        )
+    if security.secret and not is_loopback(bind):
+        return (
+            f"this task listens at {bind} without TLS: the cluster secret authenticates, but does not encrypt"
+        )
+    return ""

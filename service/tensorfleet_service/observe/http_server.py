@@ -6,7 +6,7 @@
     /healthz/ready     200 while work should be sent to it
     /healthz           as /healthz/ready
 
-Anything but 200 is a 503, with a line for each reason. The port opens before the task serves, and closes
+Where /metrics takes a token, it is a 401 for those who show none. Anything else but 200 is a 503, with a line for each reason. The port opens before the task serves, and closes
 after it has stopped.
 """
 
@@ -46,6 +46,8 @@ class HttpServer:
     def __init__(self, host: str, port: int, health: Health) -> None:
         self.health = health
         self.registry: CollectorRegistry | None = None
+        self.authorize: Callable[[str], str] = _anybody
+        """Why whoever shows an Authorization header does not get to see the metrics; "" if they do."""
         host = host.strip("[]")
         self._server = _Server((host, port), self)
         self.port: int = self._server.server_address[1]
@@ -62,7 +64,7 @@ class HttpServer:
 
     # Pages: status, content type, body
 
-    def answer(self, path: str, accept: str) -> tuple[HTTPStatus, str, bytes]:
+    def answer(self, path: str, accept: str, authorization: str = "") -> tuple[HTTPStatus, str, bytes]:
         """The page at a path."""
         page: Callable[[], tuple[HTTPStatus, str, bytes]] | None = {
             "/healthz": self._ready,
@@ -72,6 +74,8 @@ class HttpServer:
             "/": self._index,
         }.get(path)
         if path == "/metrics":
+            if why := self.authorize(authorization):
+                return HTTPStatus.UNAUTHORIZED, TEXT, f"{why}\n".encode()
             return self._metrics(accept)
         if page is None:
             return HTTPStatus.NOT_FOUND, TEXT, b"no such page; see /\n"
@@ -93,6 +97,10 @@ class HttpServer:
             return _text(["starting: there are no metrics yet"])
         encode, content_type = choose_encoder(accept)
         return HTTPStatus.OK, content_type, encode(self.registry)
+
+
+def _anybody(authorization: str) -> str:
+    return ""
 
 
 def _text(reasons: list[str]) -> tuple[HTTPStatus, str, bytes]:
@@ -141,11 +149,15 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, body: bool) -> None:
         path = self.path.partition("?")[0]
         try:
-            status, kind, data = self.server.pages.answer(path, self.headers.get("Accept", ""))
+            status, kind, data = self.server.pages.answer(
+                path, self.headers.get("Accept", ""), self.headers.get("Authorization", "")
+            )
         except Exception as e:
             log.exception("%s failed", path)
             status, kind, data = HTTPStatus.INTERNAL_SERVER_ERROR, TEXT, f"{type(e).__name__}: {e}\n".encode()
         self.send_response(status)
+        if status is HTTPStatus.UNAUTHORIZED:
+            self.send_header("WWW-Authenticate", "Bearer")
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()

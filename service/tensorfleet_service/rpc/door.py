@@ -107,7 +107,10 @@ class Door:
             hello.pop("token", None)
 
         if self._guard.security.secret and sock.recv(1, socket.MSG_PEEK) == bytes((Kind.AUTH,)):
-            proven = accept_with_proof(sock, reader, self._guard.security.secret, self._hello)
+            try:
+                proven = accept_with_proof(sock, reader, self._guard.security.secret, self._hello)
+            except errors.UnauthenticatedError as e:
+                raise self._guard.refusal(e.message) from None
         hello, connection.arena = answer_hello(sock, reader, self._hello, check)
         return Visitor(connection, hello, principal[0], place)
 

@@ -44,6 +44,7 @@ class Guard:
 
     Attributes:
         enabled: whether anybody is asked at all.
+        exposure: what others could do to the task as it is set up, or "".
         refused: how many were not let in, by the reason's first word: "unauthenticated" or "forbidden".
 
     Raises:
@@ -59,6 +60,7 @@ class Guard:
     ) -> None:
         self.security = security
         self.enabled = security.authenticates
+        self.exposure = ""
         self.refused: Counter[str] = Counter()
         self._task = task
         self._addresses = addresses or {}

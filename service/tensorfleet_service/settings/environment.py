@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from tensorfleet.cluster.cluster import ClusterSpec
+from tensorfleet.security import settings as security
 
 PREFIX = "TENSORFLEET_"
 
@@ -25,7 +26,7 @@ NUMBERS = {
 }
 """Variables that modules read when they are imported: what to set, the least, whether they are integers."""
 
-KNOWN = frozenset(NUMBERS) | {
+KNOWN = frozenset({*NUMBERS, *security.VARIABLES}) | {
     PREFIX + name
     for name in (
         "ADDRESS",

@@ -16,6 +16,7 @@ from typing import Any
 
 from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.core.similar import did_you_mean
+from tensorfleet.security.settings import OPEN, Security, SecurityError, check_server, load as load_security
 from tensorfleet_service.observe.log import FORMATS, LEVELS
 from tensorfleet_service.settings import environment
 from tensorfleet_service.settings.environment import PREFIX, SettingsError
@@ -34,6 +35,7 @@ class Settings:
         stop_with_stdin: drain when standard input ends, which it does when the parent process dies.
         metrics_port: TCP port of metrics and health pages, 0 for any free one; None: there are none.
         gpus: how many GPUs the task must have, and how many it uses; None: all that there are.
+        security: who may come, and how the task proves who it is; these have variables, and no flags.
         warnings: what is odd about the environment, for the log.
     """
 
@@ -49,7 +51,14 @@ class Settings:
     stop_with_stdin: bool = False
     metrics_port: int | None = None
     gpus: int | None = None
+    security: Security = OPEN
     warnings: tuple[str, ...] = ()
+
+    @property
+    def bind(self) -> str:
+        """The host to listen at, as in an address."""
+        host, _, _ = self.cluster.task_address(self.job_name, self.task_index).rpartition(":")
+        return self.bind_host or ("127.0.0.1" if host in ("localhost", "127.0.0.1", "::1") else "[::]")
 
     @property
     def task(self) -> str:
@@ -136,7 +145,7 @@ class _Reader:
         job = self._job_name(cluster)
         index = self._task_index(cluster, job)
         environment.check_host(cluster, job, index, self._host_name)
-        return Settings(
+        found = Settings(
             cluster=cluster,
             job_name=job,
             task_index=index,
@@ -149,8 +158,20 @@ class _Reader:
             stop_with_stdin=self._flags["stop_with_stdin"],
             metrics_port=self._port("metrics_port"),
             gpus=self._gpus(job),
+            security=self._security(),
             warnings=tuple(warnings),
         )
+        try:
+            check_server(found.security, found.bind, sum(len(cluster.task_indices(j)) for j in cluster.jobs))
+        except SecurityError as e:
+            raise SettingsError(str(e)) from None
+        return found
+
+    def _security(self) -> Security:
+        try:
+            return load_security(self._environ)
+        except SecurityError as e:
+            raise SettingsError(str(e)) from None
 
     def _get(self, key: str) -> tuple[str, str]:
         """A setting's text, empty if it is not set, and the name of where it came from."""

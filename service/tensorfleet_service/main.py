@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Sequence
 
+from tensorfleet.security.settings import SecurityError, check_server
 from tensorfleet_service.lifecycle import draining_signals, wait_and_drain
 from tensorfleet_service.observe import log
 from tensorfleet_service.observe.health import Health
@@ -35,7 +36,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = settings_module.load(
             sys.argv[1:] if argv is None else argv, os.environ, socket.gethostname()
         )
-    except SettingsError as error:
+        cluster = settings.cluster
+        check_server(
+            settings.security, settings.bind, sum(len(cluster.task_indices(j)) for j in cluster.jobs)
+        )
+    except (SettingsError, SecurityError) as error:
         print(f"tensorfleet serve: {error}", file=sys.stderr)
         return WRONG_SETTINGS
     log.configure(settings.task, settings.log_format, settings.log_level)

@@ -6,8 +6,8 @@
     /healthz/ready     200 while work should be sent to it
     /healthz           as /healthz/ready
 
-Where /metrics takes a token, it is a 401 for those who show none. Anything else but 200 is a 503, with a line for each reason. The port opens before the task serves, and closes
-after it has stopped.
+Where /metrics takes a token, those who show none get a 401. Anything else but 200 is a 503, with a line for
+each reason. The port opens before the task serves, and closes after it has stopped.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import Any
 
 from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.core.similar import did_you_mean
-from tensorfleet.security.settings import OPEN, Security, SecurityError, check_server, load as load_security
+from tensorfleet.security.settings import OPEN, Security, SecurityError, load as load_security
 from tensorfleet_service.observe.log import FORMATS, LEVELS
 from tensorfleet_service.settings import environment
 from tensorfleet_service.settings.environment import PREFIX, SettingsError
@@ -145,7 +145,7 @@ class _Reader:
         job = self._job_name(cluster)
         index = self._task_index(cluster, job)
         environment.check_host(cluster, job, index, self._host_name)
-        found = Settings(
+        return Settings(
             cluster=cluster,
             job_name=job,
             task_index=index,
@@ -161,11 +161,6 @@ class _Reader:
             security=self._security(),
             warnings=tuple(warnings),
         )
-        try:
-            check_server(found.security, found.bind, sum(len(cluster.task_indices(j)) for j in cluster.jobs))
-        except SecurityError as e:
-            raise SettingsError(str(e)) from None
-        return found
 
     def _security(self) -> Security:
         try:

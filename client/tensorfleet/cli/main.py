@@ -19,6 +19,8 @@ COMMANDS = {
     "stacks": ("tensorfleet.cli.stacks", "print what all threads of a task are doing"),
     "submit": ("tensorfleet.cli.submit", "run a script as a Kubernetes Job beside a release of the chart"),
     "connect": ("tensorfleet.cli.connect", "forward ports of this machine to a release of the chart"),
+    "token": ("tensorfleet.cli.token", "make, list and revoke tokens for clients"),
+    "certs": ("tensorfleet.cli.certs", "make a development CA, and certificates of a cluster"),
     "demo": ("", "run a map/reduce over handwritten digits on a cluster"),
     "examples": ("tensorfleet.cli.examples", "list the example programs, or run one"),
     "completion": ("tensorfleet.cli.completion", "print a script that completes this command in a shell"),

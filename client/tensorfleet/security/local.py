@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tensorfleet.security.settings import MAX_FILE_BYTES, Security
+from tensorfleet.security.settings import MAX_FILE_BYTES, Security, is_loopback
 from tensorfleet.security.tokens import write_private
 
 log = logging.getLogger("tensorfleet")
@@ -58,11 +58,20 @@ def find(address: str) -> Security | None:
     for path in files:
         try:
             content = _read(path)
-            if address in content["addresses"]:
+            known = address in content["addresses"] or any(
+                _same_port(address, a) for a in content["addresses"]
+            )
+            if known and _lives(int(path.stem)):
                 return Security(token=str(content["token"]), secret=str(content["secret"]).encode())
         except (OSError, ValueError, KeyError) as e:
             log.warning("%s is not used: %s", path, e)
     return None
+
+
+def _same_port(one: str, other: str) -> bool:
+    """Whether two addresses of this machine have the same port."""
+    (host, _, port), (other_host, _, other_port) = one.rpartition(":"), other.rpartition(":")
+    return port == other_port and is_loopback(host) and is_loopback(other_host)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -128,8 +128,9 @@ class TlsSocket:
         while True:
             with self._lock:
                 try:
-                    while got < size:
-                        read = self._tls.read(size - got, view[got:])
+                    # Without a look at what there is, each message would end with an exception.
+                    while got < size and (self._in.pending or self._tls.pending()):
+                        read = self._tls.read(size - got, view[got:] if got else view)
                         if not read:
                             return got
                         got += int(read)

@@ -42,6 +42,41 @@ FLOORS = {
 }
 # Modules that hold public names only lie on top of the rooms, as those in the package's own folder.
 PUBLIC = ("tensorfleet.compat", "tensorfleet.io", "tensorfleet.nn", "tensorfleet.ops.collective_ops")
+# Circles of types: at least one arrow of each is an import under TYPE_CHECKING, of names for annotations.
+TYPE_CIRCLES = {
+    "an Operation has Tensors and a Graph, a Tensor an Operation; a Graph has all of them, and scopes": (
+        *("tensorfleet.graph.elements", "tensorfleet.graph.graph", "tensorfleet.graph.operation"),
+        *("tensorfleet.graph.scopes", "tensorfleet.graph.tensor"),
+    ),
+    "a context becomes a message, and is made of one": (
+        "tensorfleet.ops.control_flow.context_protos",
+        "tensorfleet.ops.control_flow.control_flow_contexts",
+        "tensorfleet.ops.control_flow.while_context",
+    ),
+    "a loop's gradient is made of parts that belong to it": (
+        "tensorfleet.ops.control_flow.loop_gradient",
+        "tensorfleet.ops.control_flow.loop_parts",
+    ),
+    "datasets give datasets, and iterators": (
+        *("tensorfleet.data.dataset", "tensorfleet.data.functional", "tensorfleet.data.iterator"),
+    ),
+    "a supervisor's threads know their supervisor": (
+        *("tensorfleet.train.supervisor", "tensorfleet.train.supervisor_threads"),
+    ),
+    "tf.compat.v1 is the package again": ("tensorfleet", "tensorfleet.compat", "tensorfleet.compat.v1"),
+    "a plan's runs have frames, and both know their plan": (
+        "tensorfleet_service.executor.dataflow",
+        "tensorfleet_service.executor.execution",
+        "tensorfleet_service.executor.frames",
+    ),
+    "a run belongs to a step": (
+        *("tensorfleet_service.executor.dataflow_run", "tensorfleet_service.executor.step"),
+    ),
+    "a peer is one of a task's peers": (
+        *("tensorfleet_service.net.peer", "tensorfleet_service.net.peer_grpc"),
+        "tensorfleet_service.net.peers",
+    ),
+}
 FOLDERS = {
     "tensorfleet": ROOT / "client" / "tensorfleet",
     "tensorfleet_service": ROOT / "service" / "tensorfleet_service",
@@ -75,9 +110,45 @@ def floor(module: str) -> tuple[str, int]:
     raise AssertionError(f"{module} lies in no room")
 
 
-def imported(module: str) -> Iterator[tuple[int, str]]:
-    """(line, module) of what a module imports: anywhere in it, and where its text is all of a string."""
-    for node in ast.walk(ast.parse(FILES[module].read_text())):
+def nodes(tree: ast.AST, types: bool) -> Iterator[ast.AST]:
+    """All nodes of a syntax tree, or those that may run."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING") and not types:
+            for other in node.orelse:
+                yield from (other, *nodes(other, types))
+            continue
+        yield node
+        yield from nodes(node, types)
+
+
+def circles(types: bool) -> set[frozenset[str]]:
+    """The largest sets of modules in which each imports each other, by way of others if need be."""
+    arrows = {module: {other for _, other in imported(module, types)} - {module} for module in FILES}
+    reached = {module: reachable(module, arrows) for module in FILES}
+    return {
+        frozenset(other for other in reached[module] if module in reached[other])
+        for module in FILES
+        if module in reached[module]
+    }
+
+
+def reachable(module: str, arrows: dict[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    left = [module]
+    while left:
+        for other in arrows[left.pop()] - found:
+            found.add(other)
+            left.append(other)
+    return found
+
+
+def imported(module: str, types: bool = True) -> Iterator[tuple[int, str]]:
+    """(line, module) of what a module imports: anywhere in it, and where its text is all of a string.
+
+    Args:
+        types: whether imports under TYPE_CHECKING count.
+    """
+    for node in nodes(ast.parse(FILES[module].read_text()), types):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -105,3 +176,12 @@ def test_no_import_runs_up(package: str) -> None:
 @pytest.mark.parametrize("package", FLOORS)
 def test_every_room_is_there(package: str) -> None:
     assert [room for room in FLOORS[package] if not (FOLDERS[package] / room).is_dir()] == []
+
+
+def test_no_modules_import_each_other() -> None:
+    """Inside of a room neither, and not inside of functions."""
+    assert circles(types=False) == set()
+
+
+def test_only_some_modules_have_each_other_in_annotations() -> None:
+    assert circles(types=True) == {frozenset(modules) for modules in TYPE_CIRCLES.values()}

@@ -115,8 +115,6 @@ from tensorfleet.ops.array.casting import (
 from tensorfleet.ops.array.constants import (
     eye as eye,
     fill as fill,
-    lin_space as lin_space,
-    linspace as linspace,
     ones as ones,
     ones_like as ones_like,
     range as range,
@@ -162,6 +160,7 @@ from tensorfleet.ops.array.joining import (
     unpack as unpack,
     unstack as unstack,
 )
+from tensorfleet.ops.array.linspace import lin_space as lin_space, linspace as linspace
 from tensorfleet.ops.array.padding import pad as pad, tile as tile
 from tensorfleet.ops.array.rearranging import (
     depth_to_space as depth_to_space,
@@ -435,9 +434,6 @@ from tensorfleet.ops.state.initializers import (
     variance_scaling_initializer as variance_scaling_initializer,
     zeros_initializer as zeros_initializer,
 )
-from tensorfleet.ops.state.partitioned_variables import (
-    create_partitioned_variables as create_partitioned_variables,
-)
 from tensorfleet.ops.state.partitioners import (
     fixed_size_partitioner as fixed_size_partitioner,
     min_max_variable_partitioner as min_max_variable_partitioner,
@@ -461,6 +457,9 @@ from tensorfleet.ops.state.variable_collections import (
     trainable_variables as trainable_variables,
     variables_initializer as variables_initializer,
 )
+from tensorfleet.ops.state.variable_creation import (
+    create_partitioned_variables as create_partitioned_variables,
+)
 from tensorfleet.ops.state.variable_ops import (
     assign as assign,
     assign_add as assign_add,
@@ -478,6 +477,13 @@ from tensorfleet.ops.state.variable_ops import (
     scatter_sub as scatter_sub,
     scatter_update as scatter_update,
 )
+from tensorfleet.ops.state.variable_options import (
+    VariableAggregation as VariableAggregation,
+    VariableSynchronization as VariableSynchronization,
+    disable_resource_variables as disable_resource_variables,
+    enable_resource_variables as enable_resource_variables,
+    resource_variables_enabled as resource_variables_enabled,
+)
 from tensorfleet.ops.state.variable_scope import (
     AUTO_REUSE as AUTO_REUSE,
     VariableScope as VariableScope,
@@ -489,14 +495,7 @@ from tensorfleet.ops.state.variable_scope import (
     variable_op_scope as variable_op_scope,
     variable_scope as variable_scope,
 )
-from tensorfleet.ops.state.variables import (
-    Variable as Variable,
-    VariableAggregation as VariableAggregation,
-    VariableSynchronization as VariableSynchronization,
-    disable_resource_variables as disable_resource_variables,
-    enable_resource_variables as enable_resource_variables,
-    resource_variables_enabled as resource_variables_enabled,
-)
+from tensorfleet.ops.state.variables import Variable as Variable
 from tensorfleet.ops.text.strings import (
     as_string as as_string,
     decode_base64 as decode_base64,

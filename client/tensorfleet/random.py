@@ -3,6 +3,13 @@
 import typing as _typing
 
 from tensorfleet.graph.seeds import get_seed as get_seed
+from tensorfleet.ops.nn.candidate_sampling import (
+    all_candidate_sampler as all_candidate_sampler,
+    fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
+    learned_unigram_candidate_sampler as learned_unigram_candidate_sampler,
+    log_uniform_candidate_sampler as log_uniform_candidate_sampler,
+    uniform_candidate_sampler as uniform_candidate_sampler,
+)
 from tensorfleet.ops.random.random_ops import (
     categorical as categorical,
     multinomial as multinomial,
@@ -21,9 +28,13 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(__name__)
 
 __all__ = [
+    "all_candidate_sampler",
     "categorical",
+    "fixed_unigram_candidate_sampler",
     "gamma",
     "get_seed",
+    "learned_unigram_candidate_sampler",
+    "log_uniform_candidate_sampler",
     "multinomial",
     "normal",
     "poisson",
@@ -31,4 +42,5 @@ __all__ = [
     "shuffle",
     "truncated_normal",
     "uniform",
+    "uniform_candidate_sampler",
 ]

@@ -21,7 +21,7 @@ from tensorfleet.session.connect import register_own_servers
 from tensorfleet.session.transport import Transport
 from tensorfleet.wire.buffers import SHARED
 from tensorfleet.wire.limits import POOLED_FROM_BYTES
-from tensorfleet_service.devices.device import task_devices
+from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.partial import PartialRuns

@@ -94,6 +94,7 @@ def _serve(settings: Settings, over: threading.Event, health: Health, pages: Htt
             stream_port=settings.stream_port,
             gpus=settings.gpus,
             health=health,
+            files=settings.files,
             max_grpc_message=limits.max_grpc_message(memory_limit),
             security=settings.security,
         )

@@ -16,15 +16,17 @@ import tensorfleet_service.kernels  # noqa: F401  the kernels register themselve
 from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.core import errors
 from tensorfleet.core.device import parse
+from tensorfleet.core.files import Files
 from tensorfleet.core.similar import did_you_mean
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
-from tensorfleet.security.settings import Security, SecurityError, check_server, exposure, load
+from tensorfleet.security.settings import Security, SecurityError, check_server, exposure, is_loopback, load
 from tensorfleet.wire import heartbeat
 from tensorfleet.wire.heartbeat import Heart
 from tensorfleet.wire.stream import Method
 from tensorfleet_service import inprocess
-from tensorfleet_service.devices.device import Device, task_devices
+from tensorfleet_service.devices.device import Device
+from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.remote import remote_member
@@ -43,6 +45,7 @@ from tensorfleet_service.rpc.master_service import MasterService
 from tensorfleet_service.rpc.tasks import Tasks
 from tensorfleet_service.rpc.worker_service import WorkerService
 from tensorfleet_service.security.guard import Guard
+from tensorfleet_service.state.files import from_environment
 from tensorfleet_service.threads.deadlines import Deadlines
 from tensorfleet_service.tracing.meter import MasterMeter, OpSampler
 from tensorfleet_service.worker.collectives.leader import choose as choose_leader
@@ -79,6 +82,7 @@ class TaskServer:
         health: answers probes, where there are some.
         heartbeat_seconds: how long another task may be silent; by default as in the environment.
         max_grpc_message: the bytes of the largest message by gRPC; -1: as many as protobuf holds.
+        files: those that ops may use; by default as in the environment.
         security: who may come, and how the task proves who it is; by default as in the environment.
 
     Raises:
@@ -101,6 +105,7 @@ class TaskServer:
         health: Health | None = None,
         heartbeat_seconds: float | None = None,
         max_grpc_message: int = -1,
+        files: Files | None = None,
         security: Security | None = None,
     ) -> None:
         config = config or ConfigProto()
@@ -147,7 +152,10 @@ class TaskServer:
         self._check_gpus(devices)
         sampler = OpSampler()
         self._meter = MasterMeter(sampler)
-        self._worker = Worker(self.task, devices, self._incarnation, sampler)
+        if files is None:
+            files = from_environment(os.environ, local=is_loopback(bind))
+        files.prepare()
+        self._worker = Worker(self.task, devices, self._incarnation, sampler, files)
         self._heart = Heart(
             heartbeat.limit() if heartbeat_seconds is None else heartbeat_seconds,
             partial(heartbeat.ask, security=security),

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from tensorfleet.cli import completion
-from tensorfleet.cli.main import COMMANDS
+from tensorfleet.cli.commands import COMMANDS
 
 
 def test_the_parser_has_all_commands_with_their_flags() -> None:

@@ -8,7 +8,8 @@ from importlib import metadata
 
 import pytest
 
-from tensorfleet.cli.main import COMMANDS, main
+from tensorfleet.cli.commands import COMMANDS
+from tensorfleet.cli.main import main
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["help"]])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.cli import stacks, status
-from tensorfleet_service.local_cluster import LocalCluster
+from tensorfleet_service.local_cluster import LocalCluster, free_ports
 from tests.until import Call, until
 
 
@@ -88,23 +90,51 @@ def test_stacks_of_a_task(cluster: LocalCluster, capsys: pytest.CaptureFixture[s
     assert stacks.main(["--address", "127.0.0.1:1", "--timeout", "1"]) == 1
 
 
-def test_stacks_of_a_busy_interpreter(cluster: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    """Python's regular expressions keep the interpreter; the task goes on after it was asked."""
+# A task one of whose kernels keeps the interpreter for five seconds, as no kernel of ours does.
+BUSY = """
+import ctypes, sys
+import tensorfleet_service.kernels
+from tensorfleet_service import main
+from tensorfleet_service.kernels import registry
+
+def keeps_the_interpreter(node):
+    def keeps(x):
+        ctypes.PyDLL(None).sleep(5)
+        return x
+    return keeps
+
+registry._factories["StringStrip"] = keeps_the_interpreter
+sys.exit(main.main())
+"""
+
+
+def test_stacks_of_a_busy_interpreter(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The task goes on after it was asked."""
+    target = f"127.0.0.1:{free_ports('127.0.0.1', 1)[0]}"
+    monkeypatch.setenv("TENSORFLEET_CLUSTER_SPEC", json.dumps({"worker": [target]}))
+    monkeypatch.setenv("TENSORFLEET_JOB_NAME", "worker")
+    monkeypatch.setenv("TENSORFLEET_TASK_INDEX", "0")
     text = tf.placeholder(tf.string, [])
-    endless = tf.regex_replace(text, "(a+)+$", "x")
-    with tf.Session(cluster.target) as session:
-        assert session.run(endless, {text: b"aab"}) == b"aab"
-        ended = threading.Event()
+    busy = tf.strings.strip(text)
+    with subprocess.Popen([sys.executable, "-c", BUSY]) as process:
+        try:
+            with tf.Session(target) as session:
+                ended = threading.Event()
 
-        def run() -> None:
-            session.run(endless, {text: b"a" * 23 + b"b"})
-            ended.set()
+                def run() -> None:
+                    assert session.run(busy, {text: b"aab"}) == b"aab"
+                    ended.set()
 
-        call = Call(run)
-        printed = ""
-        while "asked by a signal" not in printed and not ended.is_set():
-            if stacks.main(["--address", cluster.target, "--timeout", "0.3"]) == 0:
-                printed = capsys.readouterr().out
-        assert "strings.py" in printed
-        call.result(120)
-        assert session.run(endless, {text: b"aab"}) == b"aab"
+                call = Call(run)
+                printed = ""
+                while "in keeps" not in printed and not ended.is_set():
+                    if stacks.main(["--address", target, "--timeout", "0.3"]) == 0:
+                        printed = capsys.readouterr().out
+                assert "asked by a signal" in printed
+                assert "in keeps" in printed
+                call.result(120)
+                assert session.run(text + "c", {text: b"aab"}) == b"aabc"
+        finally:
+            process.kill()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -367,7 +368,7 @@ def test_unknown_names(channel: grpc.Channel, fields: dict[str, Any], text: str)
 
 
 def test_wrong_feeds(channel: grpc.Channel) -> None:
-    tf.placeholder(tf.float32, [2], name="p")
+    tf.multiply(tf.placeholder(tf.float32, [2], name="p"), 2.0, name="q")
     handle = create(channel)
     two = tf.TensorShape([2]).as_proto()
     wrong = [
@@ -375,9 +376,9 @@ def test_wrong_feeds(channel: grpc.Channel) -> None:
         TensorProto(dtype=1, tensor_content=b"abc", tensor_shape=two),  # the number of bytes
         TensorProto(dtype=99, tensor_shape=two),  # no such type
     ]
-    for tensor in wrong:
+    for tensor, fetch in itertools.product(wrong, ["p:0", "q:0"]):
         request = master_pb2.RunStepRequest(
-            session_handle=handle, fetch=["p:0"], store_errors_in_response_body=True
+            session_handle=handle, fetch=[fetch], store_errors_in_response_body=True
         )
         request.feed.add(name="p:0").tensor.ParseFromString(tensor.SerializeToString())
         answer = master_pb2.RunStepResponse.FromString(call(channel, "RunStep", request.SerializeToString()))

@@ -14,7 +14,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.cli import completion, examples
-from tensorfleet.cli.main import COMMANDS
+from tensorfleet.cli.commands import COMMANDS
 from tests.docs.test_readme import PAGES, ROOT, blocks
 
 MORE = [

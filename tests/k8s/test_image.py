@@ -124,6 +124,7 @@ def test_a_shell_for_clients(kubernetes: Kubernetes) -> None:
         "TENSORFLEET_BIND_HOST=0.0.0.0",
         "TENSORFLEET_LOG_FORMAT=json",
         "TENSORFLEET_METRICS_PORT=8080",
+        "TENSORFLEET_STATE_DIR=/var/lib/tensorfleet",
         "TENSORFLEET_STREAM_PORT=2223",
         "tensorfleet          0.1.0",
     ]

@@ -21,10 +21,12 @@ import numpy as np
 import tensorfleet.ops
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
 from tensorfleet.core import dtypes, tensor_util
-from tensorfleet.graph.apply import _attr, _complete
+from tensorfleet.core.files import LOCAL
+from tensorfleet.graph.attributes import complete, from_argument
 from tensorfleet.graph.graph import lookup_op
 from tensorfleet.graph.op_def import Arg
 from tensorfleet_service.kernels.registry import Expression, KernelNode, make_kernel
+from tensorfleet_service.state.resources import Resources
 
 for _module in pkgutil.walk_packages(tensorfleet.ops.__path__, "tensorfleet.ops."):
     importlib.import_module(_module.name)
@@ -63,11 +65,11 @@ def make_node(
     """The node that the kernel's factory sees, and the flat list of input values."""
     opdef = lookup_op(op_type)
     assert len(inputs) == len(opdef.inputs), f"{op_type} takes {[a.name for a in opdef.inputs]}"
-    values = {key: _attr(value, opdef.attrs[key], op_type) for key, value in attrs.items()}
+    values = {key: from_argument(value, opdef.attrs[key]) for key, value in attrs.items()}
     flat: list[Any] = []
     for arg, value in zip(opdef.inputs, inputs, strict=True):
         flat += _input(arg, value, values, xp)
-    final = _complete(opdef, op_type, values)
+    final = complete(opdef, op_type, values)
     node = KernelNode(
         name=op_type,
         op=op_type,
@@ -76,7 +78,7 @@ def make_node(
         output_types=opdef.output_types(final),
         device="/job:localhost/replica:0/task:0/device:CPU:0",
         xp=xp,
-        resources=resources,
+        resources=Resources(files=LOCAL) if resources is None else resources,
         graph_seed=graph_seed,
     )
     return node, flat

@@ -15,7 +15,13 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = {"client": "tensorfleet", "service": "tensorfleet_service"}
 
 # Where a module's name is not that of its distribution.
-DISTRIBUTIONS = {"google.protobuf": "protobuf", "grpc": "grpcio", "cupyx": "cupy", "tensorfleet_service": ""}
+DISTRIBUTIONS = {
+    "google.protobuf": "protobuf",
+    "grpc": "grpcio",
+    "cupyx": "cupy",
+    "re2": "google-re2",
+    "tensorfleet_service": "",
+}
 
 
 def project(directory: str) -> dict[str, Any]:

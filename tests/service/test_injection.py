@@ -11,7 +11,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.core import errors
 from tensorfleet.proto import config_pb2, graph_pb2
-from tensorfleet_service.devices.device import task_devices
+from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember
 from tensorfleet_service.master.step_future import StepFuture

@@ -13,7 +13,7 @@ from tensorfleet.core import errors
 from tensorfleet.proto import worker_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet.proto.graph_pb2 import GraphDef
-from tensorfleet_service.devices.device import task_devices
+from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember
 from tensorfleet_service.net.peer import Peer

@@ -15,11 +15,16 @@ from tensorfleet.checkpoint import checksum, files, slices, table, varint
 from tensorfleet.checkpoint.bundle_writer import HEADER_KEY, VERSION
 from tensorfleet.core import dtypes, errors, shapes
 from tensorfleet.core.dtypes import DType
+from tensorfleet.core.files import LOCAL, Files
 from tensorfleet.proto.tensor_bundle_pb2 import BundleEntryProto, BundleHeaderProto
 
 
 class BundleReader:
     """A checkpoint, open for reading; a context manager that closes its files.
+
+    Args:
+        prefix: its name.
+        way: opens its files.
 
     Attributes:
         entries: what the index has for each tensor, whole tensors only, sorted by name.
@@ -30,11 +35,12 @@ class BundleReader:
         DataLossError: the index is damaged.
     """
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, way: Files = LOCAL) -> None:
         self.prefix = prefix
+        self._way = way
         path = files.index_path(prefix)
         try:
-            with files.reported(path), open(path, "rb") as file:
+            with files.reported(path), way.open_for_read(path) as file:
                 items = table.read(file.read())
             header = BundleHeaderProto.FromString(items.pop(HEADER_KEY))
             self._entries = {key: BundleEntryProto.FromString(value) for key, value in items.items()}
@@ -144,7 +150,7 @@ class BundleReader:
         with files.reported(path):
             file = self._files.get(entry.shard_id)
             if file is None:
-                file = self._files[entry.shard_id] = open(path, "rb", buffering=0)  # noqa: SIM115
+                file = self._files[entry.shard_id] = self._way.open_for_read(path)
                 self._stack.callback(file.close)
             if entry.offset + entry.size > os.fstat(file.fileno()).st_size:
                 raise errors.DataLossError(

@@ -12,6 +12,7 @@ import numpy as np
 
 from tensorfleet.checkpoint import checksum, files, slices, table, varint
 from tensorfleet.core import dtypes, errors, shapes
+from tensorfleet.core.files import LOCAL, Files
 from tensorfleet.proto.tensor_bundle_pb2 import BundleEntryProto, BundleHeaderProto
 
 HEADER_KEY = b""
@@ -30,16 +31,17 @@ class BundleWriter:
             disk, NotFoundError for a missing directory.
     """
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, way: Files = LOCAL) -> None:
         self.prefix = prefix
+        self._way = way
         self._entries: dict[bytes, BundleEntryProto] = {}
         with files.reported(prefix):
             # As in TensorFlow the last directory of the path need not exist. Other shards may make it now.
             if directory := os.path.dirname(prefix):
                 with suppress(FileExistsError):
-                    os.mkdir(directory)
-            files.remove_abandoned(directory)
-            self._data = files.NewFile(files.data_path(prefix, 0, 1))
+                    way.make_directory(directory)
+            files.remove_abandoned(directory, way)
+            self._data = files.NewFile(files.data_path(prefix, 0, 1), way)
 
     def add(self, name: str, value: Any, shape_and_slice: str = "") -> None:
         """Adds a tensor, or the part of a partitioned one that `shape_and_slice` tells.
@@ -118,7 +120,7 @@ class BundleWriter:
             if error is None:
                 with files.reported(self._data.path):
                     self._data.complete()
-                    write_index(self.prefix, 1, self._entries, [self._data])
+                    write_index(self.prefix, 1, self._entries, [self._data], self._way)
         finally:
             self._data.discard()
 
@@ -128,14 +130,18 @@ def _fixed(length: int) -> bytes:
 
 
 def write_index(
-    prefix: str, shards: int, entries: dict[bytes, BundleEntryProto], data: list[files.NewFile]
+    prefix: str,
+    shards: int,
+    entries: dict[bytes, BundleEntryProto],
+    data: list[files.NewFile],
+    way: Files = LOCAL,
 ) -> None:
     """Writes the index, then gives it and the completed `data` files their names. Raises OSError."""
     header = BundleHeaderProto(num_shards=shards)
     header.version.producer = VERSION
     items = {key: entry.SerializeToString() for key, entry in entries.items()}
     items[HEADER_KEY] = header.SerializeToString()
-    index = files.NewFile(files.index_path(prefix))
+    index = files.NewFile(files.index_path(prefix), way)
     try:
         index.write(table.write(sorted(items.items())))
         index.complete()

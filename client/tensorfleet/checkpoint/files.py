@@ -11,9 +11,10 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO
+from typing import BinaryIO
 
 from tensorfleet.core import errors
+from tensorfleet.core.files import LOCAL, Files
 
 if sys.platform != "win32":
     import fcntl
@@ -64,11 +65,12 @@ def reported(path: str) -> Iterator[None]:
 class NewFile:
     """A file that is written under a temporary name, and renamed by `publish`; `discard` leaves no trace."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, way: Files = LOCAL) -> None:
         self.path = path
+        self._way = way
         self.temporary = f"{path}.tempstate{uuid.uuid4().hex}"
         # Unbuffered: tensors are large, and go to the file in one call each.
-        self.file = open(self.temporary, "xb", buffering=0)  # noqa: SIM115 - closed by complete and discard
+        self.file = way.open_for_write(self.temporary, "xb")
         _lock(self.file)
         self.size = 0
 
@@ -86,16 +88,16 @@ class NewFile:
 
     def publish(self) -> None:
         """Gives the completed file its name, instead of an older file of that name."""
-        os.replace(self.temporary, self.path)
+        self._way.replace(self.temporary, self.path)
 
     def discard(self) -> None:
         """Removes the file, if it has not been published."""
         self.file.close()
-        if os.path.exists(self.temporary):
-            os.unlink(self.temporary)
+        if self._way.exists(self.temporary):
+            self._way.remove(self.temporary)
 
 
-def _lock(file: IO[bytes]) -> bool | None:
+def _lock(file: BinaryIO) -> bool | None:
     """Takes the lock that says that a file is being written; whether it was free, None without locks."""
     if fcntl is None:
         return None
@@ -108,21 +110,21 @@ def _lock(file: IO[bytes]) -> bool | None:
     return True
 
 
-def remove_abandoned(directory: str) -> None:
+def remove_abandoned(directory: str, way: Files = LOCAL) -> None:
     """Removes the temporary files of killed saves: those that nobody holds or has written to lately."""
     now = time.time()
-    for name in os.listdir(directory or "."):
+    for name in way.names_in(directory or "."):
         if not _TEMPORARY.search(name):
             continue
         path = os.path.join(directory, name)
         try:
-            age = now - os.stat(path).st_mtime
+            age = now - way.stat(path).st_mtime
             if age < ABANDONED_SECONDS:
                 continue
-            with open(path, "rb") as file:
+            with way.open_for_read(path) as file:
                 free = _lock(file)
                 if free or (free is None and age > UNLOCKED_SECONDS):
-                    os.unlink(path)
+                    way.remove(path)
                     log.info("removed %s, which a save has left that was killed", path)
         except OSError as e:
             log.debug("%s stays: %s", path, e)  # published or removed meanwhile, or another user's

@@ -9,10 +9,11 @@ from tensorfleet.checkpoint import files
 from tensorfleet.checkpoint.bundle_reader import BundleReader
 from tensorfleet.checkpoint.bundle_writer import write_index
 from tensorfleet.core import errors
+from tensorfleet.core.files import LOCAL, Files
 from tensorfleet.proto.tensor_bundle_pb2 import BundleEntryProto
 
 
-def merge(prefixes: Sequence[str], destination: str, allow_missing: bool = False) -> None:
+def merge(prefixes: Sequence[str], destination: str, allow_missing: bool = False, way: Files = LOCAL) -> None:
     """Makes the checkpoint `destination` of those called `prefixes`, which are no more after it.
 
     Raises:
@@ -23,7 +24,7 @@ def merge(prefixes: Sequence[str], destination: str, allow_missing: bool = False
     readers = []
     for prefix in dict.fromkeys(prefixes):
         try:
-            readers.append(BundleReader(prefix))
+            readers.append(BundleReader(prefix, way))
         except errors.NotFoundError as e:
             if not allow_missing:
                 raise errors.NotFoundError(None, None, _explain(prefix, destination)) from e
@@ -34,7 +35,7 @@ def merge(prefixes: Sequence[str], destination: str, allow_missing: bool = False
         first = len(moves)
         for shard in range(reader.shards):
             source = files.data_path(reader.prefix, shard, reader.shards)
-            if not os.path.exists(source):
+            if not way.exists(source):
                 raise errors.NotFoundError(None, None, _explain(source, destination))
             moves.append((source, files.data_path(destination, first + shard, shards)))
         for key, entry in reader._entries.items():
@@ -53,18 +54,18 @@ def merge(prefixes: Sequence[str], destination: str, allow_missing: bool = False
             entry.shard_id = 0
     with files.reported(destination):
         for source, target in moves:
-            os.replace(source, target)
-        files.remove_abandoned(os.path.dirname(destination))
-        write_index(destination, shards, entries, [])
+            way.replace(source, target)
+        files.remove_abandoned(os.path.dirname(destination), way)
+        write_index(destination, shards, entries, [], way)
         for reader in readers:
-            os.unlink(files.index_path(reader.prefix))
+            way.remove(files.index_path(reader.prefix))
 
 
-def remove_empty_directories(prefixes: Sequence[str]) -> None:
+def remove_empty_directories(prefixes: Sequence[str], way: Files = LOCAL) -> None:
     """Removes the directories that the checkpoints were in, where nothing else is in them."""
     for directory in {os.path.dirname(prefix) for prefix in prefixes}:
         try:
-            os.rmdir(directory)
+            way.remove_directory(directory)
         except OSError:
             # Not empty, or gone already: another save may be using it.
             continue

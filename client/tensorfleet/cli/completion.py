@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
-from tensorfleet.cli import main as command
+from tensorfleet.cli.commands import COMMANDS, load
 from tensorfleet.core import installing
-from tensorfleet.core.entry_points import NotInstalledError, load_entry_point
+from tensorfleet.core.entry_points import NotInstalledError
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -57,12 +57,12 @@ def whole_parser() -> argparse.ArgumentParser:
     """One parser of all commands, without those whose package is not installed."""
     whole = argparse.ArgumentParser(prog="tensorfleet")
     commands = whole.add_subparsers()
-    for name, (module, text) in command.COMMANDS.items():
+    for name, text in COMMANDS.items():
         try:
-            place = module or load_entry_point("tensorfleet.commands", name, "").__module__
+            module = import_module(load(name).__module__)
         except NotInstalledError:
             continue
-        make: Any = getattr(import_module(place), "parser", None)
+        make: Any = getattr(module, "parser", None)
         parents = [] if make is None else [make()]
         commands.add_parser(name, help=text, parents=parents, add_help=not parents)
     return whole

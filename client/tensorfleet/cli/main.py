@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 
-from tensorfleet.core.entry_points import NotInstalledError, load_entry_point
+from tensorfleet.cli.commands import COMMANDS, load
+from tensorfleet.core.entry_points import NotInstalledError
 from tensorfleet.core.similar import did_you_mean
 
-# Modules whose `main(argv)` returns an exit code; each is loaded only when it is asked for. Where none stands
-# here, the service registers one by an entry point.
-COMMANDS = {
-    "serve": ("", "serve one task of a cluster"),
-    "up": ("", "start a cluster on this machine"),
-    "status": ("tensorfleet.cli.status", "show the tasks of a cluster and what they hold"),
-    "top": ("tensorfleet.cli.top", "show what the tasks of a cluster do, live"),
-    "stacks": ("tensorfleet.cli.stacks", "print what all threads of a task are doing"),
-    "submit": ("tensorfleet.cli.submit", "run a script as a Kubernetes Job beside a release of the chart"),
-    "connect": ("tensorfleet.cli.connect", "forward ports of this machine to a release of the chart"),
-    "token": ("tensorfleet.cli.token", "make, list and revoke tokens for clients"),
-    "certs": ("tensorfleet.cli.certs", "make a development CA, and certificates of a cluster"),
-    "demo": ("", "run a map/reduce over handwritten digits on a cluster"),
-    "examples": ("tensorfleet.cli.examples", "list the example programs, or run one"),
-    "completion": ("tensorfleet.cli.completion", "print a script that completes this command in a shell"),
-    "version": ("tensorfleet.cli.version", "print the versions of the installed packages"),
-}
 WRONG_USAGE = 2
 INTERRUPTED = 130
 
@@ -45,16 +28,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         print(f"{usage()}\n\ntensorfleet: {problem}", file=sys.stderr)
         return WRONG_USAGE
-    absent = f"tensorfleet {name} takes the service's package: {{how}}"
-    run: Callable[[Sequence[str]], int]
-    if COMMANDS[name][0]:
-        run = import_module(COMMANDS[name][0]).main
-    else:
-        try:
-            run = load_entry_point("tensorfleet.commands", name, absent)
-        except NotInstalledError as error:
-            print(error, file=sys.stderr)
-            return 1
+    try:
+        run = load(name)
+    except NotInstalledError as error:
+        print(error, file=sys.stderr)
+        return 1
     try:
         return run(arguments[1:])
     except KeyboardInterrupt:
@@ -63,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def usage() -> str:
     """What `tensorfleet --help` prints."""
-    lines = [f"  {name:<12}{text}" for name, (_, text) in COMMANDS.items()]
+    lines = [f"  {name:<12}{text}" for name, text in COMMANDS.items()]
     return "\n".join(
         [
             "usage: tensorfleet COMMAND [FLAGS]",

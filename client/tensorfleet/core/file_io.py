@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import errno
-import fnmatch
-import glob as _glob
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -16,6 +14,7 @@ from typing import IO, Any, NamedTuple, Self
 
 from tensorfleet.core import errors
 from tensorfleet.core.compat import as_bytes, path_to_str
+from tensorfleet.core.files import LOCAL, local_path
 
 _MODES = frozenset(letter + more for letter in "rwa" for more in ("", "b", "+", "b+", "+b"))
 
@@ -193,9 +192,7 @@ def glob(pattern: Any) -> list[str]:
     patterns = [pattern] if isinstance(pattern, (str, bytes, os.PathLike)) else pattern
     found: list[str] = []
     for one in patterns:
-        text = _local(one)
-        special = _glob.has_magic(text)
-        found += sorted(_matches(text) if special else [text] * os.path.exists(text))
+        found += LOCAL.match(_local(one))
     return found
 
 
@@ -303,34 +300,13 @@ def _refuse_to_replace(path: Any, overwrite: bool) -> None:
         raise errors.AlreadyExistsError(None, None, f"file already exists: {path_to_str(path)}")
 
 
-def _matches(pattern: str) -> Iterator[str]:
-    """Paths with their directories matched name by name; unlike Python's, `*` matches hidden files too."""
-    directory, name = os.path.split(pattern)
-    parents = list(_matches(directory)) if _glob.has_magic(directory) else [directory]
-    for parent in parents:
-        if os.path.isdir(parent or "."):
-            yield from (
-                os.path.join(parent, found)
-                for found in os.listdir(parent or ".")
-                if fnmatch.fnmatchcase(found, name)
-            )
-
-
 def _local(path: Any) -> str:
     """The path in this machine's file system.
 
     Raises:
         UnimplementedError: it is one of another file system, such as `gs://bucket/file`.
     """
-    text: str = path_to_str(path) if not isinstance(path, bytes) else path.decode()
-    scheme, found, rest = text.partition("://")
-    if not found or "/" in scheme:
-        return text
-    if scheme != "file":
-        raise errors.UnimplementedError(
-            None, None, f"File system scheme {scheme!r} not implemented (file: {text!r}); mount it instead"
-        )
-    return rest
+    return local_path(path_to_str(path) if not isinstance(path, bytes) else path.decode())
 
 
 @contextmanager

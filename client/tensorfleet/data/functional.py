@@ -26,6 +26,11 @@ class FunctionalTransformations:
     _structure: Structure
     _options: Options | None
 
+    @staticmethod
+    def _of(variant: Tensor, structure: Structure, options: Options | None = None) -> Dataset:
+        """The dataset that a variant tensor stands for."""
+        raise NotImplementedError
+
     def map(
         self,
         map_func: Callable[..., Any],
@@ -117,12 +122,10 @@ class FunctionalTransformations:
     def _made(
         self, op_type: str, traced: Traced, structure: Structure, *inputs: Tensor, **attrs: Any
     ) -> Dataset:
-        from tensorfleet.data.dataset import Dataset
-
         variant = apply_op(
             op_type, self._variant_tensor, traced.captured, *inputs, **structure.attrs, **attrs
         )
-        return Dataset._of(variant, structure, self._options)
+        return self._of(variant, structure, self._options)
 
 
 def _trace_map(map_func: Callable[..., Any], structure: Structure) -> tuple[Traced, Structure]:

@@ -8,13 +8,11 @@ from collections import namedtuple
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from tensorfleet.core import attr_value, dtypes, shapes, tensor_util
 from tensorfleet.core.dtypes import DType
-from tensorfleet.graph.convert import convert_to_tensor
-from tensorfleet.graph.graph import Graph, get_default_graph, lookup_op
-from tensorfleet.graph.op_def import Arg, Attr, OpDef
+from tensorfleet.graph.attributes import complete, from_argument
+from tensorfleet.graph.convert import convert_to_tensor, graph_of
+from tensorfleet.graph.graph import Graph, lookup_op
+from tensorfleet.graph.op_def import Arg, OpDef
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 
@@ -38,7 +36,7 @@ def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) 
         TypeError, ValueError: inputs or attributes that do not fit the op's signature.
     """
     opdef = lookup_op(op_type)
-    graph = _graph_of(inputs)
+    graph = graph_of(inputs)
     node_name = graph.op_name(name, op_type)
     values: dict[str, Any] = {}
     for key, value in attrs.items():
@@ -46,11 +44,11 @@ def apply_op(op_type: str, *inputs: Any, name: str | None = None, **attrs: Any) 
         if attr is None:
             raise TypeError(f"apply_op() got an unexpected keyword argument '{key}' for op {op_type}")
         if value is not None or attr.kind == "shape":
-            values[key] = _attr(value, attr, op_type)
+            values[key] = from_argument(value, attr)
     if len(inputs) != len(opdef.inputs):
         raise TypeError(f"Op {op_type} takes {len(opdef.inputs)} inputs, got {len(inputs)}")
     tensors = _convert_inputs(graph, opdef, node_name, inputs, values)
-    final = _complete(opdef, node_name, values)
+    final = complete(opdef, node_name, values)
     with _NO_SCOPE if opdef.simple else _with_references(graph, opdef, tensors, final):
         op = graph.add_operation(opdef, node_name, tensors, final, opdef.output_types(final), 1)
     return _result(op)
@@ -84,39 +82,6 @@ def _with_references(
             if dtype.is_ref:
                 scopes.enter_context(graph.colocate_with(tensor.op))
         yield
-
-
-def create_operation(
-    graph: Graph, op_type: str, inputs: tuple[Tensor, ...], name: str | None, attrs: dict[str, Any]
-) -> Operation:
-    """Adds a node whose inputs are tensors already; attributes are AttrValue messages."""
-    opdef = lookup_op(op_type)
-    values = {key: attr_value.from_proto(value) for key, value in attrs.items()}
-    final = _complete(opdef, name or op_type, values)
-    final.update((k, v) for k, v in values.items() if k not in final)
-    expected = opdef.input_types(final)
-    if len(expected) != len(inputs) or not all(
-        e.is_compatible_with(t.dtype.base) for e, t in zip(expected, inputs, strict=False)
-    ):
-        raise ValueError(
-            f"Op {op_type} takes inputs of types {[e.name for e in expected]}, "
-            f"got {[t.dtype.name for t in inputs]}"
-        )
-    return graph.add_operation(
-        opdef, graph.op_name(name, op_type), inputs, final, opdef.output_types(final), 2
-    )
-
-
-def _graph_of(inputs: tuple[Any, ...]) -> Graph:
-    graph = get_default_graph()
-    for value in inputs:
-        for item in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(item, Tensor) and item.op.graph is not graph and not graph._may_capture(item):
-                raise ValueError(
-                    f"{item!r} must be from the same graph as the default graph: it was made in another "
-                    "tf.Graph. Build the whole of one graph inside of `with graph.as_default():`."
-                )
-    return graph
 
 
 def _convert_inputs(
@@ -261,99 +226,6 @@ def _convert_number(
         values[arg.type_attr] = wanted
     values[arg.number_attr] = len(result)
     return result
-
-
-def _complete(opdef: OpDef, node_name: str, values: dict[str, Any]) -> dict[str, Any]:
-    """All attributes in the order of the definition: given, inferred or default; checked."""
-    final = {}
-    for key, attr in opdef.attrs.items():
-        if key in values:
-            value = values[key]
-        elif attr.has_default:
-            value = attr.default
-        elif attr.kind == "type" or attr.kind.startswith("list(type"):
-            raise TypeError(f"Could not infer attribute '{key}' of '{opdef.name}' Op '{node_name}'.")
-        else:
-            raise TypeError(f"'{opdef.name}' Op '{node_name}' needs attribute '{key}'.")
-        if attr.allowed is not None:
-            _check_allowed(opdef, attr, value)
-        if attr.minimum is not None:
-            _check_minimum(opdef, attr, value)
-        final[key] = value
-    return final
-
-
-def _check_allowed(opdef: OpDef, attr: Attr, value: Any) -> None:
-    assert attr.allowed is not None
-    for item in value if isinstance(value, list) else (value,):
-        if item in attr.allowed:
-            continue
-        if isinstance(item, DType):
-            allowed = ", ".join(t.name for t in attr.allowed)
-            arg = next((a.name for a in opdef.inputs if attr.name in (a.type_attr, a.type_list_attr)), None)
-            if arg is None:
-                raise TypeError(
-                    f"Value passed to attribute '{attr.name}' of '{opdef.name}' Op has DataType {item.name} "
-                    f"not in list of allowed values: {allowed}"
-                )
-            raise TypeError(
-                f"Value passed to parameter '{arg}' has DataType {item.name} not in list of allowed values: "
-                f"{allowed}"
-            )
-        allowed = '", "'.join(v.decode() for v in attr.allowed)
-        shown = item.decode() if isinstance(item, bytes) else item
-        raise ValueError(
-            f'Value for attr \'{attr.name}\' of "{shown}" is not in the list of allowed values: "{allowed}" '
-            f"of '{opdef.name}' Op"
-        )
-
-
-def _check_minimum(opdef: OpDef, attr: Attr, value: Any) -> None:
-    size = len(value) if isinstance(value, list) else value
-    if attr.minimum is None or size >= attr.minimum:
-        return
-    arg = next((a.name for a in opdef.inputs if attr.name in (a.number_attr, a.type_list_attr)), None)
-    if arg is not None:
-        raise ValueError(
-            f"List argument '{arg}' to '{opdef.name}' Op with length {size} shorter than "
-            f"minimum length {attr.minimum}."
-        )
-    raise ValueError(
-        f"Attr '{attr.name}' of '{opdef.name}' Op passed {size} less than minimum {attr.minimum}."
-    )
-
-
-def _attr(value: Any, attr: Attr, op_type: str) -> Any:
-    """An attribute's value in the form of `tensorfleet.core.attr_value`, from what a caller may pass."""
-    kind = attr.kind
-    if kind.startswith("list("):
-        if not isinstance(value, (list, tuple)):
-            raise TypeError(f"Expected list for attr {attr.name}, obtained {type(value).__name__} instead.")
-        return [_scalar_attr(item, kind[5:-1], attr.name) for item in value]
-    return _scalar_attr(value, kind, attr.name)
-
-
-def _scalar_attr(value: Any, kind: str, name: str) -> Any:
-    match kind:
-        case "type":
-            return value.base if type(value) is DType else dtypes.as_dtype(value).base
-        case "int":
-            if isinstance(value, (float, str, bytes)):
-                raise TypeError(f"Expected int for argument '{name}' not {value!r}.")
-            return int(value)
-        case "bool":
-            if not isinstance(value, (bool, np.bool_)):
-                raise TypeError(f"Expected bool for argument '{name}' not {value!r}.")
-            return bool(value)
-        case "float":
-            return float(value)
-        case "string":
-            return value.encode() if isinstance(value, str) else bytes(value)
-        case "shape":
-            return shapes.as_dims(value)
-        case "tensor":
-            return value if isinstance(value, (np.ndarray, np.generic)) else tensor_util.convert_value(value)
-    return value
 
 
 def _result(op: Operation) -> Any:

@@ -11,7 +11,8 @@ import numpy as np
 from tensorfleet.core import dtypes, shapes, tensor_util
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import Dimension, TensorShape
-from tensorfleet.graph.graph import get_default_graph, lookup_op
+from tensorfleet.graph import graph as graph_module
+from tensorfleet.graph.graph import Graph, get_default_graph, lookup_op
 from tensorfleet.graph.tensor import Tensor
 
 ConversionFunction = Callable[..., Any]
@@ -144,19 +145,21 @@ def _contains_tensor(value: Iterable[Any]) -> bool:
 
 def _pack(value: Any, dtype: DType | None, name: str | None) -> Tensor:
     """A list that holds tensors becomes a Pack of its items, level by level."""
-    from tensorfleet.graph.apply import apply_one  # which converts its inputs here
-
     if dtype is None:
         dtype = _dtype_of_first_tensor(value)
+    opdef = lookup_op("Pack")
     graph = get_default_graph()
     with graph.name_scope(name or "packed") as scope:
-        items = [
-            _pack(item, dtype, str(i))
-            if isinstance(item, (list, tuple)) and _contains_tensor(item)
-            else _as_item(item, dtype, str(i))
-            for i, item in enumerate(value)
-        ]
-        return apply_one("Pack", items, axis=0, name=scope)
+        items: list[Tensor] = []
+        for i, item in enumerate(value):
+            if isinstance(item, (list, tuple)) and _contains_tensor(item):
+                items.append(_pack(item, dtype, str(i)))
+            else:
+                items.append(_as_item(item, dtype, str(i)))
+            dtype = dtype or items[0].dtype.base
+        attrs = {"N": len(items), "T": items[0].dtype.base, "axis": 0}
+        name = graph_of(items).op_name(scope, "Pack")
+        return graph.add_operation(opdef, name, tuple(items), attrs, opdef.output_types(attrs)).outputs[0]
 
 
 def _as_item(item: Any, dtype: DType | None, name: str) -> Tensor:
@@ -179,6 +182,23 @@ def _dtype_of_first_tensor(value: Iterable[Any]) -> DType | None:
         ):
             return dtypes.as_dtype(item.dtype).base_dtype
     return None
+
+
+def graph_of(inputs: Iterable[Any]) -> Graph:
+    """The default graph, to which an operation with these inputs is added.
+
+    Raises:
+        ValueError: a tensor among them, or in a list among them, is of another graph.
+    """
+    graph = get_default_graph()
+    for value in inputs:
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, Tensor) and item.op.graph is not graph and not graph._may_capture(item):
+                raise ValueError(
+                    f"{item!r} must be from the same graph as the default graph: it was made in another "
+                    "tf.Graph. Build the whole of one graph inside of `with graph.as_default():`."
+                )
+    return graph
 
 
 def constant_node(array: np.ndarray[Any, Any] | np.generic, name: str) -> Tensor:
@@ -216,3 +236,6 @@ def constant(
     if array is value and isinstance(array, np.ndarray):
         array = array.copy()
     return constant_node(array, name)
+
+
+graph_module.serve_conversion(convert_to_tensor)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.core import shapes
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_value
 
 
-def shape_error(op: Operation, error: ValueError) -> str:
+def shape_error(op: RuleNode, error: ValueError) -> str:
     """What a shape rule found wrong, with the node and what is known of its inputs."""
     return f"{error} for '{describe_node(op)}'{_describe_inputs(op)}."
 
 
-def describe_node(op: Operation) -> str:
+def describe_node(op: RuleNode) -> str:
     """The node as TensorFlow's error messages name it: `{{node n}} = Op[attributes](inputs)`."""
     attrs = ", ".join(
         f"{k}={_describe_attr(v)}" for k, v in sorted(op.attrs.items()) if not k.startswith("_")
@@ -40,7 +40,7 @@ def _describe_attr(value: Any) -> str:
     return str(value)
 
 
-def _describe_inputs(op: Operation) -> str:
+def _describe_inputs(op: RuleNode) -> str:
     if not op.inputs:
         return ""
     text = f" with input shapes: {', '.join(shapes.format_dims(t.dims) for t in op.inputs)}"

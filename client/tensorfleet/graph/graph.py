@@ -6,11 +6,12 @@ import contextlib
 import re
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tensorfleet.core import shapes
+from tensorfleet.core import attr_value, shapes
 from tensorfleet.graph import describe, op_def
+from tensorfleet.graph.attributes import complete
 from tensorfleet.graph.elements import find_element
 from tensorfleet.graph.op_def import OpDef
 from tensorfleet.graph.operation import Operation, call_frames
@@ -137,13 +138,27 @@ class Graph:
         compute_device: bool = True,
     ) -> Operation:
         """Adds a node by its parts (`tf.Graph.create_op`); `attrs` maps names to AttrValue messages."""
-        from tensorfleet.graph.apply import create_operation
-
-        return create_operation(self, op_type, tuple(inputs), name, attrs or {})
+        opdef = lookup_op(op_type)
+        tensors = tuple(inputs)
+        values = {key: attr_value.from_proto(value) for key, value in (attrs or {}).items()}
+        final = complete(opdef, name or op_type, values)
+        final.update((key, value) for key, value in values.items() if key not in final)
+        expected = opdef.input_types(final)
+        if len(expected) != len(tensors) or not all(
+            wanted.is_compatible_with(tensor.dtype.base)
+            for wanted, tensor in zip(expected, tensors, strict=True)
+        ):
+            raise ValueError(
+                f"Op {op_type} takes inputs of types {[dtype.name for dtype in expected]}, "
+                f"got {[tensor.dtype.name for tensor in tensors]}"
+            )
+        return self.add_operation(
+            opdef, self.op_name(name, op_type), tensors, final, opdef.output_types(final)
+        )
 
     def _infer_shapes(self, op: Operation) -> None:
         try:
-            dims = infer_dims(op)
+            dims = infer_dims(op.opdef.shape, op)
         except ValueError as e:
             raise ValueError(describe.shape_error(op, e)) from None
         for tensor, d in zip(op.outputs, dims, strict=True):
@@ -258,9 +273,8 @@ class Graph:
             state.colocation = old
 
     def _operation_of(self, value: Any) -> Operation:
-        from tensorfleet.graph.convert import convert_to_tensor
-
-        element = value.op if hasattr(value, "op") else convert_to_tensor(value, as_ref=True).op
+        assert _convert is not None
+        element = value.op if hasattr(value, "op") else _convert(value, as_ref=True).op
         assert isinstance(element, Operation)
         return element
 
@@ -568,6 +582,15 @@ class Graph:
         if self._functions:
             proto.library.function.extend(self._functions.values())
         return proto
+
+
+_convert: Callable[..., Tensor] | None = None
+
+
+def serve_conversion(convert: Callable[..., Tensor]) -> None:
+    """Told by `convert`, whose tensors are made in graphs: what makes a tensor of a value."""
+    global _convert
+    _convert = convert
 
 
 class _DefaultStack(threading.local):

@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorfleet.core import attr_value
 from tensorfleet.core.dtypes import DType
-from tensorfleet.graph.apply import _complete as complete_attrs
+from tensorfleet.graph.attributes import complete
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import PRODUCER_VERSION, Graph, get_default_graph, lookup_op
 from tensorfleet.graph.op_def import OpDef
@@ -260,7 +260,7 @@ class _Importer:
                 )
             self._check_allowed(node, definition, key, values)
         try:
-            attrs = complete_attrs(definition, node.name, values)
+            attrs = complete(definition, node.name, values)
         except TypeError as error:
             raise ValueError(f"{error}; NodeDef: {{{{node {node.name}}}}}") from None
         attrs.update((key, value) for key, value in values.items() if key not in attrs)

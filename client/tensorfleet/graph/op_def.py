@@ -19,18 +19,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import Dims
+from tensorfleet.graph.rules import RuleNode
 
-if TYPE_CHECKING:
-    from tensorfleet.graph.operation import Operation
-
-ShapeRule = Callable[["Operation"], "list[Dims]"]
+ShapeRule = Callable[[RuleNode], list[Dims]]
 
 TYPE_SETS = {
     "number": (

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core.dims import Dims, num_elements
-from tensorfleet.graph.operation import Operation
-from tensorfleet.graph.tensor import Tensor
+from tensorfleet.graph.rules import RuleNode, RuleTensor
 
 Array = np.ndarray[Any, Any]
-StaticRule = Callable[[Operation], "Array | np.generic | None"]
-PartialRule = Callable[[Operation], Dims]
+StaticRule = Callable[[RuleNode], "Array | np.generic | None"]
+PartialRule = Callable[[RuleNode], Dims]
 Evaluation = Callable[..., Any]
 
 MAX_ELEMENTS = 1000
@@ -33,7 +32,7 @@ _evaluations: dict[str, Evaluation] = {}
 class _Inference(threading.local):
     """What this thread's shape rule has found already; `values` is None outside of rules."""
 
-    values: dict[Tensor, Array | None] | None = None
+    values: dict[RuleTensor, Array | None] | None = None
     depth: int = 0
 
 
@@ -73,20 +72,20 @@ def evaluation(*op_types: str) -> Callable[[Evaluation], Evaluation]:
     return register
 
 
-def infer_dims(op: Operation) -> list[Dims]:
-    """The output shapes by the op's rule, which sees values that have to be computed as well.
+def infer_dims(rule: Callable[[RuleNode], list[Dims]], op: RuleNode) -> list[Dims]:
+    """The output shapes by a rule, which sees values that have to be computed as well.
 
     Raises:
         ValueError: the inputs cannot work.
     """
     outer, _inference.values = _inference.values, {}
     try:
-        return op.opdef.shape(op)
+        return rule(op)
     finally:
         _inference.values = outer
 
 
-def static_value(tensor: Tensor) -> Array | None:
+def static_value(tensor: RuleTensor) -> Array | None:
     """The tensor's value as an array that the caller must not change, or None (`tf.get_static_value`)."""
     op = tensor.op
     if op.type == "Const":
@@ -106,13 +105,13 @@ def static_value(tensor: Tensor) -> Array | None:
     return values[tensor]
 
 
-def _by_rule(op: Operation) -> Array | None:
+def _by_rule(op: RuleNode) -> Array | None:
     rule = _rules.get(op.type)
     value = rule(op) if rule is not None else None
     return None if value is None else np.asarray(value)
 
 
-def _evaluated(tensor: Tensor) -> Array | None:
+def _evaluated(tensor: RuleTensor) -> Array | None:
     """The value computed from the inputs', where it and all of these are known and small."""
     op = tensor.op
     function = _evaluations.get(op.type)
@@ -143,7 +142,7 @@ def _evaluated(tensor: Tensor) -> Array | None:
         return None  # the kernel tells what is wrong
 
 
-def static_dims(tensor: Tensor) -> Dims:
+def static_dims(tensor: RuleTensor) -> Dims:
     """The shape that the integer vector `tensor` spells, as far as it is known; -1 is an unknown size."""
     value = static_value(tensor)
     if value is not None:

@@ -20,8 +20,8 @@ from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.state.partitioned_variables import PartitionedVariable
 from tensorfleet.ops.state.ref_variable import RefVariable
+from tensorfleet.ops.state.variable_options import VariableAggregation, VariableSynchronization
 from tensorfleet.ops.state.variable_scope import VariableScope, get_variable, variable_scope
-from tensorfleet.ops.state.variables import VariableAggregation, VariableSynchronization
 
 _NAMES = ("__layer_names",)
 """The collection that counts a graph's layers by the name of their class; no string names it."""

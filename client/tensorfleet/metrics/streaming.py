@@ -11,7 +11,8 @@ from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.constants import zeros
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.state.variables import Variable, resource_variables_enabled
+from tensorfleet.ops.state.variable_options import resource_variables_enabled
+from tensorfleet.ops.state.variables import Variable
 
 
 def metric_variable(shape: Any, dtype: Any, name: str) -> Any:

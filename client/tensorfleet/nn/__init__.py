@@ -23,6 +23,14 @@ from tensorfleet.ops.nn.activation import (
     softplus as softplus,
     softsign as softsign,
 )
+from tensorfleet.ops.nn.candidate_sampling import (
+    all_candidate_sampler as all_candidate_sampler,
+    compute_accidental_hits as compute_accidental_hits,
+    fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
+    learned_unigram_candidate_sampler as learned_unigram_candidate_sampler,
+    log_uniform_candidate_sampler as log_uniform_candidate_sampler,
+    uniform_candidate_sampler as uniform_candidate_sampler,
+)
 from tensorfleet.ops.nn.conv import (
     conv2d as conv2d,
     conv2d_backprop_filter as conv2d_backprop_filter,
@@ -87,6 +95,7 @@ from tensorfleet.ops.nn.pool import (
     max_pool_v2 as max_pool_v2,
 )
 from tensorfleet.ops.nn.pool3d import avg_pool3d as avg_pool3d, max_pool3d as max_pool3d
+from tensorfleet.ops.nn.sampled_loss import nce_loss as nce_loss, sampled_softmax_loss as sampled_softmax_loss
 from tensorfleet.ops.nn.statistics import (
     batch_norm_with_global_normalization as batch_norm_with_global_normalization,
     log_poisson_loss as log_poisson_loss,
@@ -113,6 +122,7 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(__name__, modules=("rnn_cell",))
 
 __all__ = [
+    "all_candidate_sampler",
     "atrous_conv2d",
     "atrous_conv2d_transpose",
     "avg_pool",
@@ -124,6 +134,7 @@ __all__ = [
     "batch_normalization",
     "bias_add",
     "bidirectional_dynamic_rnn",
+    "compute_accidental_hits",
     "conv1d",
     "conv1d_transpose",
     "conv2d",
@@ -148,14 +159,17 @@ __all__ = [
     "dynamic_rnn",
     "elu",
     "embedding_lookup",
+    "fixed_unigram_candidate_sampler",
     "fused_batch_norm",
     "in_top_k",
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
+    "learned_unigram_candidate_sampler",
     "local_response_normalization",
     "log_poisson_loss",
     "log_softmax",
+    "log_uniform_candidate_sampler",
     "lrn",
     "max_pool",
     "max_pool1d",
@@ -164,6 +178,7 @@ __all__ = [
     "max_pool_v2",
     "max_pool_with_argmax",
     "moments",
+    "nce_loss",
     "normalize_moments",
     "pool",
     "raw_rnn",
@@ -171,6 +186,7 @@ __all__ = [
     "relu6",
     "relu_layer",
     "rnn_cell",
+    "sampled_softmax_loss",
     "selu",
     "separable_conv2d",
     "sigmoid",
@@ -190,6 +206,7 @@ __all__ = [
     "swish",
     "tanh",
     "top_k",
+    "uniform_candidate_sampler",
     "weighted_cross_entropy_with_logits",
     "weighted_moments",
     "xw_plus_b",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensorfleet.core import shapes
 from tensorfleet.core.shapes import Dims
 from tensorfleet.graph.apply import apply_one as apply_one
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 
 # The dtypes of op definitions, in TensorFlow's order, which its error messages show.
 FLOATS = "bfloat16, float16, float32, float64"
@@ -17,6 +17,6 @@ ORDERED = "float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16,
 QUANTIZED = "qint8, quint8, qint32, qint16, quint16"
 
 
-def broadcast_inputs(op: Operation) -> list[Dims]:
+def broadcast_inputs(op: RuleNode) -> list[Dims]:
     """Shape rule: the two inputs are broadcast against each other."""
     return [shapes.broadcast(op.inputs[0].dims, op.inputs[1].dims)]

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from tensorfleet.core.shapes import Dims
 from tensorfleet.graph.op_def import op
+from tensorfleet.graph.rules import RuleNode
 
 if TYPE_CHECKING:
-    from tensorfleet.graph.operation import Operation
+    from tensorfleet.graph.rules import RuleNode
 
 INTERNAL_OPS = frozenset(("_Arg", "_Retval", "_Send", "_Recv", "_HostSend", "_HostRecv"))
 
@@ -26,7 +27,7 @@ _EDGE = (
 )
 
 
-def _unknown_shape(op: Operation) -> list[Dims]:
+def _unknown_shape(op: RuleNode) -> list[Dims]:
     return [None] * len(op.outputs)
 
 

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 from tensorfleet.core import dims
 from tensorfleet.core.dims import Dims
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 
 
-def unchanged(op: Operation) -> list[Dims]:
+def unchanged(op: RuleNode) -> list[Dims]:
     """One output, of the first input's shape."""
     return [op.inputs[0].dims]
 
 
-def scalar(op: Operation) -> list[Dims]:
+def scalar(op: RuleNode) -> list[Dims]:
     """One output, of rank 0."""
     return [()]
 
 
-def nothing(op: Operation) -> list[Dims]:
+def nothing(op: RuleNode) -> list[Dims]:
     """No outputs."""
     return []
 

@@ -13,7 +13,7 @@ from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.train import wrapped_sessions
 from tensorfleet.train.coordinator import Coordinator
-from tensorfleet.train.queue_runners import start_queue_runners
+from tensorfleet.train.queue_runners import StartsQueueRunners, start_queue_runners
 from tensorfleet.train.saving_hooks import CheckpointSaverHook, StepCounterHook, SummarySaverHook
 from tensorfleet.train.scaffold import Scaffold
 from tensorfleet.train.session_creator import ChiefSessionCreator, SessionCreator, WorkerSessionCreator
@@ -147,7 +147,7 @@ class _CoordinatedCreator:
         self.session = self.coord = None
 
 
-class _MonitoredSession:
+class _MonitoredSession(StartsQueueRunners):
     """What both public classes are."""
 
     StepContext = wrapped_sessions.StepContext

@@ -250,6 +250,10 @@ def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS)
     framework.add_to_collection(collection, qr)
 
 
+class StartsQueueRunners:
+    """A session that starts the queue runners of its graph by itself."""
+
+
 def start_queue_runners(
     sess: Any = None,
     coord: Coordinator | None = None,
@@ -276,9 +280,7 @@ def start_queue_runners(
                 "or pass an explicit session to tf.start_queue_runners(sess=sess)"
             )
     if not isinstance(sess, BaseSession):
-        from tensorfleet.train.monitored_session import MonitoredSession, SingularMonitoredSession
-
-        if isinstance(sess, (MonitoredSession, SingularMonitoredSession)):
+        if isinstance(sess, StartsQueueRunners):
             return []
         raise TypeError(f"sess must be a `tf.Session` object. Given class: {sess.__class__}")
     runners = framework.get_collection(collection)

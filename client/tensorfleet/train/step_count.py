@@ -9,8 +9,9 @@ from tensorfleet.graph.graph import Graph, get_default_graph
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.state.initializers import zeros_initializer
+from tensorfleet.ops.state.variable_options import VariableAggregation
 from tensorfleet.ops.state.variable_scope import get_variable
-from tensorfleet.ops.state.variables import Variable, VariableAggregation
+from tensorfleet.ops.state.variables import Variable
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:

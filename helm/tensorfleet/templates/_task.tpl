@@ -81,6 +81,7 @@ scheduling.k8s.io/group-name: {{ include "tensorfleet.fullname" . | quote }}
     (dict "name" "TENSORFLEET_STREAM_PORT" "value" "2223")
     (dict "name" "TENSORFLEET_METRICS_PORT" "value" "8080")
     (dict "name" "TENSORFLEET_GPUS" "value" (ternary $values.gpu.count "none" $values.gpu.enabled | toString))
+    (dict "name" "TENSORFLEET_WRITE_PATHS" "value" "/var/lib/tensorfleet:/tmp")
     (dict "name" "TENSORFLEET_LOG_FORMAT" "value" $root.Values.log.format)
     (dict "name" "TENSORFLEET_LOG_LEVEL" "value" $root.Values.log.level)
     (dict "name" "TENSORFLEET_DRAIN_SECONDS" "value" (toString $values.drainSeconds)) -}}

@@ -15,7 +15,7 @@ import os
 log = logging.getLogger(__name__)
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
-_LARGEST = 32 << 20
+_LARGEST_BYTES = 32 << 20
 _OWN_SETTINGS = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES")
 
 
@@ -31,4 +31,4 @@ def keep_freed_memory() -> bool:
     if mallopt is None:
         log.debug("the C library's allocator cannot be told to keep memory")
         return False
-    return bool(mallopt(_M_MMAP_THRESHOLD, _LARGEST) and mallopt(_M_TRIM_THRESHOLD, 2 * _LARGEST))
+    return bool(mallopt(_M_MMAP_THRESHOLD, _LARGEST_BYTES) and mallopt(_M_TRIM_THRESHOLD, 2 * _LARGEST_BYTES))

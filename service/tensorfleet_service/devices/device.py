@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from types import ModuleType
-
-import numpy as np
 
 from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
 
@@ -39,29 +36,3 @@ class Device:
             incarnation=self.incarnation,
             physical_device_desc=self.description,
         )
-
-
-def task_devices(task: str, incarnation: int, cpus: int = 1, gpus: int | None = None) -> list[Device]:
-    """The devices of a task.
-
-    Args:
-        task: such as "/job:worker/replica:0/task:1".
-        incarnation: the task's.
-        cpus: how many CPU devices it shows; they share the machine's cores.
-        gpus: how many GPUs at most; None for all that CuPy sees, 0 never loads CuPy.
-    """
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    devices = [
-        Device(f"{task}/device:CPU:{i}", "CPU", memory, incarnation + i, "NumPy", np)
-        for i in range(max(cpus, 1))
-    ]
-    if gpus != 0:
-        from tensorfleet_service.devices import gpu
-
-        devices += gpu.devices(task, incarnation + 1000, gpus)
-    return devices
-
-
-def null_devices(task: str, count: int) -> list[Device]:
-    """Devices that compute nothing: for placing and partitioning without a machine behind."""
-    return [Device(f"{task}/device:CPU:{i}", "NULL", 0, 0, "null", np) for i in range(count)]

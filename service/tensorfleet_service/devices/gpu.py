@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import logging
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tensorfleet_service.devices.device import Device
+from tensorfleet_service.devices.device import Device
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +25,6 @@ def visible() -> tuple[int, str]:
 
 def devices(task: str, incarnation: int, limit: int | None) -> list[Device]:
     """The GPUs of this machine as devices of a task; none where CuPy is not installed or sees none."""
-    from tensorfleet_service.devices.device import Device
-
     count, why = visible()
     if not count:
         if importlib.util.find_spec("cupy") is not None:

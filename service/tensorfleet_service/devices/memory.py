@@ -30,10 +30,10 @@ log = logging.getLogger(__name__)
 VARIABLE = "TENSORFLEET_MEMORY_MB"
 
 _CGROUPS = Path("/sys/fs/cgroup")
-_STACK = 8 << 20  # of a thread: counted by the system, and hardly used
-_RESERVE = 0.05  # of the limit: for page tables, sockets, and allocations that must not fail
-_SHARED = 0.25  # of the limit: the most that may be shared memory
-_MIN_RESERVE, _MAX_RESERVE = 24 << 20, 512 << 20
+_STACK_BYTES = 8 << 20  # of a thread: counted by the system, and hardly used
+_RESERVED_PART = 0.05  # of the limit: for page tables, sockets, and allocations that must not fail
+_SHARED_PART = 0.25  # of the limit: the most that may be shared memory
+_MIN_RESERVE_BYTES, _MAX_RESERVE_BYTES = 24 << 20, 512 << 20
 _FILE_BYTES = 1 << 16  # more than any of the files has from which memory is counted
 
 
@@ -120,6 +120,7 @@ class Budget:
         self._untouched = 0
         self._first_untouched = 0
         self._threads = 0
+        self._with_reserve: tuple[int, int] | None = None  # for setrlimit
 
     def install(self, limit: Limit | None) -> None:
         """Holds this process to a limit. To be called once it has all that it has without any step."""
@@ -149,7 +150,7 @@ class Budget:
     @property
     def has_holes(self) -> bool:
         """Whether much memory may be filled without the system's count: `refresh` must look more often."""
-        return self.limit is not None and self._untouched > self._first_untouched + _MIN_RESERVE
+        return self.limit is not None and self._untouched > self._first_untouched + _MIN_RESERVE_BYTES
 
     @property
     def _usable(self) -> int:
@@ -159,7 +160,7 @@ class Budget:
     @property
     def _reserve(self) -> int:
         assert self.limit is not None
-        return min(max(int(self.limit.size * _RESERVE), _MIN_RESERVE), _MAX_RESERVE)
+        return min(max(int(self.limit.size * _RESERVED_PART), _MIN_RESERVE_BYTES), _MAX_RESERVE_BYTES)
 
     def refresh(self) -> None:
         """Sets the system's limit anew, from what all others use; does nothing before `install`."""
@@ -169,7 +170,7 @@ class Budget:
             status = _fields("/proc/self/status")
             others = max(self._in_use(status) - (status["RssAnon"] << 10), 0)
             threads = max(status["Threads"] - self._threads, 0)
-            size = self._usable - others + self._untouched + threads * _STACK
+            size = self._usable - others + self._untouched + threads * _STACK_BYTES
             # Holes may be filled, which the system does not count.
             left = self._usable - others - (status["RssAnon"] << 10)
             size = min(size, (status["VmData"] << 10) + left)
@@ -181,6 +182,16 @@ class Budget:
             if hard != resource.RLIM_INFINITY:
                 size = min(size, hard)
             resource.setrlimit(resource.RLIMIT_DATA, (size, hard))
+            more = size + emergency
+            self._with_reserve = (more if hard == resource.RLIM_INFINITY else min(more, hard), hard)
+
+    def open_reserve(self) -> None:
+        """Lets this process use a part of the reserve until the next `refresh`, to say what failed and why.
+
+        It allocates nothing itself.
+        """
+        if self._with_reserve is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, self._with_reserve)
 
     def in_use(self) -> int:
         """What is used of the limit, in bytes."""
@@ -195,7 +206,7 @@ class Budget:
             return True
         status = _fields("/proc/self/status")
         shared = status["RssShmem"] << 10
-        if shared + size > self.limit.size * _SHARED or self._in_use(status) + size > self._usable:
+        if shared + size > self.limit.size * _SHARED_PART or self._in_use(status) + size > self._usable:
             return False
         self.refresh()
         return True
@@ -230,6 +241,14 @@ BUDGET = Budget()
 
 def exhausted(what: str) -> errors.OpError:
     """The error for what there was no memory for; gives back what is only kept for the next time."""
+    BUDGET.open_reserve()
+    try:
+        return _exhausted(what)
+    except MemoryError:  # other threads have used the reserve; who asked is answered all the same
+        return errors.ResourceExhaustedError(None, None, what)
+
+
+def _exhausted(what: str) -> errors.OpError:
     in_use, limit = BUDGET.in_use() if Path("/proc/self/status").exists() else 0, BUDGET.limit
     BUDGET.was_exhausted = True
     BUDGET.release()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet_service.executor.execution import Execution, Source
+from tensorfleet_service.executor.statements import explained
 from tensorfleet_service.threads.future import FAILED, PENDING
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class DataflowRun:
                     execution.arrive(source, value)
             results = execution.results()
         except BaseException as e:
-            self.step.fail(self.plan.explain(e))
+            self.step.fail(explained(self.plan.explain, e))
             if not isinstance(e, Exception):
                 raise
             return

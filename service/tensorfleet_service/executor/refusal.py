@@ -32,7 +32,7 @@ def refusal(node: Node, values: list[Any]) -> errors.InvalidArgumentError | None
     inputs = tuple([_input(graph, f"input_{i}", value, dtype) for i, (value, dtype) in enumerate(types)])
     op = Operation(graph, node.opdef, "op", inputs, [], node.attrs, node.output_types, [])
     try:
-        infer_dims(op)
+        infer_dims(op.opdef.shape, op)
     except ValueError as e:
         return errors.InvalidArgumentError(None, None, str(e))
     except (TypeError, IndexError, KeyError, AttributeError):

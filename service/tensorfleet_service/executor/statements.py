@@ -11,6 +11,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.devices import memory
+from tensorfleet_service.executor.failures import as_op_error
 from tensorfleet_service.executor.refusal import refusal
 from tensorfleet_service.kernels.registry import Expression
 
@@ -90,22 +91,28 @@ def as_string(value: Any) -> Any:
     return array
 
 
+def explained(explain: Callable[[BaseException], errors.OpError], error: BaseException) -> errors.OpError:
+    """The error that `explain` makes of an exception; if it cannot, the one that says why.
+
+    A step has to end with some error, also where there is no memory left to describe it.
+    """
+    try:
+        return explain(error)
+    except BaseException as e:
+        return outside_of_ops(e)
+
+
 def outside_of_ops(error: BaseException) -> errors.OpError:
     """The error for an exception of a step that no op of it has raised."""
-    if isinstance(error, errors.OpError):
-        return error
-    if isinstance(error, MemoryError):
-        return memory.exhausted(
-            f"Out of memory in a step, outside of its ops: {error or 'no memory is left'}"
-        )
-    log.error("a step failed outside of its ops", exc_info=error)
-    return errors.InternalError(None, None, f"{type(error).__name__}: {error}")
+    return as_op_error(error, "a step, outside of its ops")
 
 
 def explain(error: BaseException, code: CodeType, lines: list[Line]) -> errors.OpError:
     """The OpError for an exception out of generated code, ending with the node as TensorFlow's clients
     expect.
     """
+    if isinstance(error, MemoryError):
+        memory.BUDGET.open_reserve()
     traceback: TracebackType | None = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code is not code:
         traceback = traceback.tb_next

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 from tensorfleet.core import errors
 from tensorfleet_service.executor.dataflow import DataflowPlan
 from tensorfleet_service.executor.dataflow_run import DataflowRun
+from tensorfleet_service.executor.statements import explained
 from tensorfleet_service.threads.future import FAILED, PENDING, Future
 from tensorfleet_service.threads.run_queue import INLINE_SECONDS, resume
 
@@ -351,6 +352,6 @@ class _Run:
         self.generator.close()
 
     def _fail(self, error: BaseException) -> None:
-        self.step.fail(self.explain(error))
+        self.step.fail(explained(self.explain, error))
         if not isinstance(error, Exception):
             raise error

@@ -11,6 +11,7 @@ _FAMILIES: tuple[str, ...] = (
     "array.identity",
     "array.indexing",
     "array.joining",
+    "array.linspace",
     "array.padding",
     "array.rearranging",
     "array.selection",
@@ -44,6 +45,7 @@ _FAMILIES: tuple[str, ...] = (
     "math.segment",
     "math.special",
     "nn.activation",
+    "nn.candidate_sampling",
     "nn.conv",
     "nn.cross_entropy",
     "nn.depthwise",
@@ -53,6 +55,7 @@ _FAMILIES: tuple[str, ...] = (
     "random.random_ops",
     "state.resource_variable_ops",
     "state.variable_ops",
+    "text.regex",
     "text.strings",
     "training.training_ops",
 )

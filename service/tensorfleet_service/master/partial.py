@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from tensorfleet_service.master.session import MasterSession
     from tensorfleet_service.master.step import StepDone
 
-MAX_OPEN = 1000
+MAX_OPEN_RUNS = 1000
+"""Those begun first are forgotten: a client may never ask for their last part."""
 
 
 class PartialRuns:
@@ -38,7 +39,7 @@ class PartialRuns:
         handle = f"{self._session.handle}-{next(self._ids)}"
         with self._lock:
             self._runs[handle] = run
-            if len(self._runs) > MAX_OPEN:
+            if len(self._runs) > MAX_OPEN_RUNS:
                 del self._runs[next(iter(self._runs))]
         return handle
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tensorfleet.core import dtypes, errors
 from tensorfleet_service.master.members import LocalMember, Registered
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class MasterSignature:
     """
 
     __slots__ = (
+        "_expected",
         "direct",
         "feeds",
         "fetches",
@@ -50,6 +52,8 @@ class MasterSignature:
         self.parts = list(parts)
         self.graphs = graphs
         self.key = key
+        args = [node for _, nodes in graphs for node in nodes if node.op == "_Arg"]
+        self._expected = [(node.attrs["index"], kind) for node in args if (kind := node.output_types[0].np)]
         self.direct: AnyPlan | None = None
         self.reorder_args = self.reorder_rets = False
         local = [part.member.graph(part.handle) for part in parts if isinstance(part.member, LocalMember)]
@@ -60,6 +64,22 @@ class MasterSignature:
                 self.direct = plans[0]
                 self.reorder_args = plans[0].args != list(range(feeds))
                 self.reorder_rets = plans[0].rets != list(range(fetches))
+
+    def check_feeds(self, values: Sequence[Any]) -> None:
+        """Raises InvalidArgumentError for fed values, from a client, that are not those it has promised."""
+        if len(values) != self.feeds:
+            raise errors.InvalidArgumentError(
+                None, None, f"Expected {self.feeds} feed tensors, but got {len(values)}"
+            )
+        for i, expected in self._expected:
+            if values[i].dtype != expected:
+                got = dtypes.as_dtype(values[i].dtype).name
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"{self.key[0][i]} is fed a value of type {got}, but is of type "
+                    f"{dtypes.as_dtype(expected).name}. Cast what you feed.",
+                )
 
     def release(self) -> None:
         """Gives the registered graphs back, without waiting; who still has the signature prepares it anew."""

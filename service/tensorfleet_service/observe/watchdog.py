@@ -1,7 +1,8 @@
 """The watchdog of a task: one thread that looks, once a second, whether the running steps make progress.
 
 It says in the log and in the metrics which do not, in the words of `worker.progress`: those of deadlines and
-of `tensorfleet status --steps`. The same thread has the memory budget follow what others use.
+of `tensorfleet status --steps`. The same thread has the memory budget follow what others use, and gives what
+a busy time has left in the C library's heap back to the system once the task is idle.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ STALL_SECONDS = float(os.environ.get(VARIABLE, "60"))
 
 TICK_SECONDS = 1.0
 SHORT_TICK_SECONDS = 0.05
+IDLE_SECONDS = 30.0
+"""How long a process is idle before its free memory is given back: what runs again soon needs it."""
+_IDLE_LOAD = 0.02  # of one core
 
 
 @dataclass
@@ -63,6 +67,8 @@ class Watchdog:
         self._is_busy = is_busy
         self._stall_seconds = stall_seconds
         self._seen: dict[int, _Seen] = {}
+        self._used = 0.0  # processor time at the last look, in seconds
+        self._idle_since: float | None = None  # None: nothing has run since memory was given back
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
 
@@ -88,9 +94,25 @@ class Watchdog:
                 if now >= next_look:
                     next_look = now + TICK_SECONDS / 2
                     STACK_DUMP.alive()
+                    self.trim(now)
                     self.look(now)
             except Exception:
                 log.exception("the watchdog could not look at the steps")
+
+    def trim(self, now: float) -> None:
+        """Gives free memory back, once after each busy time.
+
+        The processor time tells whether the process is busy: sessions that come and go leave
+        as much behind as steps do.
+        """
+        used = time.process_time()
+        if used - self._used > _IDLE_LOAD * TICK_SECONDS:
+            self._idle_since = now
+        elif self._idle_since is not None and now - self._idle_since >= IDLE_SECONDS:
+            self._idle_since = None
+            BUDGET.release()
+            used = time.process_time()
+        self._used = used
 
     def look(self, now: float) -> None:
         """Compares what the steps do with what they did before; `now` is the monotonic time."""

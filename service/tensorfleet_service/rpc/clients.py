@@ -251,10 +251,6 @@ class _Client:
             )
             return
         session, signature = found
-        if len(frame.tensors) != signature.feeds:
-            message = f"Expected {signature.feeds} feed tensors, but got {len(frame.tensors)}"
-            self._fail(frame.number, errors.InvalidArgumentError(None, None, message))
-            return
         handle = session.handle
         if handle not in self._sessions:
             try:
@@ -265,6 +261,7 @@ class _Client:
             self._sessions.add(handle)
             self._clients.attach(handle)
         try:
+            signature.check_feeds(frame.tensors)
             if signature.direct is not None and not frame.meta and not session.operation_timeout:
                 values = session.run_metered(signature, frame.tensors)
                 self._answer(frame.number, values)

@@ -108,6 +108,7 @@ class MasterService:
                 step = runs.run(request.partial_run_handle, feeds, fetches, future.done)
             else:
                 signature = session.prepare(tuple(feeds), fetches, tuple(request.target))
+                signature.check_feeds(list(feeds.values()))
                 step = self._master.run_step(
                     session,
                     signature,
@@ -181,13 +182,10 @@ class MasterService:
         if found is None or found[0] != request.session_handle:
             raise errors.InvalidArgumentError(None, None, f"No such callable handle: {request.handle}")
         signature, options = found[1]
-        if len(request.feed) != signature.feeds:
-            raise errors.InvalidArgumentError(
-                None, None, f"Expected {signature.feeds} feed tensors, but got {len(request.feed)}"
-            )
         response = master_pb2.RunCallableResponse()
         future = _CallFuture(context)
         feeds = [_value(tensor) for tensor in request.feed]
+        signature.check_feeds(feeds)
         step = self._master.run_step(
             session, signature, feeds, future.done, options, response.metadata, may_block=False
         )

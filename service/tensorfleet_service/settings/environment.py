@@ -40,9 +40,12 @@ KNOWN = frozenset({*NUMBERS, *security.VARIABLES}) | {
         "LOG_LEVEL",
         "METRICS_PORT",
         "PROTOCOL",
+        "READ_PATHS",
+        "STATE_DIR",
         "STREAM_PORT",
         "TASK_INDEX",
         "TRANSPORT",
+        "WRITE_PATHS",
     )
 }
 """All variables of TensorFleet, those of clients included: a task may be started from a client's shell."""

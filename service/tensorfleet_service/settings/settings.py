@@ -10,16 +10,18 @@ import argparse
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tensorfleet.cluster.cluster import ClusterSpec
+from tensorfleet.core.files import LOCAL, Files
 from tensorfleet.core.similar import did_you_mean
-from tensorfleet.security.settings import OPEN, Security, SecurityError, load as load_security
+from tensorfleet.security.settings import OPEN, Security, SecurityError, is_loopback, load as load_security
 from tensorfleet_service.observe.log import FORMATS, LEVELS
 from tensorfleet_service.settings import environment
 from tensorfleet_service.settings.environment import PREFIX, SettingsError
+from tensorfleet_service.state.files import PathsError, from_environment
 
 PROTOCOLS = ("grpc+stream", "grpc")
 
@@ -35,6 +37,7 @@ class Settings:
         stop_with_stdin: drain when standard input ends, which it does when the parent process dies.
         metrics_port: TCP port of metrics and health pages, 0 for any free one; None: there are none.
         gpus: how many GPUs the task must have, and how many it uses; None: all that there are.
+        files: those that ops may use.
         security: who may come, and how the task proves who it is; these have variables, and no flags.
         warnings: what is odd about the environment, for the log.
     """
@@ -51,6 +54,7 @@ class Settings:
     stop_with_stdin: bool = False
     metrics_port: int | None = None
     gpus: int | None = None
+    files: Files = field(default=LOCAL, compare=False)
     security: Security = OPEN
     warnings: tuple[str, ...] = ()
 
@@ -103,6 +107,13 @@ def parser() -> argparse.ArgumentParser:
         help="none: opens no GPU; auto: all that there are; N: so many, without which the task is not ready "
         "(default: none for job ps, else auto)",
     )
+    for what, done in (("read", "read, beside those of --write-paths"), ("write", "write and read")):
+        p.add_argument(
+            f"--{what}-paths",
+            metavar="DIR:DIR|any|none",
+            help=f"the directories whose files ops may {done} (default: any for a task that listens on "
+            "loopback only, else its state directory and the temporary one)",
+        )
     p.add_argument(
         "--log-format", metavar="|".join(FORMATS), help="of the log on standard error (default: text)"
     )
@@ -158,6 +169,7 @@ class _Reader:
             stop_with_stdin=self._flags["stop_with_stdin"],
             metrics_port=self._port("metrics_port"),
             gpus=self._gpus(job),
+            files=self._files(cluster.task_address(job, index)),
             security=self._security(),
             warnings=tuple(warnings),
         )
@@ -199,6 +211,14 @@ class _Reader:
                 f"{source} is {text!r}: set it to none, auto, or the number of GPUs that the task must have"
             )
         return int(text)
+
+    def _files(self, address: str) -> Files:
+        host = self._get("bind_host")[0] or address.rpartition(":")[0]
+        paths = {PREFIX + key.upper(): self._get(key)[0] for key in ("read_paths", "write_paths")}
+        try:
+            return from_environment({**self._environ, **paths}, local=is_loopback(host))
+        except PathsError as error:
+            raise SettingsError(str(error)) from error
 
     def _seconds(self, key: str, default: float) -> float:
         text, source = self._get(key)

@@ -18,6 +18,8 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.core.dims import Dims, compatible, format_dims
 from tensorfleet.core.dtypes import DType
+from tensorfleet.core.files import Files
+from tensorfleet_service.state.files import ConfinedFiles
 
 if TYPE_CHECKING:
     from tensorfleet_service.collectives.member import Collectives
@@ -284,10 +286,12 @@ class Resources:
 
     Args:
         collectives: the task's part in collectives, which its kernels come to by its resources.
+        files: the files that kernels may use; by default none.
     """
 
-    def __init__(self, collectives: Collectives | None = None) -> None:
+    def __init__(self, collectives: Collectives | None = None, files: Files | None = None) -> None:
         self.collectives = collectives
+        self.files = files or ConfinedFiles()
         self._lock = threading.RLock()
         self._table: dict[Key, Any] = {}
         self.lookup: Callable[[Key], Any] = self._table.get

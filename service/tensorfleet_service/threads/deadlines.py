@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 log = logging.getLogger(__name__)
 
-MIN_DROPPED = 1000
+MIN_DROPPED_DEADLINES = 1000
 
 
 class Deadline:
@@ -68,7 +68,7 @@ class Deadlines:
         """Counts a cancelled deadline; drops them when they are the most, so that far ones do not pile up."""
         with self._changed:
             self._cancelled += 1
-            if self._cancelled > max(len(self._heap) // 2, MIN_DROPPED):
+            if self._cancelled > max(len(self._heap) // 2, MIN_DROPPED_DEADLINES):
                 self._heap = [entry for entry in self._heap if entry[2].pending]
                 heapq.heapify(self._heap)
                 self._cancelled = 0

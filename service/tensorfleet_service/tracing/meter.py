@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
     from tensorfleet_service.tracing.timed import Timed
 
-SMALLEST = 4
-LARGEST = 27
-BOUNDS = tuple(2**power / 1e6 for power in range(SMALLEST, LARGEST + 1))
+SMALLEST_POWER = 4
+LARGEST_POWER = 27
+BOUNDS = tuple(2**power / 1e6 for power in range(SMALLEST_POWER, LARGEST_POWER + 1))
 """The upper bounds of a histogram's buckets in seconds: 16 µs, and twice as much each time, to 134 s."""
 
 STAGES = ("prune", "place", "optimize", "partition", "register")
@@ -37,14 +37,14 @@ class Histogram:
     __slots__ = ("_counts", "_nanoseconds")
 
     def __init__(self) -> None:
-        self._counts = [0] * (LARGEST + 2)
+        self._counts = [0] * (LARGEST_POWER + 2)
         self._nanoseconds = 0
 
     def observe(self, nanoseconds: int) -> None:
         """Counts one more. What takes exactly a bucket's bound is in that bucket, as Prometheus has it."""
         power = ((nanoseconds - 1) // 1000).bit_length()
-        if power > LARGEST:
-            power = LARGEST + 1
+        if power > LARGEST_POWER:
+            power = LARGEST_POWER + 1
         self._counts[power] += 1
         self._nanoseconds += nanoseconds
 
@@ -60,8 +60,8 @@ class Histogram:
     def cumulative(self) -> list[int]:
         """For each of BOUNDS, how many were not longer; at last, how many there are."""
         counts = list(self._counts)
-        totals = [sum(counts[: SMALLEST + 1])]
-        for count in counts[SMALLEST + 1 :]:
+        totals = [sum(counts[: SMALLEST_POWER + 1])]
+        for count in counts[SMALLEST_POWER + 1 :]:
             totals.append(totals[-1] + count)
         return totals
 

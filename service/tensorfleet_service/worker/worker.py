@@ -18,6 +18,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tensorfleet.core import errors
+from tensorfleet.core.files import LOCAL, Files
 from tensorfleet_service.devices.allocator import keep_freed_memory
 from tensorfleet_service.devices.blas import limit_threads
 from tensorfleet_service.devices.memory import BUDGET
@@ -27,6 +28,7 @@ from tensorfleet_service.executor.layout import by_device, layout, task_of
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.plan_writer import StatefulKernels
 from tensorfleet_service.executor.rendezvous import Rendezvous, edge_number, key_of
+from tensorfleet_service.executor.statements import explained
 from tensorfleet_service.executor.step import AnyPlan, Done, Push, Recorder, Sender, Step
 from tensorfleet_service.kernels.registry import AsyncKernel, Watch
 from tensorfleet_service.net import limits
@@ -75,10 +77,16 @@ class Worker:
 
     Args:
         sampler: times ops of a step now and then.
+        files: those that ops may use; by default all that the process may.
     """
 
     def __init__(
-        self, task: str, devices: Sequence[Device], incarnation: int, sampler: OpSampler | None = None
+        self,
+        task: str,
+        devices: Sequence[Device],
+        incarnation: int,
+        sampler: OpSampler | None = None,
+        files: Files = LOCAL,
     ) -> None:
         limit_threads()
         keep_freed_memory()
@@ -87,7 +95,7 @@ class Worker:
         self.devices = {device.name: device for device in devices}
         self.pool = Pool("compute")
         self.collectives = Collectives(task, incarnation, self.pool)
-        self.resources = Resources(self.collectives)
+        self.resources = Resources(self.collectives, files)
         self.rendezvous = Rendezvous()
         self.steps_total = 0
         self.step_errors = Errors()
@@ -128,7 +136,7 @@ class Worker:
             self._check_session(handle)
             self._stateful[handle] = {}
             if isolate:
-                self._isolated[handle] = Resources(self.collectives)
+                self._isolated[handle] = Resources(self.collectives, self.resources.files)
 
     def delete_session(self, handle: str) -> None:
         """Drops a session's graphs, and its resources if it was isolated."""
@@ -352,7 +360,7 @@ class Worker:
         try:
             results = plan.function(Sender(step_id, push), values)
         except Exception as e:
-            error = plan.explain(e)
+            error = explained(plan.explain, e)
             self.step_errors.add(error.error_code)
             self.rendezvous.fail(step_id, error)
             done(error, [])

@@ -10,6 +10,7 @@ import pytest
 from tensorfleet.core import dtypes
 from tensorfleet_service.devices import blocks
 from tensorfleet_service.kernels.math import fusion
+from tensorfleet_service.kernels.math.formulas import FORMULAS, steps
 from tensorfleet_service.kernels.math.fusion import FusedGroup, FusedOp
 from tensorfleet_service.kernels.registry import make_kernel
 from tests.kernels.harness import call, make_node, run_op
@@ -42,17 +43,18 @@ def bits(value: Any) -> bytes:
 
 
 def fused(op: str, *values: Any) -> Any:
-    steps = fusion._STEPS[op]
-    group = FusedGroup([FusedOp(op, steps, [(True, i) for i in range(len(values))])], [0], values[0].dtype)
+    group = FusedGroup(
+        [FusedOp(op, steps(op), [(True, i) for i in range(len(values))])], [0], values[0].dtype
+    )
     with np.errstate(all="ignore"):
         result = group(*values)
     return None if result is None else result[0]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("op", [op for op in fusion._STEPS if op != "BiasAdd"])
+@pytest.mark.parametrize("op", [op for op in FORMULAS if op != "BiasAdd"])
 def test_each_op(op: str, dtype: Any) -> None:
-    count = max(x for _, operands in fusion._STEPS[op] for x in operands if isinstance(x, int)) + 1
+    count = max(x for _, operands in steps(op) for x in operands if isinstance(x, int)) + 1
     values = [draw(SHAPE, dtype, seed) for seed in range(count)]
     result = fused(op, *values)
     assert result.dtype == dtype
@@ -88,7 +90,7 @@ def test_what_is_not_contiguous_is_left_to_the_kernel() -> None:
     assert fused("AddV2", draw(SHAPE), draw((600,))[::2]) is None
 
 
-@pytest.mark.parametrize("op", ["TanhGrad", "SigmoidGrad", "ReciprocalGrad", "SoftplusGrad"])
+@pytest.mark.parametrize("op", ["TanhGrad", "SigmoidGrad", "ReciprocalGrad", "InvGrad", "SoftplusGrad"])
 def test_ops_that_refuse_broadcasting_are_not_broadcast(op: str) -> None:
     assert fused(op, draw(SHAPE), draw((300,))) is None
     assert fused(op, np.float32(1), draw(SHAPE)) is None
@@ -105,19 +107,18 @@ def random_group(generator: Any, dtype: Any) -> tuple[list[FusedOp], list[Any], 
     """Ops that use earlier ones, inputs of all forms, and which results are wanted."""
     forms: list[tuple[int, ...]] = [SHAPE, SHAPE, (), (300,), (700, 1)]
     values = [draw(form, dtype, int(generator.integers(100))) for form in forms]
-    names = [op for op in fusion._STEPS if op != "BiasAdd" and op not in fusion._ALIKE]
-    ops = [FusedOp("Neg", fusion._STEPS["Neg"], [(True, 0)])]
+    names = [op for op in FORMULAS if op != "BiasAdd" and op not in fusion._ALIKE]
+    ops = [FusedOp("Neg", steps("Neg"), [(True, 0)])]
     for i in range(1, int(generator.integers(2, 12))):
         op = names[int(generator.integers(len(names)))]
-        steps = fusion._STEPS[op]
-        count = max(x for _, operands in steps for x in operands if isinstance(x, int)) + 1
+        count = max(x for _, operands in steps(op) for x in operands if isinstance(x, int)) + 1
         sources = [
             (False, int(generator.integers(max(0, i - 3), i)))
             if generator.random() < 0.6
             else (True, int(generator.integers(len(values))))
             for _ in range(count)
         ]
-        ops.append(FusedOp(op, steps, sources))
+        ops.append(FusedOp(op, steps(op), sources))
     used = {i for op in ops for is_input, i in op.sources if not is_input}
     outputs = [i for i in range(len(ops)) if i not in used or generator.random() < 0.3]
     return ops, values, outputs
@@ -141,3 +142,9 @@ def test_random_groups(seed: int) -> None:
     for i, value in zip(outputs, found, strict=True):
         assert value.shape == np.shape(expected[i])
         assert bits(value) == bits(expected[i]), ops[i].type
+
+
+def test_a_formula_that_is_no_chain_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FORMULAS, "Branches", "exp({0}) + exp({1})")
+    with pytest.raises(ValueError, match="no chain"):
+        steps("Branches")

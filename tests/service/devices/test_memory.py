@@ -20,6 +20,7 @@ from tensorfleet.proto.attr_value_pb2 import AttrValue
 from tensorfleet.wire import shared_memory
 from tensorfleet_service.devices import memory
 from tensorfleet_service.devices.memory import VARIABLE, Budget, Limit, find_limit
+from tensorfleet_service.executor import statements
 from tensorfleet_service.local_cluster import LocalCluster, free_ports
 from tests.until import until
 
@@ -122,6 +123,38 @@ def test_what_failed_steps_held_is_given_back(session: tf.Session) -> None:
         with pytest.raises(tf.errors.ResourceExhaustedError, match="Out of memory in"):
             session.run(last)
         until(lambda: fits(session, result))
+
+
+def test_an_error_for_want_of_memory_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(memory, "_read", fails)
+    assert memory.exhausted("Out of memory in Fill").message == "Out of memory in Fill"
+    error = statements.explained(fails, ValueError("what a kernel let through"))
+    assert isinstance(error, tf.errors.ResourceExhaustedError)
+
+
+def test_the_reserve_is_opened_until_the_next_look() -> None:
+    """In a process of its own: the limit cannot be taken back."""
+    program = """
+import mmap, resource
+from tensorfleet_service.devices.memory import BUDGET, Limit
+BUDGET.install(Limit(400 << 20, "a test"))
+kept = []
+try:
+    while True:
+        kept.append(mmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+except OSError:
+    pass
+BUDGET.open_reserve()
+more = mmap.mmap(-1, 4 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+before = resource.getrlimit(resource.RLIMIT_DATA)
+kept.clear()
+BUDGET.refresh()
+assert resource.getrlimit(resource.RLIMIT_DATA) < before
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_a_constant_of_one_element_is_not_unrolled() -> None:

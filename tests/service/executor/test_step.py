@@ -19,7 +19,7 @@ import pytest
 
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
 from tensorfleet.core import errors
-from tensorfleet_service.devices.device import task_devices
+from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.executor import step as step_module
 from tensorfleet_service.executor.layout import task_of
 from tensorfleet_service.kernels import registry

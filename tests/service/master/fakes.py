@@ -9,7 +9,7 @@ from typing import Any
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
 from tensorfleet.core import errors
 from tensorfleet.proto.config_pb2 import ConfigProto
-from tensorfleet_service.devices.device import task_devices
+from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.executor.layout import layout
 from tensorfleet_service.graph.graph import Node
 from tensorfleet_service.master.members import Functions, Member, MemberDone, Registered

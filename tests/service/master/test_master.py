@@ -13,7 +13,7 @@ import pytest
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
 from tensorfleet.core import errors
 from tensorfleet.proto.config_pb2 import ConfigProto
-from tensorfleet_service.devices.device import task_devices
+from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.master import graph_work, signature_cache
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, MemberDone

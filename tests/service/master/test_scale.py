@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tensorfleet.core import gc_pause
-from tensorfleet_service.devices.device import null_devices
+from tensorfleet_service.devices.task_devices import null_devices
 from tensorfleet_service.graph.graph import Node, SessionGraph
 from tensorfleet_service.master.partition import Partition, partition
 from tensorfleet_service.master.place import place

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
-from tensorfleet_service.devices.device import task_devices
-from tensorfleet_service.observe.watchdog import Watchdog
+from tensorfleet_service.devices.memory import BUDGET
+from tensorfleet_service.devices.task_devices import task_devices
+from tensorfleet_service.observe.watchdog import IDLE_SECONDS, Watchdog
 from tensorfleet_service.worker.progress import activities
 from tensorfleet_service.worker.worker import Worker
 from tests.service.executor.test_step import TASK, Done, arrivals, register
@@ -95,3 +96,18 @@ def test_zero_seconds_look_at_nothing(worker: Worker, monkeypatch: pytest.Monkey
     watchdog = Watchdog(worker, 0.0)
     monkeypatch.setattr(Worker, "running", None)
     watchdog.look(time.monotonic())
+
+
+def test_memory_is_given_back_once_after_each_busy_time(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watchdog = Watchdog(worker)
+    used = 5.0
+    given_back: list[float] = []
+    now = 0.0
+    monkeypatch.setattr(time, "process_time", lambda: used)
+    monkeypatch.setattr(BUDGET, "release", lambda: given_back.append(now))
+    for now in range(100):
+        used += 0.5 if now < 10 or now == 60 else 0.001
+        watchdog.trim(now)
+    assert given_back == [9 + IDLE_SECONDS, 60 + IDLE_SECONDS]

@@ -12,7 +12,7 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import Array, static_dims, static_dims_rule, static_rule, static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.identity import is_slices
@@ -20,7 +20,7 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import unchanged, with_rank_at_least
 
 
-def _bitcast_shape(op: Operation) -> list[Dims]:
+def _bitcast_shape(op: RuleNode) -> list[Dims]:
     dims = op.inputs[0].dims
     source, target = op.attrs["T"].size, op.attrs["type"].size
     if dims is None or source == target:
@@ -42,7 +42,7 @@ op("Bitcast(input: T) -> (output: type)", "T: {number}", "type: {number}", shape
 
 
 @static_rule("Cast")
-def _cast_value(op: Operation) -> Array | None:
+def _cast_value(op: RuleNode) -> Array | None:
     value = static_value(op.inputs[0])
     target: DType = op.attrs["DstT"]
     if value is None or target.np is None or value.dtype.hasobject or target.np.hasobject:
@@ -52,7 +52,7 @@ def _cast_value(op: Operation) -> Array | None:
 
 
 @static_dims_rule("Cast")
-def _cast_dims(op: Operation) -> Dims:
+def _cast_dims(op: RuleNode) -> Dims:
     return static_dims(op.inputs[0])
 
 

@@ -1,4 +1,4 @@
-"""Tensors made of nothing but a shape or a range: constant, zeros, ones, fill, range, linspace."""
+"""Tensors made of nothing but a shape or a range: constant, zeros, ones, fill, range."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tensorfleet.core.dims import Dims
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode, RuleTensor
 from tensorfleet.graph.static_value import Array, static_dims, static_rule, static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
@@ -33,16 +33,16 @@ _RANGE_DTYPES = [
 ]
 
 
-def _const_shape(op: Operation) -> list[Dims]:
+def _const_shape(op: RuleNode) -> list[Dims]:
     return [op.attrs["value"].shape]
 
 
-def _fill_shape(op: Operation) -> list[Dims]:
+def _fill_shape(op: RuleNode) -> list[Dims]:
     with_rank(op.inputs[1].dims, 0)
     return [_spelled(op.inputs[0])]
 
 
-def _spelled(tensor: Tensor) -> Dims:
+def _spelled(tensor: RuleTensor) -> Dims:
     """The shape that a shape argument spells; -1 is no size."""
     with_rank(tensor.dims, 1)
     value = static_value(tensor)
@@ -51,7 +51,7 @@ def _spelled(tensor: Tensor) -> Dims:
     return static_dims(tensor)
 
 
-def _range_shape(op: Operation) -> list[Dims]:
+def _range_shape(op: RuleNode) -> list[Dims]:
     for tensor in op.inputs:
         with_rank(tensor.dims, 0)
     start, limit, delta = map(static_value, op.inputs)
@@ -82,17 +82,6 @@ def _number(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _lin_space_shape(op: Operation) -> list[Dims]:
-    for tensor in op.inputs:
-        with_rank(tensor.dims, 0)
-    num = static_value(op.inputs[2])
-    if num is None:
-        return [(None,)]
-    if num <= 0:
-        raise ValueError(f"Requires num > 0: {int(num)}")
-    return [(int(num),)]
-
-
 op("Const() -> (output: dtype)", "value: tensor", "dtype: type", shape=_const_shape)
 op(
     "Fill(dims: index_type, value: T) -> (output: T)",
@@ -112,16 +101,10 @@ op(
     "Tidx: {bfloat16, float16, float32, float64, int8, int16, int32, int64, uint16, uint32, uint64} = int32",
     shape=_range_shape,
 )
-op(
-    "LinSpace(start: T, stop: T, num: Tidx) -> (output: T)",
-    "T: {bfloat16, float16, float32, float64}",
-    "Tidx: {int32, int64} = int32",
-    shape=_lin_space_shape,
-)
 
 
 @static_rule("Fill")
-def _fill_value(op: Operation) -> Array | None:
+def _fill_value(op: RuleNode) -> Array | None:
     dims = op.outputs[0].dims
     value = static_value(op.inputs[1])
     if value is None or dims is None or None in dims:
@@ -130,19 +113,19 @@ def _fill_value(op: Operation) -> Array | None:
 
 
 @static_rule("ZerosLike")
-def _zeros_like_value(op: Operation) -> Array | None:
+def _zeros_like_value(op: RuleNode) -> Array | None:
     value = static_value(op.inputs[0])
     return None if value is None or value.dtype.hasobject else np.zeros_like(value)
 
 
 @static_rule("OnesLike")
-def _ones_like_value(op: Operation) -> Array | None:
+def _ones_like_value(op: RuleNode) -> Array | None:
     value = static_value(op.inputs[0])
     return None if value is None else np.ones_like(value)
 
 
 @static_rule("Range")
-def _range_value(op: Operation) -> Array | None:
+def _range_value(op: RuleNode) -> Array | None:
     start, limit, delta = map(static_value, op.inputs)
     if start is None or limit is None or delta is None:
         return None
@@ -264,40 +247,6 @@ def range(
                     raise TypeError(f"tf.range cannot tell the dtype of a range with {each.name}: pass dtype")
             dtype = max(found, key=_RANGE_DTYPES.index)
         return apply_one("Range", cast(start, dtype), cast(limit, dtype), cast(delta, dtype), name=scope)
-
-
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
-    """`num` evenly spaced numbers from `start` to `stop`, both included (`tf.linspace`).
-
-    Args:
-        start, stop: floats; tensors of other than rank 0 are broadcast, and give one range for each element.
-        axis: where the new dimension goes.
-
-    Example:
-        >>> tf.Session().run(tf.linspace(0.0, 1.0, 3))
-        array([0. , 0.5, 1. ], dtype=float32)
-    """
-    from tensorfleet.ops.array.rearranging import transpose
-    from tensorfleet.ops.array.shaping import expand_dims
-
-    with get_default_graph().name_scope(name or "linspace") as scope:
-        start = convert_to_tensor(start, name="start")
-        stop = convert_to_tensor(stop, start.dtype.base, "stop")
-        if start.dims == () and stop.dims == ():
-            return apply_one("LinSpace", start, stop, num, name=scope)
-        weights = apply_one("LinSpace", cast(0, start.dtype), cast(1, start.dtype), num)
-        first, last = expand_dims(start, -1), expand_dims(stop, -1)
-        result: Tensor = first * (1 - weights) + last * weights
-        if axis == -1:
-            return result
-        if result.dims is None:
-            raise ValueError("linspace of tensors of unknown rank takes axis=-1 only")
-        order: list[int] = np.arange(len(result.dims) - 1).tolist()
-        order.insert(axis if axis >= 0 else axis + len(order) + 1, len(order))
-        return transpose(result, order)
-
-
-lin_space = linspace
 
 
 def eye(

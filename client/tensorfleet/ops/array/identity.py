@@ -9,29 +9,29 @@ from tensorfleet.core.dims import Dims
 from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import Array, static_dims, static_dims_rule, static_rule, static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import nothing, unchanged, with_rank
 
 
-def _shape_attr(op: Operation) -> list[Dims]:
+def _shape_attr(op: RuleNode) -> list[Dims]:
     dims = op.attrs["shape"]
     return [None if dims is None else tuple(None if d == -1 else d for d in dims)]
 
 
-def _placeholder_with_default_shape(op: Operation) -> list[Dims]:
+def _placeholder_with_default_shape(op: RuleNode) -> list[Dims]:
     dims = _shape_attr(op)
     dims_module.merge(op.inputs[0].dims, dims[0])
     return dims
 
 
-def _each_unchanged(op: Operation) -> list[Dims]:
+def _each_unchanged(op: RuleNode) -> list[Dims]:
     return [t.dims for t in op.inputs]
 
 
-def _ensure_shape(op: Operation) -> list[Dims]:
+def _ensure_shape(op: RuleNode) -> list[Dims]:
     wanted, given = _shape_attr(op)[0], op.inputs[0].dims
     return [
         dims_module.merge(wanted, given if given is None or wanted is None else with_rank(given, len(wanted)))
@@ -64,12 +64,12 @@ op("EnsureShape(input: T) -> (output: T)", "shape: shape", "T: type", shape=_ens
 
 
 @static_rule("Identity", "StopGradient", "PreventGradient", "Snapshot", "GuaranteeConst", "EnsureShape")
-def _same_value(op: Operation) -> Array | None:
+def _same_value(op: RuleNode) -> Array | None:
     return static_value(op.inputs[0])
 
 
 @static_dims_rule("Identity", "StopGradient", "PreventGradient", "Snapshot", "GuaranteeConst", "EnsureShape")
-def _same_dims(op: Operation) -> Dims:
+def _same_dims(op: RuleNode) -> Dims:
     return static_dims(op.inputs[0])
 
 

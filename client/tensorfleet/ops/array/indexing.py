@@ -9,7 +9,7 @@ from tensorfleet.core.dims import Dims
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import Array, static_rule, static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.shaping import spelled_dims
@@ -17,13 +17,13 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import with_rank, with_rank_at_least
 
 
-def _gather_shape(op: Operation) -> list[Dims]:
+def _gather_shape(op: RuleNode) -> list[Dims]:
     params = with_rank_at_least(op.inputs[0].dims, 1)
     indices = op.inputs[1].dims
     return [None if params is None or indices is None else (*indices, *params[1:])]
 
 
-def _gather_v2_shape(op: Operation) -> list[Dims]:
+def _gather_v2_shape(op: RuleNode) -> list[Dims]:
     params = with_rank_at_least(op.inputs[0].dims, 1)
     indices = op.inputs[1].dims
     with_rank(op.inputs[2].dims, 0)
@@ -39,7 +39,7 @@ def _gather_v2_shape(op: Operation) -> list[Dims]:
     return [(*params[:at], *indices[batch_dims:], *params[at + 1 :])]
 
 
-def _gather_nd_shape(op: Operation) -> list[Dims]:
+def _gather_nd_shape(op: RuleNode) -> list[Dims]:
     params = op.inputs[0].dims
     indices = with_rank_at_least(op.inputs[1].dims, 1)
     if params is None or indices is None or indices[-1] is None:
@@ -52,11 +52,11 @@ def _gather_nd_shape(op: Operation) -> list[Dims]:
     return [(*indices[:-1], *params[indices[-1] :])]
 
 
-def _scatter_nd_shape(op: Operation) -> list[Dims]:
+def _scatter_nd_shape(op: RuleNode) -> list[Dims]:
     return [_scattered(op.inputs[0].dims, op.inputs[1].dims, spelled_dims(op.inputs[2]))]
 
 
-def _tensor_scatter_shape(op: Operation) -> list[Dims]:
+def _tensor_scatter_shape(op: RuleNode) -> list[Dims]:
     return [_scattered(op.inputs[1].dims, op.inputs[2].dims, op.inputs[0].dims)]
 
 
@@ -92,7 +92,7 @@ def _must_match(
         raise ValueError(f"Dimensions {left} must match dimensions {right}: {e}") from None
 
 
-def _one_hot_shape(op: Operation) -> list[Dims]:
+def _one_hot_shape(op: RuleNode) -> list[Dims]:
     with_rank(op.inputs[1].dims, 0)  # TensorFlow looks at the ranks of the values at run time only
     indices, depth, axis = op.inputs[0].dims, static_value(op.inputs[1]), op.attrs["axis"]
     if axis < -1:
@@ -181,7 +181,7 @@ op(
 
 
 @static_rule("GatherV2")
-def _gather_value(op: Operation) -> Array | None:
+def _gather_value(op: RuleNode) -> Array | None:
     params, indices, axis = map(static_value, op.inputs)
     if params is None or indices is None or axis is None or op.attrs["batch_dims"]:
         return None

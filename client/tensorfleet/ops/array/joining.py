@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode, RuleTensor
 from tensorfleet.graph.static_value import Array, static_dims, static_dims_rule, static_rule, static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.identity import identity
@@ -24,13 +25,13 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import add_dims, with_rank, with_rank_at_least
 
 
-def _concat_shape(op: Operation) -> list[Dims]:
+def _concat_shape(op: RuleNode) -> list[Dims]:
     if op.type == "Concat":
         return _joined(op.inputs[0], op.inputs[1:])
     return _joined(op.inputs[-1], op.inputs[:-1])
 
 
-def _joined(axis_tensor: Tensor, values: tuple[Tensor, ...]) -> list[Dims]:
+def _joined(axis_tensor: RuleTensor, values: Sequence[RuleTensor]) -> list[Dims]:
     with_rank(axis_tensor.dims, 0)
     rank: int | None = None
     for tensor in values:
@@ -58,13 +59,13 @@ def _joined(axis_tensor: Tensor, values: tuple[Tensor, ...]) -> list[Dims]:
     return [None if before is None or after is None else (*before, middle, *after)]
 
 
-def _concat_offset_shape(op: Operation) -> list[Dims]:
+def _concat_offset_shape(op: RuleNode) -> list[Dims]:
     for tensor in op.inputs[1:]:
         with_rank(tensor.dims, 1)
     return [t.dims for t in op.inputs[1:]]
 
 
-def _pack_shape(op: Operation) -> list[Dims]:
+def _pack_shape(op: RuleNode) -> list[Dims]:
     dims = op.inputs[-1].dims
     for i in range(len(op.inputs) - 2, -1, -1):
         try:
@@ -83,7 +84,7 @@ def _checked_axis(axis: int, rank: int) -> int:
     return axis % rank
 
 
-def _unpack_shape(op: Operation) -> list[Dims]:
+def _unpack_shape(op: RuleNode) -> list[Dims]:
     dims, num = op.inputs[0].dims, op.attrs["num"]
     if dims is None:
         return [None] * num
@@ -93,7 +94,7 @@ def _unpack_shape(op: Operation) -> list[Dims]:
     return [(*dims[:axis], *dims[axis + 1 :])] * num
 
 
-def _split_shape(op: Operation) -> list[Dims]:
+def _split_shape(op: RuleNode) -> list[Dims]:
     with_rank(op.inputs[0].dims, 0)
     dims, num = op.inputs[1].dims, op.attrs["num_split"]
     axis = static_value(op.inputs[0])
@@ -115,7 +116,7 @@ def _split_axis(axis: int, rank: int) -> int:
     return axis % rank
 
 
-def _split_v_shape(op: Operation) -> list[Dims]:
+def _split_v_shape(op: RuleNode) -> list[Dims]:
     with_rank(op.inputs[1].dims, 1)
     with_rank(op.inputs[2].dims, 0)
     dims, num = op.inputs[0].dims, op.attrs["num_split"]
@@ -146,7 +147,7 @@ def _part_sizes(sizes: list[int], total: int | None, num: int) -> list[int | Non
     return [rest if size == -1 else size for size in sizes]
 
 
-def _parallel_concat_shape(op: Operation) -> list[Dims]:
+def _parallel_concat_shape(op: RuleNode) -> list[Dims]:
     dims = op.attrs["shape"]
     for tensor in op.inputs:
         if tensor.dims is None or None in tensor.dims:
@@ -195,7 +196,7 @@ op(
 
 
 @static_rule("Concat", "ConcatV2")
-def _concat_value(op: Operation) -> Array | None:
+def _concat_value(op: RuleNode) -> Array | None:
     axis, parts = _concat_inputs(op)
     values = [static_value(t) for t in parts]
     known = [v for v in values if v is not None]
@@ -205,7 +206,7 @@ def _concat_value(op: Operation) -> Array | None:
 
 
 @static_dims_rule("Concat", "ConcatV2")
-def _concat_dims(op: Operation) -> Dims:
+def _concat_dims(op: RuleNode) -> Dims:
     axis, parts = _concat_inputs(op)
     if axis is None or int(axis) != 0:
         return None
@@ -217,14 +218,14 @@ def _concat_dims(op: Operation) -> Dims:
     return dims
 
 
-def _concat_inputs(op: Operation) -> tuple[Array | None, tuple[Tensor, ...]]:
+def _concat_inputs(op: RuleNode) -> tuple[Array | None, Sequence[RuleTensor]]:
     if op.type == "Concat":
         return static_value(op.inputs[0]), op.inputs[1:]
     return static_value(op.inputs[-1]), op.inputs[:-1]
 
 
 @static_rule("Pack")
-def _pack_value(op: Operation) -> Array | None:
+def _pack_value(op: RuleNode) -> Array | None:
     values = []
     for tensor in op.inputs:
         value = static_value(tensor)
@@ -235,7 +236,7 @@ def _pack_value(op: Operation) -> Array | None:
 
 
 @static_dims_rule("Pack")
-def _pack_dims(op: Operation) -> Dims:
+def _pack_dims(op: RuleNode) -> Dims:
     if any(t.dims != () for t in op.inputs):
         return None
     values = [static_value(t) for t in op.inputs]

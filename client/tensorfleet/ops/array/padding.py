@@ -8,14 +8,14 @@ import numpy as np
 
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import Array, static_dims, static_rule, static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import merge_dim, multiply_dims, with_rank
 
 
-def _tile_shape(op: Operation) -> list[Dims]:
+def _tile_shape(op: RuleNode) -> list[Dims]:
     (count,) = with_rank(op.inputs[1].dims, 1)
     dims, multiples = op.inputs[0].dims, static_dims(op.inputs[1])
     if dims is not None and count not in (None, len(dims)):
@@ -28,15 +28,15 @@ def _tile_shape(op: Operation) -> list[Dims]:
     ]
 
 
-def _pad_shape(op: Operation) -> list[Dims]:
+def _pad_shape(op: RuleNode) -> list[Dims]:
     return [_padded(op, 1)]
 
 
-def _mirror_pad_grad_shape(op: Operation) -> list[Dims]:
+def _mirror_pad_grad_shape(op: RuleNode) -> list[Dims]:
     return [_padded(op, -1)]
 
 
-def _padded(op: Operation, sign: int) -> Dims:
+def _padded(op: RuleNode, sign: int) -> Dims:
     count, pair = with_rank(op.inputs[1].dims, 2)
     merge_dim(pair, 2)
     dims, paddings = op.inputs[0].dims, static_value(op.inputs[1])
@@ -92,7 +92,7 @@ op(
 
 
 @static_rule("Tile")
-def _tile_value(op: Operation) -> Array | None:
+def _tile_value(op: RuleNode) -> Array | None:
     value, multiples = map(static_value, op.inputs)
     return None if value is None or multiples is None else np.tile(value, multiples.tolist())
 

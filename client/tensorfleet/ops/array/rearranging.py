@@ -11,7 +11,7 @@ from tensorfleet.core.dims import Dims
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import Array, static_rule, static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.constants import ones
@@ -21,7 +21,7 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import merge_dim, unchanged, with_rank, with_rank_at_least, with_rank_at_most
 
 
-def _transpose_shape(op: Operation) -> list[Dims]:
+def _transpose_shape(op: RuleNode) -> list[Dims]:
     dims, perm = op.inputs[0].dims, static_value(op.inputs[1])
     (count,) = with_rank(op.inputs[1].dims, 1)
     count = len(dims) if count is None and dims is not None else count
@@ -39,13 +39,13 @@ def _transpose_shape(op: Operation) -> list[Dims]:
     return [tuple(dims[axis] for axis in order)]
 
 
-def _reverse_shape(op: Operation) -> list[Dims]:
+def _reverse_shape(op: RuleNode) -> list[Dims]:
     (count,) = with_rank(op.inputs[1].dims, 1)
     dims = op.inputs[0].dims
     return [dims if count is None else with_rank(dims, count)]
 
 
-def _reverse_v2_shape(op: Operation) -> list[Dims]:
+def _reverse_v2_shape(op: RuleNode) -> list[Dims]:
     with_rank(op.inputs[1].dims, 1)
     dims, axes = op.inputs[0].dims, static_value(op.inputs[1])
     if dims is not None and axes is not None:
@@ -61,7 +61,7 @@ def _reverse_v2_shape(op: Operation) -> list[Dims]:
     return [dims]
 
 
-def _reverse_sequence_shape(op: Operation) -> list[Dims]:
+def _reverse_sequence_shape(op: RuleNode) -> list[Dims]:
     dims, (count,) = op.inputs[0].dims, with_rank(op.inputs[1].dims, 1)
     batch, seq = op.attrs["batch_dim"], op.attrs["seq_dim"]
     if dims is None:
@@ -72,18 +72,18 @@ def _reverse_sequence_shape(op: Operation) -> list[Dims]:
     return [(*dims[:batch], merge_dim(dims[batch], count), *dims[batch + 1 :])]
 
 
-def _roll_shape(op: Operation) -> list[Dims]:
+def _roll_shape(op: RuleNode) -> list[Dims]:
     with_rank_at_least(op.inputs[0].dims, 1)
     dims_module.merge(*(with_rank_at_most(t.dims, 1) for t in op.inputs[1:]))
     return unchanged(op)
 
 
-def _image_axes(op: Operation) -> tuple[int, int, int]:
+def _image_axes(op: RuleNode) -> tuple[int, int, int]:
     """The axes of channels, height and width."""
     return (3, 1, 2) if op.attrs["data_format"] == b"NHWC" else (1, 2, 3)
 
 
-def _space_to_depth_shape(op: Operation) -> list[Dims]:
+def _space_to_depth_shape(op: RuleNode) -> list[Dims]:
     dims, block = list(with_rank(op.inputs[0].dims, 4)), op.attrs["block_size"]
     channels, *space = _image_axes(op)
     for axis in space:
@@ -93,7 +93,7 @@ def _space_to_depth_shape(op: Operation) -> list[Dims]:
     return [tuple(dims)]
 
 
-def _depth_to_space_shape(op: Operation) -> list[Dims]:
+def _depth_to_space_shape(op: RuleNode) -> list[Dims]:
     dims, block = list(with_rank(op.inputs[0].dims, 4)), op.attrs["block_size"]
     channels, *space = _image_axes(op)
     for axis in space:
@@ -111,7 +111,7 @@ def _divided(extent: int | None, by: int) -> int | None:
     return extent // by
 
 
-def _vector(op: Operation) -> list[Dims]:
+def _vector(op: RuleNode) -> list[Dims]:
     return [with_rank(op.inputs[0].dims, 1)]
 
 
@@ -173,13 +173,13 @@ op(
 
 
 @static_rule("Transpose")
-def _transpose_value(op: Operation) -> Array | None:
+def _transpose_value(op: RuleNode) -> Array | None:
     value, perm = map(static_value, op.inputs)
     return None if value is None or perm is None else value.transpose(perm.tolist())
 
 
 @static_rule("InvertPermutation")
-def _invert_permutation_value(op: Operation) -> Array | None:
+def _invert_permutation_value(op: RuleNode) -> Array | None:
     value = static_value(op.inputs[0])
     return None if value is None else np.argsort(value).astype(value.dtype)
 

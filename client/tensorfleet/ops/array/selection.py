@@ -10,7 +10,7 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
@@ -21,12 +21,12 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import merge_dim, multiply_dims, with_rank, with_rank_at_least
 
 
-def _where_shape(op: Operation) -> list[Dims]:
+def _where_shape(op: RuleNode) -> list[Dims]:
     dims = op.inputs[0].dims
     return [(None, None if dims is None else len(dims))]
 
 
-def _select_shape(op: Operation) -> list[Dims]:
+def _select_shape(op: RuleNode) -> list[Dims]:
     condition, then, other = (t.dims for t in op.inputs)
     dims = dims_module.merge(then, other)
     if dims is None or condition is None or condition == ():
@@ -38,12 +38,12 @@ def _select_shape(op: Operation) -> list[Dims]:
     return [dims_module.merge(dims, condition)]
 
 
-def _select_v2_shape(op: Operation) -> list[Dims]:
+def _select_v2_shape(op: RuleNode) -> list[Dims]:
     condition, then, other = (t.dims for t in op.inputs)
     return [dims_module.broadcast(condition, dims_module.broadcast(then, other))]
 
 
-def _top_k_shape(op: Operation) -> list[Dims]:
+def _top_k_shape(op: RuleNode) -> list[Dims]:
     dims = with_rank_at_least(op.inputs[0].dims, 1)
     if op.type == "TopK":
         k: int | None = op.attrs["k"]
@@ -60,7 +60,7 @@ def _top_k_shape(op: Operation) -> list[Dims]:
     return [(*dims[:-1], k)] * 2
 
 
-def _in_top_k_shape(op: Operation) -> list[Dims]:
+def _in_top_k_shape(op: RuleNode) -> list[Dims]:
     predictions, targets = with_rank(op.inputs[0].dims, 2), with_rank(op.inputs[1].dims, 1)
     if op.type == "InTopKV2":
         with_rank(op.inputs[2].dims, 0)

@@ -13,18 +13,18 @@ from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.convert import constant, constant_node, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode, RuleTensor
 from tensorfleet.graph.static_value import Array, static_dims, static_dims_rule, static_rule, static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import scalar, with_rank, with_rank_at_most
 
 
-def _shape_shape(op: Operation) -> list[Dims]:
+def _shape_shape(op: RuleNode) -> list[Dims]:
     return [(None if t.dims is None else len(t.dims),) for t in op.inputs]
 
 
-def _reshape_shape(op: Operation) -> list[Dims]:
+def _reshape_shape(op: RuleNode) -> list[Dims]:
     given, wanted = op.inputs[0].dims, spelled_dims(op.inputs[1])
     if given is None or wanted is None:
         return [wanted]
@@ -44,7 +44,7 @@ def _reshape_shape(op: Operation) -> list[Dims]:
     return [wanted]
 
 
-def spelled_dims(tensor: Tensor) -> Dims:
+def spelled_dims(tensor: RuleTensor) -> Dims:
     """The shape that a shape argument spells, in which -1 is an unknown size. Raises ValueError."""
     with_rank(tensor.dims, 1)
     value = static_value(tensor)
@@ -60,7 +60,7 @@ def _known_elements(dims: tuple[int | None, ...]) -> tuple[int, int]:
     return known, dims.count(None)
 
 
-def _expand_dims_shape(op: Operation) -> list[Dims]:
+def _expand_dims_shape(op: RuleNode) -> list[Dims]:
     dims, axis = op.inputs[0].dims, static_value(op.inputs[1])
     if axis is not None and axis.size != 1:
         raise ValueError("'dim' input must be a tensor with a single value")
@@ -73,7 +73,7 @@ def _expand_dims_shape(op: Operation) -> list[Dims]:
     return [(*dims[:position], 1, *dims[position:])]
 
 
-def _squeeze_shape(op: Operation) -> list[Dims]:
+def _squeeze_shape(op: RuleNode) -> list[Dims]:
     dims, axes = op.inputs[0].dims, op.attrs["squeeze_dims"]
     if dims is None:
         return [None]
@@ -90,7 +90,7 @@ def _squeeze_shape(op: Operation) -> list[Dims]:
     return [tuple(d for axis, d in enumerate(dims) if axis not in dropped)]
 
 
-def _broadcast_to_shape(op: Operation) -> list[Dims]:
+def _broadcast_to_shape(op: RuleNode) -> list[Dims]:
     given, wanted = op.inputs[0].dims, spelled_dims(op.inputs[1])
     if given is None or wanted is None:
         return [wanted]
@@ -105,12 +105,12 @@ def _broadcast_to_shape(op: Operation) -> list[Dims]:
     return [tuple(result)]
 
 
-def _broadcast_args_shape(op: Operation) -> list[Dims]:
+def _broadcast_args_shape(op: RuleNode) -> list[Dims]:
     a, b = (with_rank(t.dims, 1) for t in op.inputs)
     return [(None if a[0] is None or b[0] is None else max(a[0], b[0]),)]
 
 
-def _broadcast_gradient_args_shape(op: Operation) -> list[Dims]:
+def _broadcast_gradient_args_shape(op: RuleNode) -> list[Dims]:
     for t in op.inputs:
         with_rank(t.dims, 1)
     return [(None,), (None,)]
@@ -154,30 +154,30 @@ op(
 
 
 @static_rule("Shape")
-def _shape_value(op: Operation) -> Array | None:
+def _shape_value(op: RuleNode) -> Array | None:
     dims = op.inputs[0].dims
     return None if dims is None or None in dims else np.array(dims, op.outputs[0].dtype.np)
 
 
 @static_dims_rule("Shape")
-def _shape_dims(op: Operation) -> Dims:
+def _shape_dims(op: RuleNode) -> Dims:
     return op.inputs[0].dims
 
 
 @static_rule("Size")
-def _size_value(op: Operation) -> Array | None:
+def _size_value(op: RuleNode) -> Array | None:
     count = dims_module.num_elements(op.inputs[0].dims)
     return None if count is None else np.array(count, op.outputs[0].dtype.np)
 
 
 @static_rule("Rank")
-def _rank_value(op: Operation) -> Array | None:
+def _rank_value(op: RuleNode) -> Array | None:
     dims = op.inputs[0].dims
     return None if dims is None else np.array(len(dims), np.int32)
 
 
 @static_rule("Reshape", "ExpandDims", "Squeeze")
-def _reshaped_value(op: Operation) -> Array | None:
+def _reshaped_value(op: RuleNode) -> Array | None:
     dims = op.outputs[0].dims
     if dims is None or None in dims:
         return None

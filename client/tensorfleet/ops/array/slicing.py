@@ -14,7 +14,7 @@ from tensorfleet.core.slice_spec import SliceSpec
 from tensorfleet.graph.convert import constant
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import Array, static_dims, static_dims_rule, static_rule, static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
@@ -31,7 +31,7 @@ _INDEX_ERROR = (
 )
 
 
-def _slice_shape(op: Operation) -> list[Dims]:
+def _slice_shape(op: RuleNode) -> list[Dims]:
     dims = op.inputs[0].dims
     (begin_rank,), (size_rank,) = with_rank(op.inputs[1].dims, 1), with_rank(op.inputs[2].dims, 1)
     rank = begin_rank if begin_rank is not None else size_rank
@@ -50,7 +50,7 @@ def _slice_shape(op: Operation) -> list[Dims]:
     return [tuple(result)]
 
 
-def _strided_slice_shape(op: Operation) -> list[Dims]:
+def _strided_slice_shape(op: RuleNode) -> list[Dims]:
     dims = op.inputs[0].dims
     vector: Dims = None
     for tensor in op.inputs[1:4]:
@@ -65,11 +65,11 @@ def _ints(value: Array | None) -> list[int] | None:
     return None if value is None else value.tolist()
 
 
-def _spec(op: Operation) -> SliceSpec:
+def _spec(op: RuleNode) -> SliceSpec:
     return SliceSpec.of_attrs(op.attrs)
 
 
-def _strided_slice_grad_shape(op: Operation) -> list[Dims]:
+def _strided_slice_grad_shape(op: RuleNode) -> list[Dims]:
     with_rank(op.inputs[0].dims, 1)
     return [static_dims(op.inputs[0])]
 
@@ -133,7 +133,7 @@ op(
 
 
 @static_rule("Slice")
-def _slice_value(op: Operation) -> Array | None:
+def _slice_value(op: RuleNode) -> Array | None:
     value, begin, size = map(static_value, op.inputs)
     if value is None or begin is None or size is None:
         return None
@@ -145,7 +145,7 @@ def _slice_value(op: Operation) -> Array | None:
 
 
 @static_rule("StridedSlice")
-def _strided_slice_value(op: Operation) -> Array | None:
+def _strided_slice_value(op: RuleNode) -> Array | None:
     begin, end, strides = (static_value(t) for t in op.inputs[1:4])
     if begin is None or end is None or strides is None:
         return None
@@ -164,7 +164,7 @@ def _strided_slice_value(op: Operation) -> Array | None:
 
 
 @static_dims_rule("StridedSlice")
-def _strided_slice_dims(op: Operation) -> Dims:
+def _strided_slice_dims(op: RuleNode) -> Dims:
     begin, end, strides = (static_value(t) for t in op.inputs[1:4])
     dims = static_dims(op.inputs[0])
     if begin is None or end is None or strides is None or dims is None:

@@ -18,14 +18,14 @@ from typing import Any
 
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_dims
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import unchanged, with_rank, with_rank_at_least
 
 
-def _gathered(op: Operation) -> list[Dims]:
+def _gathered(op: RuleNode) -> list[Dims]:
     """The first dimension times the group's size, which only the first form knows."""
     dims = with_rank_at_least(op.inputs[0].dims, 1)
     if dims is None:
@@ -34,11 +34,11 @@ def _gathered(op: Operation) -> list[Dims]:
     return [(None if size is None or dims[0] is None else dims[0] * size, *dims[1:])]
 
 
-def _declared(op: Operation) -> list[Dims]:
+def _declared(op: RuleNode) -> list[Dims]:
     return [op.attrs["shape"]]
 
 
-def _received(op: Operation) -> list[Dims]:
+def _received(op: RuleNode) -> list[Dims]:
     with_rank(op.inputs[3].dims, 1)
     return [static_dims(op.inputs[3])]
 

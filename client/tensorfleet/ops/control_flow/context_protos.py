@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.graph.graph import get_default_graph
@@ -122,14 +123,22 @@ def _restore(context: ControlFlowContext, message: Any, scope: str | None) -> No
     context.Exit()
 
 
+_restorers: dict[str, Callable[[Any, str | None], ControlFlowContext]] = {}
+
+
+def serve_restoring(kind: str, restore: Callable[[Any, str | None], ControlFlowContext]) -> None:
+    """Told by the classes of contexts: what makes one of them of a message and a name scope.
+
+    Args:
+        kind: the field of ControlFlowContextDef that has the message.
+    """
+    _restorers[kind] = restore
+
+
 def from_proto(message: ControlFlowContextDef, scope: str | None) -> ControlFlowContext:
     """The context of a message that says of which kind it is."""
-    from tensorfleet.ops.control_flow.control_flow_contexts import CondContext
-    from tensorfleet.ops.control_flow.while_context import WhileContext
-
-    if message.WhichOneof("ctxt") == "while_ctxt":
-        return WhileContext.from_proto(message.while_ctxt, scope)
-    return CondContext.from_proto(message.cond_ctxt, scope)
+    kind = message.WhichOneof("ctxt") or "cond_ctxt"
+    return _restorers[kind](getattr(message, kind), scope)
 
 
 def _tensor(name: str, scope: str | None) -> Tensor:

@@ -295,3 +295,6 @@ class CondContext(ControlFlowContext):
         result = switch_by_kind(result, self._pred)[self._branch]
         self._external_values[val.name] = result
         return result
+
+
+context_protos.serve_restoring("cond_ctxt", CondContext.from_proto)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.ops.shape_rules import unchanged
 
 
-def _switch_shape(op: Operation) -> list[Dims]:
+def _switch_shape(op: RuleNode) -> list[Dims]:
     pred = op.inputs[1].dims
     if pred is not None and pred != ():
         raise ValueError(f"Shape must be rank 0 but is rank {len(pred)}")
     return [op.inputs[0].dims] * 2
 
 
-def _merge_shape(op: Operation) -> list[Dims]:
+def _merge_shape(op: RuleNode) -> list[Dims]:
     """What all inputs have in common: any of them may come. The input that closes a loop is not known yet."""
     shape: Dims = op.inputs[0].dims
     for tensor in op.inputs[1:]:
@@ -29,7 +29,7 @@ def _merge_shape(op: Operation) -> list[Dims]:
     return [shape, ()]
 
 
-def _scalar_bool(op: Operation) -> list[Dims]:
+def _scalar_bool(op: RuleNode) -> list[Dims]:
     pred = op.inputs[0].dims
     if pred is not None and pred != ():
         raise ValueError(f"Shape must be rank 0 but is rank {len(pred)}")

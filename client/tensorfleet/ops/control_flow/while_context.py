@@ -362,3 +362,6 @@ def _close(joined: Tensor, value: Tensor) -> None:
             "`shape_invariants` argument of tf.while_loop to specify a less-specific shape."
         )
     joined.op._update_input(1, following)
+
+
+context_protos.serve_restoring("while_ctxt", WhileContext.from_proto)

@@ -12,19 +12,20 @@ from tensorfleet.graph.apply import apply_none, apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.shape_rules import nothing, scalar
 
 
-def _pair(op: Operation) -> list[Dims]:
+def _pair(op: RuleNode) -> list[Dims]:
     return [(2,)]
 
 
-def _unknown(op: Operation) -> list[Dims]:
+def _unknown(op: RuleNode) -> list[Dims]:
     return [None] * len(op.outputs)
 
 
-def _sparse(op: Operation) -> list[Dims]:
+def _sparse(op: RuleNode) -> list[Dims]:
     return [(None,), None, (None,)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.ops.shape_rules import nothing, scalar
 
 _TYPES = ("output_types: list(type) >= 1", "output_shapes: list(shape) >= 1")
@@ -17,7 +17,7 @@ def _dataset(name: str, inputs: str, *attrs: str, stateful: bool = False) -> Non
     op(f"{name}({inputs}) -> (handle: variant)", *attrs, shape=scalar, stateful=stateful)
 
 
-def _elements(op: Operation) -> list[Dims]:
+def _elements(op: RuleNode) -> list[Dims]:
     """The shapes of an element, as the attribute says."""
     return list(op.attrs["output_shapes"])
 

@@ -9,19 +9,19 @@ from tensorfleet.core.dims import Dims
 from tensorfleet.graph.apply import apply_list, apply_op
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_dims, static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import merge_dim, unchanged, with_rank
 
 
-def _unique_shape(op: Operation) -> list[Dims]:
+def _unique_shape(op: RuleNode) -> list[Dims]:
     with_rank(op.inputs[0].dims, 1)
     return [(None,), op.inputs[0].dims, (None,)][: len(op.outputs)]
 
 
-def _unique_v2_shape(op: Operation) -> list[Dims]:
+def _unique_v2_shape(op: RuleNode) -> list[Dims]:
     dims, axis = op.inputs[0].dims, static_value(op.inputs[1])
     values: Dims = None if dims is None else (None,) * len(dims)
     rows: Dims = (None,)
@@ -34,13 +34,13 @@ def _unique_v2_shape(op: Operation) -> list[Dims]:
     return [values, rows, (None,)][: len(op.outputs)]
 
 
-def _list_diff_shape(op: Operation) -> list[Dims]:
+def _list_diff_shape(op: RuleNode) -> list[Dims]:
     for tensor in op.inputs:
         with_rank(tensor.dims, 1)
     return [(None,), (None,)]
 
 
-def _dynamic_partition_shape(op: Operation) -> list[Dims]:
+def _dynamic_partition_shape(op: RuleNode) -> list[Dims]:
     data, partitions = op.inputs[0].dims, op.inputs[1].dims
     count = op.attrs["num_partitions"]
     if partitions is None or data is None:
@@ -52,7 +52,7 @@ def _dynamic_partition_shape(op: Operation) -> list[Dims]:
     return [(None, *data[len(partitions) :])] * count
 
 
-def _dynamic_stitch_shape(op: Operation) -> list[Dims]:
+def _dynamic_stitch_shape(op: RuleNode) -> list[Dims]:
     count = op.attrs["N"]
     greatest: int | None = -1
     rest: Dims = None
@@ -68,12 +68,12 @@ def _dynamic_stitch_shape(op: Operation) -> list[Dims]:
     return [None if rest is None else (None if greatest is None else greatest + 1, *rest)]
 
 
-def _sparse_to_dense_shape(op: Operation) -> list[Dims]:
+def _sparse_to_dense_shape(op: RuleNode) -> list[Dims]:
     with_rank(op.inputs[1].dims, 1)
     return [static_dims(op.inputs[1])]
 
 
-def _histogram_shape(op: Operation) -> list[Dims]:
+def _histogram_shape(op: RuleNode) -> list[Dims]:
     merge_dim(with_rank(op.inputs[1].dims, 1)[0], 2)
     with_rank(op.inputs[2].dims, 0)
     bins = static_value(op.inputs[2])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.ops.shape_rules import nothing, scalar
 
 
-def _unknown(op: Operation) -> list[Dims]:
+def _unknown(op: RuleNode) -> list[Dims]:
     return [None] * len(op.outputs)
 
 
-def _pair(op: Operation) -> list[Dims]:
+def _pair(op: RuleNode) -> list[Dims]:
     return [(2,)]
 
 

@@ -10,16 +10,16 @@ from typing import Any
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.apply import apply_one
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.shape_rules import nothing, scalar
 
 
-def _pushed(op: Operation) -> list[Dims]:
+def _pushed(op: RuleNode) -> list[Dims]:
     return [op.inputs[1].dims]
 
 
-def _popped(op: Operation) -> list[Dims]:
+def _popped(op: RuleNode) -> list[Dims]:
     return [None]
 
 

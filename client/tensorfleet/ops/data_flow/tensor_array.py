@@ -14,24 +14,25 @@ from tensorfleet.graph.apply import apply_none, apply_one, apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.shape_rules import nothing, scalar
 
 
-def _made(op: Operation) -> list[Dims]:
+def _made(op: RuleNode) -> list[Dims]:
     return [(2,), ()]
 
 
-def _unknown(op: Operation) -> list[Dims]:
+def _unknown(op: RuleNode) -> list[Dims]:
     return [None]
 
 
-def _gathered(op: Operation) -> list[Dims]:
+def _gathered(op: RuleNode) -> list[Dims]:
     indices = op.inputs[1].dims
     return [concatenate((None,) if indices is None else (indices[0],), op.attrs["element_shape"])]
 
 
-def _concatenated(op: Operation) -> list[Dims]:
+def _concatenated(op: RuleNode) -> list[Dims]:
     return [concatenate((None,), op.attrs["element_shape_except0"]), (None,)]
 
 

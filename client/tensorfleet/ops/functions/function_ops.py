@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 
 
-def _declared(op: Operation) -> list[Dims]:
+def _declared(op: RuleNode) -> list[Dims]:
     """The shapes that the attribute says, where it says any."""
     shapes: list[Dims] = op.attrs["output_shapes"]
     return list(shapes) if len(shapes) == len(op.outputs) else [None] * len(op.outputs)
 
 
-def _unknown(op: Operation) -> list[Dims]:
+def _unknown(op: RuleNode) -> list[Dims]:
     return [None] * len(op.outputs)
 
 

@@ -14,13 +14,14 @@ from tensorfleet.core.dims import Dims
 from tensorfleet.graph.apply import apply_list, apply_none
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import nothing, scalar
 
 
-def _restored_shapes(op: Operation) -> list[Dims]:
+def _restored_shapes(op: RuleNode) -> list[Dims]:
     specs = static_value(op.inputs[2])
     if specs is None or specs.size != len(op.attrs["dtypes"]):
         return [None] * len(op.attrs["dtypes"])

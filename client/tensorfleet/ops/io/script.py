@@ -7,6 +7,7 @@ same process can call them.
 from __future__ import annotations
 
 import itertools
+import secrets
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -15,9 +16,10 @@ from tensorfleet.core.dims import Dims
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 
 
-def _unknown(op: Operation) -> list[Dims]:
+def _unknown(op: RuleNode) -> list[Dims]:
     return [None] * len(op.outputs)
 
 
@@ -41,13 +43,15 @@ Function = Callable[..., Any]
 
 _functions: dict[str, Function] = {}
 _numbers = itertools.count()
+# A graph from elsewhere, for a server of this process, must not call functions by guessing their tokens.
+_SECRET = secrets.token_hex(8)
 _lock = threading.Lock()
 
 
 def register(function: Function) -> str:
     """Keeps a function for as long as the process lives; returns its token."""
     with _lock:
-        token = f"pyfunc_{next(_numbers)}"
+        token = f"pyfunc_{next(_numbers)}_{_SECRET}"
         _functions[token] = function
     return token
 

@@ -11,7 +11,7 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import COMPLEX, apply_one
 from tensorfleet.ops.linalg.matrix_parts import matrix_diag_part
@@ -26,11 +26,11 @@ def _square(dims: Dims) -> Dims:
     return (*dims[:-2], size, size)
 
 
-def _square_shape(operation: Operation) -> list[Dims]:
+def _square_shape(operation: RuleNode) -> list[Dims]:
     return [_square(operation.inputs[0].dims)]
 
 
-def _determinant_shape(operation: Operation) -> list[Dims]:
+def _determinant_shape(operation: RuleNode) -> list[Dims]:
     dims = with_rank_at_least(operation.inputs[0].dims, 2)
     if dims is not None:
         merge_dim(dims[-1], dims[-2])
@@ -38,7 +38,7 @@ def _determinant_shape(operation: Operation) -> list[Dims]:
     return [dims] * len(operation.outputs)
 
 
-def _solve_shape(operation: Operation) -> list[Dims]:
+def _solve_shape(operation: RuleNode) -> list[Dims]:
     matrix = _square(operation.inputs[0].dims)
     rhs = with_rank_at_least(operation.inputs[1].dims, 2)
     if rhs is None:
@@ -53,7 +53,7 @@ def _solve_shape(operation: Operation) -> list[Dims]:
     return [None if batch is None else (*batch, rows, rhs[-1])]
 
 
-def _qr_shape(operation: Operation) -> list[Dims]:
+def _qr_shape(operation: RuleNode) -> list[Dims]:
     dims = with_rank_at_least(operation.inputs[0].dims, 2)
     if dims is None:
         return [None, None]
@@ -64,7 +64,7 @@ def _qr_shape(operation: Operation) -> list[Dims]:
     return [(*dims[:-2], rows, inner), (*dims[:-2], inner, columns)]
 
 
-def _svd_shape(operation: Operation) -> list[Dims]:
+def _svd_shape(operation: RuleNode) -> list[Dims]:
     dims = with_rank_at_least(operation.inputs[0].dims, 2)
     if dims is None:
         return [None, None, None] if operation.attrs["compute_uv"] else [None, (0,), (0,)]
@@ -80,7 +80,7 @@ def _svd_shape(operation: Operation) -> list[Dims]:
     ]
 
 
-def _eigen_shape(operation: Operation) -> list[Dims]:
+def _eigen_shape(operation: RuleNode) -> list[Dims]:
     dims = _square(operation.inputs[0].dims)
     values = None if dims is None else dims[:-1]
     return [values, dims if operation.attrs["compute_v"] else (0,)]

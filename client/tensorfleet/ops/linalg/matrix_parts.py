@@ -9,7 +9,7 @@ from tensorfleet.core.shapes import Dims, merge
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode, RuleTensor
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import COMPLEX, FLOATS, apply_one
@@ -18,12 +18,12 @@ from tensorfleet.ops.shape_rules import merge_dim, unchanged, with_rank, with_ra
 _ALIGN = 'align: {"LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT"} = "RIGHT_LEFT"'
 
 
-def _diag_shape(operation: Operation) -> list[Dims]:
+def _diag_shape(operation: RuleNode) -> list[Dims]:
     dims = with_rank_at_least(operation.inputs[0].dims, 1)
     return [None if dims is None else dims + dims]
 
 
-def _diag_part_shape(operation: Operation) -> list[Dims]:
+def _diag_part_shape(operation: RuleNode) -> list[Dims]:
     dims = operation.inputs[0].dims
     if dims is None:
         return [None]
@@ -33,12 +33,12 @@ def _diag_part_shape(operation: Operation) -> list[Dims]:
     return [tuple(merge_dim(a, b) for a, b in zip(dims[:half], dims[half:], strict=True))]
 
 
-def _matrix_diag_shape(operation: Operation) -> list[Dims]:
+def _matrix_diag_shape(operation: RuleNode) -> list[Dims]:
     dims = with_rank_at_least(operation.inputs[0].dims, 1)
     return [None if dims is None else (*dims, dims[-1])]
 
 
-def _matrix_diag_part_shape(operation: Operation) -> list[Dims]:
+def _matrix_diag_part_shape(operation: RuleNode) -> list[Dims]:
     dims = with_rank_at_least(operation.inputs[0].dims, 2)
     if dims is None:
         return [None]
@@ -46,7 +46,7 @@ def _matrix_diag_part_shape(operation: Operation) -> list[Dims]:
     return [(*dims[:-2], None if rows is None or columns is None else min(rows, columns))]
 
 
-def _matrix_set_diag_shape(operation: Operation) -> list[Dims]:
+def _matrix_set_diag_shape(operation: RuleNode) -> list[Dims]:
     dims, diagonal = with_rank_at_least(operation.inputs[0].dims, 2), operation.inputs[1].dims
     if dims is None:
         return [None if diagonal is None else (*(with_rank_at_least(diagonal, 1) or ())[:-1], None, None)]
@@ -54,7 +54,7 @@ def _matrix_set_diag_shape(operation: Operation) -> list[Dims]:
     return [dims]
 
 
-def _band_of(tensor: Tensor) -> tuple[int, int] | None:
+def _band_of(tensor: RuleTensor) -> tuple[int, int] | None:
     """The lowest and the highest diagonal that `k` names, if they are known."""
     value = static_value(tensor)
     if value is None:
@@ -74,7 +74,7 @@ def _check_band(band: tuple[int, int], rows: int | None, columns: int | None) ->
         raise ValueError("lower_diag_index is greater than upper_diag_index")
 
 
-def _matrix_set_diag_v3_shape(operation: Operation) -> list[Dims]:
+def _matrix_set_diag_v3_shape(operation: RuleNode) -> list[Dims]:
     dims = with_rank_at_least(operation.inputs[0].dims, 2)
     band = _band_of(operation.inputs[2])
     if dims is None or band is None:
@@ -88,7 +88,7 @@ def _matrix_set_diag_v3_shape(operation: Operation) -> list[Dims]:
     return [dims]
 
 
-def _matrix_diag_v3_shape(operation: Operation) -> list[Dims]:
+def _matrix_diag_v3_shape(operation: RuleNode) -> list[Dims]:
     dims = with_rank_at_least(operation.inputs[0].dims, 1)
     for tensor in operation.inputs[2:]:
         with_rank(tensor.dims, 0)
@@ -110,7 +110,7 @@ def _matrix_diag_v3_shape(operation: Operation) -> list[Dims]:
     return [(*batch, least[0] if rows == -1 else rows, least[1] if columns == -1 else columns)]
 
 
-def _matrix_diag_part_v3_shape(operation: Operation) -> list[Dims]:
+def _matrix_diag_part_v3_shape(operation: RuleNode) -> list[Dims]:
     dims = with_rank_at_least(operation.inputs[0].dims, 2)
     with_rank(operation.inputs[2].dims, 0)
     band = _band_of(operation.inputs[1])

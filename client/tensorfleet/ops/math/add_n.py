@@ -9,12 +9,12 @@ from tensorfleet.core import dtypes, shapes
 from tensorfleet.core.shapes import Dims
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 
 
-def _merged_shape(operation: Operation) -> list[Dims]:
+def _merged_shape(operation: RuleNode) -> list[Dims]:
     dims: Dims = None
     for tensor in reversed(operation.inputs):
         dims = shapes.merge(tensor.dims, dims)

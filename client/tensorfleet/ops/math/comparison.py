@@ -6,13 +6,13 @@ from typing import Any
 
 from tensorfleet.core.shapes import Dims, merge
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import INTEGERS, ORDERED, apply_one, broadcast_inputs
 from tensorfleet.ops.shape_rules import unchanged
 
 
-def _equal_shape(operation: Operation) -> list[Dims]:
+def _equal_shape(operation: RuleNode) -> list[Dims]:
     if operation.attrs["incompatible_shape_error"]:
         return broadcast_inputs(operation)
     try:
@@ -21,7 +21,7 @@ def _equal_shape(operation: Operation) -> list[Dims]:
         return [()]  # of shapes that do not fit, one value says so
 
 
-def _same_shapes(operation: Operation) -> list[Dims]:
+def _same_shapes(operation: RuleNode) -> list[Dims]:
     return [merge(operation.inputs[0].dims, operation.inputs[1].dims)]
 
 

@@ -7,13 +7,13 @@ from typing import Any
 from tensorfleet.core import dtypes
 from tensorfleet.core.shapes import Dims
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import ORDERED, QUANTIZED, apply_one
 
 
-def _arg_shape(operation: Operation) -> list[Dims]:
+def _arg_shape(operation: RuleNode) -> list[Dims]:
     data, dimension = operation.inputs
     if dimension.dims:
         raise ValueError(f"Shape must be rank 0 but is rank {len(dimension.dims)}")

@@ -12,13 +12,13 @@ from tensorfleet.core.shapes import Dims
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import COMPLEX, FLOATS, apply_one
 from tensorfleet.ops.shape_rules import merge_dim, with_rank, with_rank_at_least
 
 
-def _matmul_shape(operation: Operation) -> list[Dims]:
+def _matmul_shape(operation: RuleNode) -> list[Dims]:
     a, b = (with_rank(t.dims, 2) for t in operation.inputs)
     assert a is not None
     assert b is not None
@@ -30,7 +30,7 @@ def _matmul_shape(operation: Operation) -> list[Dims]:
     return [(a[0], b[1])]
 
 
-def _batch_matmul_shape(operation: Operation) -> list[Dims]:
+def _batch_matmul_shape(operation: RuleNode) -> list[Dims]:
     x, y = (with_rank_at_least(t.dims, 2) for t in operation.inputs)
     if x is None or y is None:
         return [None]

@@ -12,13 +12,13 @@ from tensorfleet.core.shapes import Dims
 from tensorfleet.graph.convert import constant_node, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import ORDERED, QUANTIZED, apply_one
 
 
-def _reduction_shape(operation: Operation) -> list[Dims]:
+def _reduction_shape(operation: RuleNode) -> list[Dims]:
     data, indices = operation.inputs
     keep = operation.attrs["keep_dims"]
     if indices.dims is not None and len(indices.dims) > 1:

@@ -8,13 +8,13 @@ from tensorfleet.core.shapes import Dims, normalize_axis
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 
 
-def _scan_shape(operation: Operation) -> list[Dims]:
+def _scan_shape(operation: RuleNode) -> list[Dims]:
     dims = operation.inputs[0].dims
     axis = static_value(operation.inputs[1])
     if dims is not None and axis is not None and axis.size == 1:

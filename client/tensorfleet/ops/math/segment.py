@@ -8,14 +8,14 @@ from tensorfleet.core.shapes import Dims, merge
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode, RuleTensor
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import ORDERED, apply_one
 from tensorfleet.ops.shape_rules import merge_dim, with_rank, with_rank_at_least
 
 
-def _segment_shape(operation: Operation) -> list[Dims]:
+def _segment_shape(operation: RuleNode) -> list[Dims]:
     data, ids = (t.dims for t in operation.inputs)
     with_rank(ids, 1)
     data = with_rank_at_least(data, 1)
@@ -24,7 +24,7 @@ def _segment_shape(operation: Operation) -> list[Dims]:
     return [(None, *data[1:])]
 
 
-def _unsorted_shape(operation: Operation) -> list[Dims]:
+def _unsorted_shape(operation: RuleNode) -> list[Dims]:
     data, ids, _ = (t.dims for t in operation.inputs)
     if data is None or ids is None:
         return [None]
@@ -35,7 +35,7 @@ def _unsorted_shape(operation: Operation) -> list[Dims]:
     return [(_known_count(operation.inputs[2]), *data[len(ids) :])]
 
 
-def _known_count(num_segments: Tensor) -> int | None:
+def _known_count(num_segments: RuleTensor) -> int | None:
     with_rank(num_segments.dims, 0)
     count = static_value(num_segments)
     if count is not None and count < 0:
@@ -43,7 +43,7 @@ def _known_count(num_segments: Tensor) -> int | None:
     return None if count is None else int(count)
 
 
-def _sparse_segment_shape(operation: Operation) -> list[Dims]:
+def _sparse_segment_shape(operation: RuleNode) -> list[Dims]:
     data, indices, ids = (t.dims for t in operation.inputs[:3])
     merge(with_rank(indices, 1), with_rank(ids, 1))
     data = with_rank_at_least(data, 1)

@@ -11,7 +11,7 @@ from tensorfleet.core.shapes import Dims
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import ORDERED, apply_one
 from tensorfleet.ops.shape_rules import merge_dim, scalar, unchanged, with_rank, with_rank_at_least
@@ -29,7 +29,7 @@ op(
 )
 
 
-def _same_shapes(operation: Operation) -> list[Dims]:
+def _same_shapes(operation: RuleNode) -> list[Dims]:
     return [shapes.merge(operation.inputs[0].dims, operation.inputs[1].dims)]
 
 
@@ -48,7 +48,7 @@ op(
 op("L2Loss(t: T) -> (output: T)", _FLOATS, shape=scalar)
 
 
-def _logits_shape(operation: Operation) -> list[Dims]:
+def _logits_shape(operation: RuleNode) -> list[Dims]:
     return [with_rank_at_least(operation.inputs[0].dims, 1)]
 
 
@@ -56,7 +56,7 @@ op("Softmax(logits: T) -> (softmax: T)", _FLOATS, shape=_logits_shape)
 op("LogSoftmax(logits: T) -> (logsoftmax: T)", _FLOATS, shape=_logits_shape)
 
 
-def _bias_shape(operation: Operation) -> list[Dims]:
+def _bias_shape(operation: RuleNode) -> list[Dims]:
     value, bias = operation.inputs
     channels_first = operation.attrs.get("data_format") == b"NCHW"
     dims = with_rank_at_least(value.dims, 3 if channels_first else 2)
@@ -76,7 +76,7 @@ op(
 )
 
 
-def _bias_grad_shape(operation: Operation) -> list[Dims]:
+def _bias_grad_shape(operation: RuleNode) -> list[Dims]:
     channels_first = operation.attrs["data_format"] == b"NCHW"
     dims = with_rank_at_least(operation.inputs[0].dims, 3 if channels_first else 2)
     return [(None if dims is None else dims[1 if channels_first else -1],)]

@@ -9,7 +9,7 @@ from tensorfleet.core.dims import Dims
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.framework import name_scope
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_dims
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
@@ -28,7 +28,7 @@ _WITH_INT = "T: {float16, bfloat16, float32, float64, int32}"
 _CUDNN = "use_cudnn_on_gpu: bool = true"
 
 
-def _conv2d(op: Operation) -> list[Dims]:
+def _conv2d(op: RuleNode) -> list[Dims]:
     windows = windows_of(op.attrs)
     images, weights = (known_shape(t.dims) for t in op.inputs)
     depth, filter_depth = images[windows.channel_axis], weights[2]
@@ -40,7 +40,7 @@ def _conv2d(op: Operation) -> list[Dims]:
     return [windows.shape(images[0], space, weights[3])]
 
 
-def _depthwise(op: Operation) -> list[Dims]:
+def _depthwise(op: RuleNode) -> list[Dims]:
     windows = windows_of(op.attrs)
     images, weights = (known_shape(t.dims) for t in op.inputs)
     depth, filter_depth = images[windows.channel_axis], weights[2]
@@ -51,11 +51,11 @@ def _depthwise(op: Operation) -> list[Dims]:
     return [windows.shape(images[0], space, channels)]
 
 
-def _backprop_filter(op: Operation) -> list[Dims]:
+def _backprop_filter(op: RuleNode) -> list[Dims]:
     return [dims_module.merge(static_dims(op.inputs[1]), (None,) * 4)]
 
 
-def _backprop_input(op: Operation) -> list[Dims]:
+def _backprop_input(op: RuleNode) -> list[Dims]:
     sizes = static_dims(op.inputs[0])
     if sizes is None or len(sizes) != 2:
         return [dims_module.merge(sizes, (None,) * 4)]

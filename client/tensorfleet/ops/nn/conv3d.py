@@ -9,7 +9,7 @@ from tensorfleet.core.dims import Dims
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.framework import name_scope
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_dims
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
@@ -27,7 +27,7 @@ _FLOATS = "T: {float16, bfloat16, float32, float64}"
 _WINDOWS = (STRIDES_3D, PADDING_3D, DATA_FORMAT_3D, DILATIONS_3D)
 
 
-def _conv3d(op: Operation) -> list[Dims]:
+def _conv3d(op: RuleNode) -> list[Dims]:
     windows = volumes_of(op.attrs)
     volumes, weights = (volume_shape(t.dims) for t in op.inputs)
     depth, filter_depth = volumes[windows.channel_axis], weights[3]
@@ -39,11 +39,11 @@ def _conv3d(op: Operation) -> list[Dims]:
     return [windows.shape(volumes[0], space, weights[4])]
 
 
-def _backprop_filter(op: Operation) -> list[Dims]:
+def _backprop_filter(op: RuleNode) -> list[Dims]:
     return [dims_module.merge(static_dims(op.inputs[1]), (None,) * 5)]
 
 
-def _backprop_input(op: Operation) -> list[Dims]:
+def _backprop_input(op: RuleNode) -> list[Dims]:
     return [dims_module.merge(static_dims(op.inputs[0]), (None,) * 5)]
 
 

@@ -12,7 +12,7 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.framework import name_scope
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.constants import zeros_like
@@ -23,7 +23,7 @@ from tensorfleet.ops.shape_rules import merge_dim, with_rank
 _FLOATS = "T: {float16, bfloat16, float32, float64}"
 
 
-def _softmax(op: Operation) -> list[Dims]:
+def _softmax(op: RuleNode) -> list[Dims]:
     logits, labels = (with_rank(tensor.dims, 2) for tensor in op.inputs)
     try:
         shape = dims_module.merge(logits, labels)
@@ -33,7 +33,7 @@ def _softmax(op: Operation) -> list[Dims]:
     return [shape[:1], shape]
 
 
-def _sparse_softmax(op: Operation) -> list[Dims]:
+def _sparse_softmax(op: RuleNode) -> list[Dims]:
     logits, labels = with_rank(op.inputs[0].dims, 2), with_rank(op.inputs[1].dims, 1)
     rows = merge_dim(logits[0], labels[0])
     return [(rows,), (rows, logits[1])]

@@ -8,7 +8,7 @@ from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import ORDERED, apply_one
 from tensorfleet.ops.nn.conv import spread
@@ -29,11 +29,11 @@ _PADDING = 'padding: {"SAME", "VALID"}'
 _BATCH = "include_batch_in_index: bool = false"
 
 
-def _images(op: Operation) -> list[Dims]:
+def _images(op: RuleNode) -> list[Dims]:
     return [known_shape(op.inputs[0].dims)]
 
 
-def _pooled(op: Operation) -> list[Dims]:
+def _pooled(op: RuleNode) -> list[Dims]:
     windows = windows_of(op.attrs)
     images, ksize = known_shape(op.inputs[0].dims), op.attrs["ksize"]
     space = [windows.count(i, images[a], ksize[a]) for i, a in enumerate(windows.space_axes)]

@@ -10,7 +10,7 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.framework import name_scope
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.common import apply_one
@@ -25,14 +25,14 @@ _FORMAT = 'data_format: {"NHWC", "NCHW"} = "NHWC"'
 _FORMAT_3D = 'data_format: {"NHWC", "NCHW", "NDHWC", "NCDHW"} = "NHWC"'
 
 
-def _channel(op: Operation, dims: Dims) -> tuple[tuple[int | None, ...], int]:
+def _channel(op: RuleNode, dims: Dims) -> tuple[tuple[int | None, ...], int]:
     """The images' shape, and which dimension has the channels."""
     data_format = op.attrs["data_format"]
     images = with_rank(dims, len(data_format))
     return images, 1 if data_format in (b"NCHW", b"NCDHW") else len(images) - 1
 
 
-def _forward(op: Operation) -> list[Dims]:
+def _forward(op: RuleNode) -> list[Dims]:
     images, axis = _channel(op, op.inputs[0].dims)
     channels = images[axis]
     # In training, mean and variance may be empty.
@@ -44,7 +44,7 @@ def _forward(op: Operation) -> list[Dims]:
     return [*outputs, None] if op.type.endswith("V3") else outputs
 
 
-def _backward(op: Operation) -> list[Dims]:
+def _backward(op: RuleNode) -> list[Dims]:
     images, axis = _channel(op, op.inputs[0].dims)
     channels = merge_dim(images[axis], with_rank(op.inputs[2].dims, 1)[0])
     images = (*images[:axis], channels, *images[axis + 1 :])

@@ -9,7 +9,7 @@ from tensorfleet.core.dims import Dims
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.framework import name_scope
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_dims
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import ORDERED, apply_one
@@ -21,23 +21,23 @@ _PLAIN_PADDING = 'padding: {"SAME", "VALID"}'
 _FLOATS = "T: {float16, bfloat16, float32, float64}"
 
 
-def _pool(op: Operation) -> list[Dims]:
+def _pool(op: RuleNode) -> list[Dims]:
     windows = windows_of(op.attrs)
     images, window = known_shape(op.inputs[0].dims), op.attrs["ksize"]
     space = [windows.count(i, images[a], window[a]) for i, a in enumerate(windows.space_axes)]
     return [windows.shape(images[0], space, images[windows.channel_axis])]
 
 
-def _max_pool_grad(op: Operation) -> list[Dims]:
+def _max_pool_grad(op: RuleNode) -> list[Dims]:
     return [known_shape(op.inputs[0].dims)]
 
 
-def _max_pool_grad_grad(op: Operation) -> list[Dims]:
+def _max_pool_grad_grad(op: RuleNode) -> list[Dims]:
     dims_module.merge(op.inputs[0].dims, op.inputs[2].dims)
     return [dims_module.merge(_pool(op)[0], op.inputs[1].dims)]
 
 
-def _avg_pool_grad(op: Operation) -> list[Dims]:
+def _avg_pool_grad(op: RuleNode) -> list[Dims]:
     return [dims_module.merge(static_dims(op.inputs[0]), (None,) * 4)]
 
 

@@ -9,7 +9,7 @@ from tensorfleet.core.dims import Dims
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.framework import name_scope
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_dims
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
@@ -25,18 +25,18 @@ from tensorfleet.ops.nn.volumes import (
 _WINDOWS = ("ksize: list(int) >= 5", STRIDES_3D, PADDING_3D, DATA_FORMAT_3D)
 
 
-def _pool3d(op: Operation) -> list[Dims]:
+def _pool3d(op: RuleNode) -> list[Dims]:
     windows, ksize = volumes_of(op.attrs), op.attrs["ksize"]
     volumes = volume_shape(op.inputs[0].dims)
     space = [windows.count(i, volumes[a], ksize[a]) for i, a in enumerate(windows.space_axes)]
     return [windows.shape(volumes[0], space, volumes[windows.channel_axis])]
 
 
-def _max_pool3d_grad(op: Operation) -> list[Dims]:
+def _max_pool3d_grad(op: RuleNode) -> list[Dims]:
     return [volume_shape(op.inputs[0].dims)]
 
 
-def _avg_pool3d_grad(op: Operation) -> list[Dims]:
+def _avg_pool3d_grad(op: RuleNode) -> list[Dims]:
     return [dims_module.merge(static_dims(op.inputs[0]), (None,) * 5)]
 
 

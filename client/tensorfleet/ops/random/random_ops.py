@@ -12,25 +12,25 @@ from tensorfleet.graph.apply import apply_one, apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.seeds import get_seed
 from tensorfleet.graph.static_value import static_dims, static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.shape_rules import scalar, unchanged
 
 
-def _shape_input(op: Operation) -> list[Dims]:
+def _shape_input(op: RuleNode) -> list[Dims]:
     given = op.inputs[0].dims
     if given is not None and len(given) > 1:
         raise ValueError(f"Shape must be rank 1 but is rank {len(given)}")
     return [static_dims(op.inputs[0])]
 
 
-def _shape_and_rate(op: Operation) -> list[Dims]:
+def _shape_and_rate(op: RuleNode) -> list[Dims]:
     return [dims_module.concatenate(static_dims(op.inputs[0]), op.inputs[1].dims)]
 
 
-def _multinomial(op: Operation) -> list[Dims]:
+def _multinomial(op: RuleNode) -> list[Dims]:
     logits = op.inputs[0].dims
     if logits is not None and len(logits) != 2:
         raise ValueError(f"Shape must be rank 2 but is rank {len(logits)}")
@@ -38,7 +38,7 @@ def _multinomial(op: Operation) -> list[Dims]:
     return [(None if logits is None else logits[0], None if samples is None else int(samples))]
 
 
-def _key_counter(op: Operation) -> list[Dims]:
+def _key_counter(op: RuleNode) -> list[Dims]:
     outputs: list[Dims] = [(1,), (2,), ()]
     return outputs[: len(op.outputs)]
 

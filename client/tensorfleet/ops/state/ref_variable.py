@@ -13,7 +13,8 @@ from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.state import variable_ops
 from tensorfleet.ops.state.initialized import guarded_initial_value
-from tensorfleet.ops.state.variables import Variable, VariableAggregation, VariableSynchronization
+from tensorfleet.ops.state.variable_options import VariableAggregation, VariableSynchronization
+from tensorfleet.ops.state.variables import Variable
 from tensorfleet.proto import variable_pb2
 
 

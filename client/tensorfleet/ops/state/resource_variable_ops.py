@@ -5,8 +5,7 @@ from __future__ import annotations
 from tensorfleet.core import dims as dims_module
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
-from tensorfleet.graph.tensor import Tensor
+from tensorfleet.graph.rules import RuleNode, RuleTensor
 from tensorfleet.ops.shape_rules import nothing, scalar
 from tensorfleet.ops.state.variable_ops import check_scatter, check_scatter_nd
 
@@ -14,29 +13,29 @@ _PASSING = frozenset(("Identity", "Enter", "Exit", "Switch", "Merge", "NextItera
 """Ops through which a handle reaches its readers unchanged."""
 
 
-def handle_dims(handle: Tensor) -> Dims:
+def handle_dims(handle: RuleTensor) -> Dims:
     """The declared shape of the variable that a handle leads to, unknown if the handle's origin is."""
-    made_by: Operation = handle.op
+    made_by = handle.op
     while made_by.type in _PASSING:
         made_by = made_by.inputs[0].op
     return made_by.attrs["shape"] if made_by.type == "VarHandleOp" else None
 
 
-def _variable_value(op: Operation) -> list[Dims]:
+def _variable_value(op: RuleNode) -> list[Dims]:
     return [handle_dims(op.inputs[0])]
 
 
-def _assign(op: Operation) -> list[Dims]:
+def _assign(op: RuleNode) -> list[Dims]:
     dims_module.merge(handle_dims(op.inputs[0]), op.inputs[1].dims)
     return []
 
 
-def _variable_shape(op: Operation) -> list[Dims]:
+def _variable_shape(op: RuleNode) -> list[Dims]:
     dims = handle_dims(op.inputs[0])
     return [(None if dims is None else len(dims),)]
 
 
-def _gather(op: Operation) -> list[Dims]:
+def _gather(op: RuleNode) -> list[Dims]:
     params, indices, batch_dims = handle_dims(op.inputs[0]), op.inputs[1].dims, op.attrs["batch_dims"]
     if params is None or indices is None:
         return [None]
@@ -46,7 +45,7 @@ def _gather(op: Operation) -> list[Dims]:
     return [dims_module.concatenate(batch, indices[batch_dims:] + params[batch_dims + 1 :])]
 
 
-def _gather_nd(op: Operation) -> list[Dims]:
+def _gather_nd(op: RuleNode) -> list[Dims]:
     params, indices = handle_dims(op.inputs[0]), op.inputs[1].dims
     if params is None or not indices or indices[-1] is None:
         return [None]
@@ -58,12 +57,12 @@ def _gather_nd(op: Operation) -> list[Dims]:
     return [indices[:-1] + params[indices[-1] :]]
 
 
-def _scatter(op: Operation) -> list[Dims]:
+def _scatter(op: RuleNode) -> list[Dims]:
     check_scatter(handle_dims(op.inputs[0]), op.inputs[1].dims, op.inputs[2].dims)
     return []
 
 
-def _scatter_nd(op: Operation) -> list[Dims]:
+def _scatter_nd(op: RuleNode) -> list[Dims]:
     check_scatter_nd(handle_dims(op.inputs[0]), op.inputs[1].dims, op.inputs[2].dims)
     return []
 

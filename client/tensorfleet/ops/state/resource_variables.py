@@ -16,7 +16,8 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.state import resource_variable_ops  # noqa: F401 - registers the ops
 from tensorfleet.ops.state.initialized import guarded_initial_value
 from tensorfleet.ops.state.variable_ops import assign_slice
-from tensorfleet.ops.state.variables import Variable, VariableAggregation, VariableSynchronization
+from tensorfleet.ops.state.variable_options import VariableAggregation, VariableSynchronization
+from tensorfleet.ops.state.variables import Variable
 from tensorfleet.proto import variable_pb2
 
 

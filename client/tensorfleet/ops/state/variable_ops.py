@@ -8,38 +8,38 @@ from tensorfleet.core import dims as dims_module
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.shape_rules import scalar
 
 
-def _variable(op: Operation) -> list[Dims]:
+def _variable(op: RuleNode) -> list[Dims]:
     return [op.attrs["shape"]]
 
 
-def _old_variable(op: Operation) -> list[Dims]:
+def _old_variable(op: RuleNode) -> list[Dims]:
     # VariableV2's forerunner cannot tell an unknown shape from that of a scalar.
     return [op.attrs["shape"] or None]
 
 
-def _assign(op: Operation) -> list[Dims]:
+def _assign(op: RuleNode) -> list[Dims]:
     ref, value = (t.dims for t in op.inputs)
     return [dims_module.merge(ref, value) if op.attrs["validate_shape"] else value]
 
 
-def _update(op: Operation) -> list[Dims]:
+def _update(op: RuleNode) -> list[Dims]:
     ref, value = (t.dims for t in op.inputs)
     return [dims_module.merge(ref, value)]
 
 
-def _count_up_to(op: Operation) -> list[Dims]:
+def _count_up_to(op: RuleNode) -> list[Dims]:
     dims = op.inputs[0].dims
     if dims:
         raise ValueError(f"Shape must be rank 0 but is rank {len(dims)}")
     return [()]
 
 
-def _scatter(op: Operation) -> list[Dims]:
+def _scatter(op: RuleNode) -> list[Dims]:
     check_scatter(op.inputs[0].dims, op.inputs[1].dims, op.inputs[2].dims)
     return [op.inputs[0].dims]
 
@@ -52,7 +52,7 @@ def check_scatter(params: Dims, indices: Dims, updates: Dims) -> None:
         dims_module.merge(updates, dims_module.concatenate(indices, params[1:]))
 
 
-def _scatter_nd(op: Operation) -> list[Dims]:
+def _scatter_nd(op: RuleNode) -> list[Dims]:
     check_scatter_nd(op.inputs[0].dims, op.inputs[1].dims, op.inputs[2].dims)
     return [op.inputs[0].dims]
 

@@ -13,8 +13,8 @@ from tensorfleet.core import dtypes
 from tensorfleet.graph import framework
 from tensorfleet.graph.graph import Graph, get_default_graph
 from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.ops.state.variable_options import VariableAggregation, VariableSynchronization, creators
 from tensorfleet.ops.state.variable_store import VariableStore, explicit_dtype_matches, variable_store
-from tensorfleet.ops.state.variables import VariableAggregation, VariableSynchronization, creators
 
 
 class _ReuseMode(enum.Enum):

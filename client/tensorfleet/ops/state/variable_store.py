@@ -22,7 +22,8 @@ from tensorfleet.ops.state.partitioned_variables import (
     slices,
 )
 from tensorfleet.ops.state.save_slice import SaveSliceInfo
-from tensorfleet.ops.state.variables import Variable, resource_variables_enabled
+from tensorfleet.ops.state.variable_options import resource_variables_enabled
+from tensorfleet.ops.state.variables import Variable
 
 
 class VariableStore:

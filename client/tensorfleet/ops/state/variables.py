@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import inspect
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -16,77 +15,20 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.scopes import prepend_scope, strip_scope
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.state import save_slice, variable_ops
+from tensorfleet.ops.state.variable_options import VariableAggregation, VariableSynchronization, creators
 from tensorfleet.proto import variable_pb2
 
 if TYPE_CHECKING:
     from tensorfleet.session.session import BaseSession
 
 
-class VariableSynchronization(enum.Enum):
-    """When copies of a variable are brought together (`tf.VariableSynchronization`); kept, not acted upon."""
-
-    AUTO = 0
-    NONE = 1
-    ON_WRITE = 2
-    ON_READ = 3
+_create: Callable[..., Variable] | None = None
 
 
-class VariableAggregation(enum.Enum):
-    """How copies of a variable are brought together (`tf.VariableAggregation`); kept, not acted upon."""
-
-    NONE = 0
-    SUM = 1
-    MEAN = 2
-    ONLY_FIRST_REPLICA = 3
-
-
-_resource_by_default = False
-
-
-def enable_resource_variables() -> None:
-    """Makes `tf.Variable` and `tf.get_variable` make resource variables (`tf.enable_resource_variables`)."""
-    global _resource_by_default
-    _resource_by_default = True
-
-
-def disable_resource_variables() -> None:
-    """Makes them make reference variables, which is the default (`tf.disable_resource_variables`)."""
-    global _resource_by_default
-    _resource_by_default = False
-
-
-def resource_variables_enabled() -> bool:
-    """Whether new variables are resource variables by default (`tf.resource_variables_enabled`)."""
-    return _resource_by_default
-
-
-Creator = Callable[..., "Variable"]
-_CREATORS = ("__variable_creators",)
-"""The collection that holds a graph's stack of variable creators; as in TensorFlow no string names it."""
-
-
-def creators(graph: Graph) -> list[Callable[..., Any]]:
-    """The stack of `tf.variable_creator_scope` functions of a graph, the outermost first."""
-    return graph.get_collection_ref(_CREATORS)
-
-
-def _create_default(**arguments: Any) -> Variable:
-    from tensorfleet.ops.state.ref_variable import RefVariable
-    from tensorfleet.ops.state.resource_variables import ResourceVariable
-    from tensorfleet.ops.state.variable_scope import get_variable_scope
-
-    definition = arguments.get("variable_def")
-    use_resource = arguments.pop("use_resource", None)
-    if definition is not None:
-        use_resource = definition.is_resource
-    if use_resource is None:
-        use_resource = get_variable_scope().use_resource
-    if use_resource is None:
-        use_resource = _resource_by_default
-    if use_resource:
-        arguments.pop("expected_shape", None)
-        return ResourceVariable(**arguments)
-    return RefVariable(**arguments)
+def serve_creation(create: Callable[..., Variable]) -> None:
+    """Told by `variable_creation`, which knows the classes of variables: what makes one."""
+    global _create
+    _create = create
 
 
 class VariableMeta(type):
@@ -114,7 +56,8 @@ class VariableMeta(type):
             arguments[key] = value
         # A creator is told all arguments, also those that were not given.
         arguments = {parameter.name: parameter.default for parameter in parameters} | arguments
-        create: Callable[..., Any] = _create_default
+        assert _create is not None
+        create: Callable[..., Any] = _create
         for creator in creators(get_default_graph()):
             create = _with_next(creator, create)
         return create(**arguments)
@@ -335,7 +278,8 @@ class Variable(metaclass=VariableMeta):
     @staticmethod
     def from_proto(variable_def: variable_pb2.VariableDef, import_scope: str | None = None) -> Variable:
         """The variable of the default graph that a VariableDef describes."""
-        return _create_default(variable_def=variable_def, import_scope=import_scope)
+        assert _create is not None
+        return _create(variable_def=variable_def, import_scope=import_scope)
 
     # Reading
 

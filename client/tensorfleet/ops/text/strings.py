@@ -11,7 +11,7 @@ from tensorfleet.core.dims import Dims
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.constants import range
@@ -20,7 +20,7 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import unchanged
 
 
-def _join_shape(op: Operation) -> list[Dims]:
+def _join_shape(op: RuleNode) -> list[Dims]:
     dims: Dims = ()
     for tensor in op.inputs:
         if tensor.dims is None:
@@ -30,7 +30,7 @@ def _join_shape(op: Operation) -> list[Dims]:
     return [dims]
 
 
-def _substr_shape(op: Operation) -> list[Dims]:
+def _substr_shape(op: RuleNode) -> list[Dims]:
     text, pos, length = (t.dims for t in op.inputs)
     if pos is not None and pos != length and not (pos == () and length is None):
         raise ValueError(
@@ -40,11 +40,11 @@ def _substr_shape(op: Operation) -> list[Dims]:
     return [dims_module.broadcast(text, pos)]
 
 
-def _decode_raw_shape(op: Operation) -> list[Dims]:
+def _decode_raw_shape(op: RuleNode) -> list[Dims]:
     return [dims_module.concatenate(op.inputs[0].dims, (None,))]
 
 
-def _reduce_join_shape(op: Operation) -> list[Dims]:
+def _reduce_join_shape(op: RuleNode) -> list[Dims]:
     dims, axes = op.inputs[0].dims, static_value(op.inputs[1])
     if dims is None or axes is None:
         return [None if dims is None or not op.attrs["keep_dims"] else (None,) * len(dims)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tensorfleet.core import dims as dims_module
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.op_def import ShapeRule, op
-from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.rules import RuleNode
 from tensorfleet.ops.shape_rules import with_rank
 from tensorfleet.ops.state.resource_variable_ops import handle_dims
 
@@ -54,7 +54,7 @@ def _shape_rule(names: list[str], count: int, is_resource: bool) -> ShapeRule:
     is_sparse = "indices" in names
     scalars = [i for i, name in enumerate(names) if i >= count and i != gradient and name != "indices"]
 
-    def rule(op: Operation) -> list[Dims]:
+    def rule(op: RuleNode) -> list[Dims]:
         inputs = op.inputs
         shape: Dims = None
         for tensor in inputs[:count]:

@@ -33,12 +33,12 @@ def _texts(value: Any, count: int | None, what: str) -> list[str]:
 
 @kernel("SaveV2")
 def save_v2(node: KernelNode) -> Kernel:
-    count = len(node.attrs["dtypes"])
+    count, files = len(node.attrs["dtypes"]), node.resources.files
 
     def run(prefix: Any, tensor_names: Any, shape_and_slices: Any, *tensors: Any) -> None:
         names = _texts(tensor_names, count, "tensor_names")
         specs = _texts(shape_and_slices, count, "shape_and_slices")
-        with BundleWriter(_text(prefix)) as writer:
+        with BundleWriter(_text(prefix), files) as writer:
             for name, spec, tensor in zip(names, specs, tensors, strict=True):
                 writer.add(name, host_array(tensor), spec)
 
@@ -48,13 +48,13 @@ def save_v2(node: KernelNode) -> Kernel:
 @kernel("RestoreV2")
 def restore_v2(node: KernelNode) -> Kernel:
     dtypes, xp = node.attrs["dtypes"], node.xp
-    count = len(dtypes)
+    count, files = len(dtypes), node.resources.files
 
     def run(prefix: Any, tensor_names: Any, shape_and_slices: Any) -> Any:
         names = _texts(tensor_names, count, "tensor_names")
         specs = _texts(shape_and_slices, count, "shape_and_slices")
         restored = []
-        with BundleReader(_text(prefix)) as reader:
+        with BundleReader(_text(prefix), files) as reader:
             for name, wanted in zip(names, dtypes, strict=True):
                 found = reader.dtype(name)
                 if found is not wanted:
@@ -78,12 +78,13 @@ def restore_v2(node: KernelNode) -> Kernel:
 @kernel("MergeV2Checkpoints")
 def merge_v2_checkpoints(node: KernelNode) -> Kernel:
     delete, allow_missing = node.attrs["delete_old_dirs"], node.attrs["allow_missing_files"]
+    files = node.resources.files
 
     def run(checkpoint_prefixes: Any, destination_prefix: Any) -> None:
         prefixes = _texts(checkpoint_prefixes, None, "checkpoint_prefixes")
-        merge.merge(prefixes, _text(destination_prefix), allow_missing)
+        merge.merge(prefixes, _text(destination_prefix), allow_missing, files)
         if delete:
-            merge.remove_empty_directories(prefixes)
+            merge.remove_empty_directories(prefixes, files)
 
     return run
 

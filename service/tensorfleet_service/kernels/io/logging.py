@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tensorfleet.checkpoint.files import reported
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.io.summarize import both_ends, first_elements
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
@@ -56,6 +56,7 @@ def print_v2(node: KernelNode) -> Kernel:
     # Names of log levels are streams too: all of them are the standard error.
     known = ("stderr", "stdout", "log(info)", "log(warning)", "log(error)")
     path = stream.removeprefix("file://")
+    files = node.resources.files
     if stream not in known and path == stream:
         raise errors.InvalidArgumentError(
             None,
@@ -69,8 +70,8 @@ def print_v2(node: KernelNode) -> Kernel:
             sys.stdout.write(line)
             sys.stdout.flush()
         elif path != stream:
-            with Path(path).open("a", encoding="utf-8") as file:
-                file.write(line)
+            with reported(path), files.open_for_write(path, "ab") as file:
+                file.write(line.encode())
         else:
             sys.stderr.write(line)
 

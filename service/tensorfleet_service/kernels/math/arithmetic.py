@@ -8,21 +8,20 @@ import numpy as np
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.kernels.common import binary, broadcast_error, invalid, through_float32
-from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, expression, kernel
-
-expression("Add", "{0} + {1}", explain=broadcast_error)
-expression("AddV2", "{0} + {1}", explain=broadcast_error)
-expression("Sub", "{0} - {1}", explain=broadcast_error)
-expression("Mul", "{0} * {1}", explain=broadcast_error)
+from tensorfleet_service.kernels.math.formulas import formula_expression
+from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
 
 
-@kernel("Maximum", "Minimum", "NextAfter", "Atan2")
+def _formula(node: KernelNode) -> Expression:
+    return formula_expression(node.op, node.xp, node.input_types[0], broadcast_error)
+
+
+kernel("Add", "AddV2", "Sub", "Mul", "Maximum", "Minimum")(_formula)
+
+
+@kernel("NextAfter", "Atan2")
 def _ufunc(node: KernelNode) -> Expression:
-    name = {"Maximum": "maximum", "Minimum": "minimum", "NextAfter": "nextafter", "Atan2": "arctan2"}[node.op]
-    return binary(getattr(node.xp, name))
-
-
-_QUOTIENT = Expression("{0} / {1}", explain=broadcast_error)
+    return binary(node.xp.nextafter if node.op == "NextAfter" else node.xp.arctan2)
 
 
 def _check_divisor(x: Any, y: Any) -> None:
@@ -55,7 +54,7 @@ def _divide(node: KernelNode) -> Expression:
 
         return binary(integer_truncate_divide)
     if node.op in ("RealDiv", "Div"):
-        return _QUOTIENT
+        return _formula(node)
     rounding = xp.floor if node.op == "FloorDiv" else xp.trunc
     return Expression("rounding({0} / {1})", {"rounding": rounding}, broadcast_error)
 
@@ -86,9 +85,9 @@ def _power_error(error: Exception, x: Any, y: Any) -> errors.OpError | None:
 
 @kernel("Pow")
 def _power(node: KernelNode) -> Expression:
-    power = node.xp.power
     if not node.input_types[0].is_integer:
-        return binary(power)
+        return _formula(node)
+    power = node.xp.power
     if node.xp is np:
         return binary(power, _power_error)
 
@@ -102,16 +101,14 @@ def _power(node: KernelNode) -> Expression:
 
 @kernel("SquaredDifference")
 def _squared_difference(node: KernelNode) -> Expression:
-    xp = node.xp
-
-    def squared_difference(x: Any, y: Any) -> Any:
-        return xp.square(x - y)
+    if not node.input_types[0].is_complex:
+        return _formula(node)
 
     def complex_squared_difference(x: Any, y: Any) -> Any:
         difference = x - y
         return difference * difference.conj()
 
-    return binary(complex_squared_difference if node.input_types[0].is_complex else squared_difference)
+    return binary(complex_squared_difference)
 
 
 @kernel("MulNoNan", "DivNoNan", "Xlogy", "Xlog1py", "Xdivy")

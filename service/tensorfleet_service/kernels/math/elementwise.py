@@ -4,31 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet.core import dtypes
 from tensorfleet_service.kernels.common import SMALL_FLOATS, invalid, through_float32, unary
-from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, expression, kernel
-
-BLOCKWISE_UFUNCS = {
-    "Sign": "sign",
-    "Square": "square",
-    "Sqrt": "sqrt",
-    "Exp": "exp",
-    "Expm1": "expm1",
-    "Log": "log",
-    "Log1p": "log1p",
-    "Sin": "sin",
-    "Cos": "cos",
-    "Tanh": "tanh",
-    "Ceil": "ceil",
-    "Floor": "floor",
-    "Rint": "rint",
-    "Reciprocal": "reciprocal",
-    "Inv": "reciprocal",
-}
-"""Ops that are one ufunc of NumPy, by themselves and in the groups of `fusion`."""
+from tensorfleet_service.kernels.math.formulas import formula_expression, formula_function, rounded_formula
+from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
 
 _UFUNCS = {
-    **BLOCKWISE_UFUNCS,
-    # In no group; the last three give bools.
     "Tan": "tan",
     "Asin": "arcsin",
     "Acos": "arccos",
@@ -42,9 +23,7 @@ _UFUNCS = {
     "IsInf": "isinf",
     "IsFinite": "isfinite",
 }
-
-expression("Neg", "-{0}")
-expression("Abs", "abs({0})")
+"""Ops that are one ufunc, and in no fused group; the last three give bools."""
 
 
 @kernel(*_UFUNCS)
@@ -52,35 +31,30 @@ def _ufunc(node: KernelNode) -> Expression:
     return unary(getattr(node.xp, _UFUNCS[node.op]))
 
 
+@kernel(
+    *("Neg", "Abs", "Sign", "Square", "Sqrt", "Reciprocal", "Inv", "Exp", "Expm1", "Log", "Log1p"),
+    *("Sin", "Cos", "Tanh", "Ceil", "Floor", "Rint"),
+)
+def _one_operation(node: KernelNode) -> Expression:
+    return formula_expression(node.op, node.xp, node.input_types[0])
+
+
 @kernel("Round")
 def _round(node: KernelNode) -> Expression:
-    return Expression("{0}") if node.input_types[0].is_integer else unary(node.xp.rint)
+    dtype = node.input_types[0]
+    return Expression("{0}") if dtype.is_integer else formula_expression(node.op, node.xp, dtype)
 
 
 @kernel("Rsqrt")
 def _rsqrt(node: KernelNode) -> Expression:
-    xp = node.xp
-
-    def rsqrt(x: Any) -> Any:
-        return xp.reciprocal(xp.sqrt(x))
-
-    return unary(through_float32(rsqrt, node.input_types[0]))
+    return rounded_formula(node.op, node.xp, node.input_types[0])
 
 
 @kernel("Sigmoid")
 def _sigmoid(node: KernelNode) -> Expression:
-    xp = node.xp
-    dtype = node.input_types[0]
-    if dtype.is_complex:
-        return Expression("1 / (1 + exp(-{0}))", {"exp": xp.exp})
-    if dtype not in SMALL_FLOATS:
-        # Where e⁻ˣ overflows, the quotient is 0, as it should be.
-        return Expression("reciprocal(exp(-{0}) + 1)", {"exp": xp.exp, "reciprocal": xp.reciprocal})
-
-    def sigmoid(x: Any) -> Any:
-        return xp.reciprocal(xp.exp(-x) + 1)
-
-    return unary(through_float32(sigmoid, dtype))
+    if node.input_types[0].is_complex:
+        return Expression("1 / (1 + exp(-{0}))", {"exp": node.xp.exp})
+    return rounded_formula(node.op, node.xp, node.input_types[0])
 
 
 @kernel("TanhGrad", "SigmoidGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad")
@@ -92,19 +66,6 @@ def _from_output(node: KernelNode) -> Kernel:
     # The callers of the other two do it, as in TensorFlow.
     conjugates = is_complex and node.op not in ("TanhGrad", "SigmoidGrad")
 
-    def tanh_grad(y: Any, dy: Any) -> Any:
-        slope = y * y
-        slope *= slope.dtype.type(-1)
-        slope += slope.dtype.type(1)
-        slope *= dy
-        return slope
-
-    def sigmoid_grad(y: Any, dy: Any) -> Any:
-        slope = y.dtype.type(1) - y
-        slope *= y
-        slope *= dy
-        return slope
-
     def sqrt_grad(y: Any, dy: Any) -> Any:
         # Nothing arrives, nothing goes on, not even through the infinite slope at 0.
         return xp.where(dy == 0, dy, y.dtype.type(0.5) * dy / y)
@@ -112,21 +73,10 @@ def _from_output(node: KernelNode) -> Kernel:
     def rsqrt_grad(y: Any, dy: Any) -> Any:
         return xp.where(dy == 0, dy, y.dtype.type(-0.5) * (dy * y) * (y * y))
 
-    def reciprocal_grad(y: Any, dy: Any) -> Any:
-        slope = -y
-        slope *= dy
-        slope *= y
-        return slope
-
-    functions = {
-        "TanhGrad": tanh_grad,
-        "SigmoidGrad": sigmoid_grad,
-        "SqrtGrad": sqrt_grad,
-        "RsqrtGrad": rsqrt_grad,
-        "ReciprocalGrad": reciprocal_grad,
-        "InvGrad": reciprocal_grad,
-    }
-    function = functions[node.op]
+    # A small float is computed in float32.
+    computed_in = dtypes.float32 if dtype in SMALL_FLOATS else dtype
+    functions = {"SqrtGrad": sqrt_grad, "RsqrtGrad": rsqrt_grad}
+    function = functions.get(node.op) or formula_function(node.op, xp, computed_in)
 
     def run(y: Any, dy: Any) -> Any:
         if y.shape != dy.shape:

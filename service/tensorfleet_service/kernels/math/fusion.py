@@ -1,9 +1,9 @@
 """Elementwise ops on large arrays, several at once: a block goes through all of them while it is cached.
 
-An op that can take part is a row of steps, each a ufunc that writes to the op's output. A group of such ops
-becomes a function of its inputs. It computes what the kernels compute, bit by bit: the same ufuncs on the
-same elements; only the order of elements differs, and where results are kept. (Which NaN comes of two is
-open.)
+An op that can take part has a formula (`formulas`): a row of steps, each a ufunc that writes to the op's
+output. A group of such ops becomes a function of its inputs. It computes what the kernels compute, bit by
+bit: the same ufuncs on the same elements; only the order of elements differs, and where results are kept.
+(Which NaN comes of two is open.)
 
 Inputs may have the full shape, be a number, or be a row ([n] or [1, n]) or column ([m, 1]) of the full shape,
 such as a bias. What does not depend on an input of the full shape is computed once, before the blocks.
@@ -20,63 +20,14 @@ import numpy as np
 from tensorfleet.core import dtypes
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices.blocks import BLOCK_BYTES, in_parallel, scratch, shares
-from tensorfleet_service.kernels.math.elementwise import BLOCKWISE_UFUNCS
+from tensorfleet_service.kernels.math.formulas import FORMULAS, OUT, Steps, steps
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
 
-OUT = "out"
-"""In a step: what the step before it has written."""
-
-Operand = int | float | str
-"""An input of the op, a number (a float), or OUT."""
-
-Steps = tuple[tuple[str, tuple[Operand, ...]], ...]
-"""The names of NumPy's ufuncs, and what they are applied to."""
-
 _FLOATS = (dtypes.float32, dtypes.float64)
 
-_BINARY = {
-    "Add": "add",
-    "AddV2": "add",
-    "Sub": "subtract",
-    "Mul": "multiply",
-    "RealDiv": "divide",
-    "Div": "divide",
-    "Maximum": "maximum",
-    "Minimum": "minimum",
-    "Pow": "power",
-}
-
-_UNARY = {
-    **BLOCKWISE_UFUNCS,
-    # As kernels, these are more than a ufunc: operators, and nothing at all for integers.
-    "Neg": "negative",
-    "Abs": "absolute",
-    "Round": "rint",
-}
-
-_STEPS: dict[str, Steps] = {
-    **{op: ((ufunc, (0, 1)),) for op, ufunc in _BINARY.items()},
-    **{op: ((ufunc, (0,)),) for op, ufunc in _UNARY.items()},
-    "BiasAdd": (("add", (0, 1)),),
-    "Rsqrt": (("sqrt", (0,)), ("reciprocal", (OUT,))),
-    "Sigmoid": (("negative", (0,)), ("exp", (OUT,)), ("add", (OUT, 1.0)), ("reciprocal", (OUT,))),
-    "Relu": (("maximum", (0, 0.0)),),
-    "Relu6": (("maximum", (0, 0.0)), ("minimum", (OUT, 6.0))),
-    "Softsign": (("absolute", (0,)), ("add", (OUT, 1.0)), ("divide", (0, OUT))),
-    "SquaredDifference": (("subtract", (0, 1)), ("square", (OUT,))),
-    "TanhGrad": (
-        ("multiply", (0, 0)),
-        ("multiply", (OUT, -1.0)),
-        ("add", (OUT, 1.0)),
-        ("multiply", (OUT, 1)),
-    ),
-    "SigmoidGrad": (("subtract", (1.0, 0)), ("multiply", (OUT, 0)), ("multiply", (OUT, 1))),
-    "ReciprocalGrad": (("negative", (0,)), ("multiply", (OUT, 1)), ("multiply", (OUT, 0))),
-    "SoftplusGrad": (("negative", (1,)), ("exp", (OUT,)), ("add", (OUT, 1.0)), ("divide", (0, OUT))),
-}
-_ALIKE = frozenset(("TanhGrad", "SigmoidGrad", "ReciprocalGrad", "SoftplusGrad"))
+_ALIKE = frozenset(("TanhGrad", "SigmoidGrad", "ReciprocalGrad", "InvGrad", "SoftplusGrad"))
 """Ops that refuse inputs of different shapes."""
 
 _COST = {
@@ -105,14 +56,13 @@ class FusedOp:
 
 def steps_of(node: Node) -> Steps | None:
     """The steps of an op that can be part of a group; None for any other."""
-    steps = _STEPS.get(node.op)
-    if steps is None or node.output_types[0] not in _FLOATS:
+    if node.op not in FORMULAS or node.output_types[0] not in _FLOATS:
         return None
     if any(dtype is not node.output_types[0] for dtype in node.input_types):
         return None
     if node.op == "BiasAdd" and node.attrs["data_format"] == b"NCHW":
         return None
-    return steps
+    return steps(node.op)
 
 
 _NUMBER, _ROW, _COLUMN, _FULL = range(4)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet_service.kernels.common import format_shape, invalid, through_float32
+from tensorfleet.core import dtypes
+from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid, through_float32
+from tensorfleet_service.kernels.math.formulas import formula_expression, formula_function, rounded_formula
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
 
 # The fixed point (mean 0, variance 1) of Klambauer et al., "Self-Normalizing Neural Networks", 2017.
@@ -14,21 +16,15 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 
 @kernel("Relu", "Relu6")
 def _relu(node: KernelNode) -> Expression:
-    xp = node.xp
-    dtype = node.input_types[0].np
-    assert dtype is not None
-    name = node.input_types[0].name
-    names = {
-        "maximum": xp.maximum,
-        "minimum": xp.minimum,
-        f"zero_{name}": dtype.type(0),
-        f"six_{name}": dtype.type(6),
-    }
-    template = f"maximum({{0}}, zero_{name})"
-    return Expression(template if node.op == "Relu" else f"minimum({template}, six_{name})", names)
+    return formula_expression(node.op, node.xp, node.input_types[0])
 
 
-@kernel("Elu", "Selu", "LeakyRelu", "Softplus", "Softsign")
+@kernel("Softsign")
+def _softsign(node: KernelNode) -> Expression:
+    return rounded_formula(node.op, node.xp, node.input_types[0])
+
+
+@kernel("Elu", "Selu", "LeakyRelu", "Softplus")
 def _float_activation(node: KernelNode) -> Kernel:
     xp = node.xp
     slope = node.attrs.get("alpha")
@@ -46,15 +42,11 @@ def _float_activation(node: KernelNode) -> Kernel:
     def softplus(x: Any) -> Any:
         return xp.logaddexp(x, x.dtype.type(0))
 
-    def softsign(x: Any) -> Any:
-        return x / (abs(x) + x.dtype.type(1))
-
     functions = {
         "Elu": elu,
         "Selu": selu,
         "LeakyRelu": leaky_relu,
         "Softplus": softplus,
-        "Softsign": softsign,
     }
     return through_float32(functions[node.op], node.input_types[0])
 
@@ -141,9 +133,6 @@ def _activation_grad(node: KernelNode) -> Kernel:
     def leaky_relu_grad(gradient: Any, x: Any) -> Any:
         return xp.where(x > 0, gradient, gradient * x.dtype.type(slope))
 
-    def softplus_grad(gradient: Any, x: Any) -> Any:
-        return gradient / (xp.exp(-x) + x.dtype.type(1))
-
     def softsign_grad(gradient: Any, x: Any) -> Any:
         return gradient / xp.square(abs(x) + x.dtype.type(1))
 
@@ -151,10 +140,11 @@ def _activation_grad(node: KernelNode) -> Kernel:
         "EluGrad": elu_grad,
         "SeluGrad": selu_grad,
         "LeakyReluGrad": leaky_relu_grad,
-        "SoftplusGrad": softplus_grad,
         "SoftsignGrad": softsign_grad,
     }
-    function = functions[node.op]
+    dtype = node.input_types[0]
+    computed_in = dtypes.float32 if dtype in SMALL_FLOATS else dtype
+    function = functions.get(node.op) or formula_function(node.op, xp, computed_in)
 
     def run(gradient: Any, x: Any) -> Any:
         if gradient.shape != x.shape:
@@ -164,7 +154,7 @@ def _activation_grad(node: KernelNode) -> Kernel:
             )
         return function(gradient, x)
 
-    return through_float32(run, node.input_types[0])
+    return through_float32(run, dtype)
 
 
 @kernel("BiasAddGrad")

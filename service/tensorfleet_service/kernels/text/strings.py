@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import array_kernel, ints, invalid, shape_text, string_array
+from tensorfleet_service.kernels.values import array_kernel, ints, invalid, shape_text
 
 
 def _each(function: Callable[[bytes], Any], dtype: Any = object) -> Kernel:
@@ -272,20 +271,3 @@ def string_upper(node: KernelNode) -> Kernel:
 @array_kernel("StringStrip")
 def string_strip(node: KernelNode) -> Kernel:
     return _each(bytes.strip)
-
-
-@array_kernel("RegexReplace")
-def regex_replace(node: KernelNode) -> Kernel:
-    count = 0 if node.attrs["replace_global"] else 1
-
-    def run(x: Any, pattern: Any, rewrite: Any) -> Any:
-        source = string_array(pattern).item()
-        # RE2's \0 is the whole match, which Python spells \g<0>.
-        replacement = string_array(rewrite).item().replace(rb"\0", rb"\g<0>")
-        try:
-            compiled = re.compile(source)
-        except re.error as e:
-            raise invalid(f"Invalid pattern: {_text(source)}, error: {e}") from None
-        return _each(lambda item: compiled.sub(replacement, item, count))(x)
-
-    return run

@@ -34,6 +34,7 @@ from tensorfleet_service.collectives.call import (
 )
 from tensorfleet_service.collectives.member import CollectiveMember, Group, Running
 from tensorfleet_service.collectives.ring import Ring
+from tensorfleet_service.executor.failures import as_op_error
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.threads.deadlines import Deadlines
@@ -401,11 +402,8 @@ class Collectives:
         try:
             function(*arguments)
             return
-        except errors.OpError as e:
-            error = e
         except Exception as e:
-            log.exception("a collective failed on %s", self.here[0])
-            error = errors.InternalError(None, None, f"{type(e).__name__}: {e}")
+            error = as_op_error(e, f"a collective on {self.here[0]}")
         with self._locked():
             self._broken(ring.round_id, error)
 

@@ -17,6 +17,7 @@ from tensorfleet.ops.math import operators  # noqa: F401 - sets the operators of
 from tensorfleet.ops.state import variable_collections, variable_ops
 from tensorfleet.ops.state.ref_variable import RefVariable
 from tensorfleet.ops.state.resource_variables import ResourceVariable
+from tensorfleet.ops.state.variable_options import disable_resource_variables, enable_resource_variables
 from tensorfleet.ops.state.variable_scope import (
     AUTO_REUSE,
     VariableScope,
@@ -26,7 +27,7 @@ from tensorfleet.ops.state.variable_scope import (
     variable_op_scope,
     variable_scope,
 )
-from tensorfleet.ops.state.variables import Variable, disable_resource_variables, enable_resource_variables
+from tensorfleet.ops.state.variables import Variable
 
 
 @pytest.fixture(autouse=True)

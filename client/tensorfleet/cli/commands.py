@@ -1,0 +1,43 @@
+"""The subcommands of `tensorfleet`, and where each is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from tensorfleet.core.entry_points import load_entry_point
+
+COMMANDS = {
+    "serve": "serve one task of a cluster",
+    "up": "start a cluster on this machine",
+    "status": "show the tasks of a cluster and what they hold",
+    "top": "show what the tasks of a cluster do, live",
+    "stacks": "print what all threads of a task are doing",
+    "submit": "run a script as a Kubernetes Job beside a release of the chart",
+    "connect": "forward ports of this machine to a release of the chart",
+    "demo": "run a map/reduce over handwritten digits on a cluster",
+    "examples": "list the example programs, or run one",
+    "completion": "print a script that completes this command in a shell",
+    "version": "print the versions of the installed packages",
+}
+"""From the name of a command to what it does."""
+
+_OF_THE_SERVICE = frozenset(("serve", "up", "demo"))
+
+
+def load(name: str) -> Callable[[Sequence[str]], int]:
+    """What runs a command with its arguments, and returns an exit code; imported when it is asked for.
+
+    A command of the client is the `main` of the module of its name in this folder; the service registers its
+    own by entry points.
+
+    Raises:
+        NotInstalledError: the command is the service's, and that is not installed.
+    """
+    run: Callable[[Sequence[str]], int]
+    if name in _OF_THE_SERVICE:
+        absent = f"tensorfleet {name} takes the service's package: {{how}}"
+        run = load_entry_point("tensorfleet.commands", name, absent)
+    else:
+        run = import_module(f"{__package__}.{name}").main
+    return run

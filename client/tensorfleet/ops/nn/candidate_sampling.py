@@ -1,0 +1,266 @@
+"""Candidate samplers: classes drawn for a loss that cannot look at all of them.
+
+Jean, Cho, Memisevic and Bengio, "On using very large target vocabulary for neural machine translation", 2014.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorfleet.core.dims import Dims
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.op_def import op
+from tensorfleet.graph.rules import RuleNode
+from tensorfleet.graph.seeds import get_seed
+from tensorfleet.graph.tensor import Tensor
+
+_OUTPUTS = "(sampled_candidates: int64, true_expected_count: float32, sampled_expected_count: float32)"
+_COMMON = ("num_true: int >= 1", "num_sampled: int >= 1", "unique: bool")
+_SEEDS = ("seed: int = 0", "seed2: int = 0")
+
+
+def _sampled_shape(op: RuleNode) -> list[Dims]:
+    num_true, sampled = op.attrs["num_true"], op.attrs["num_sampled"]
+    dims = op.inputs[0].dims
+    if dims is not None and len(dims) != 2:
+        raise ValueError(f"Shape must be rank 2 but is rank {len(dims)}")
+    return [(sampled,), (None if dims is None else dims[0], num_true), (sampled,)]
+
+
+def _hits_shape(op: RuleNode) -> list[Dims]:
+    true, sampled = (tensor.dims for tensor in op.inputs)
+    if true is not None and (len(true) != 2 or true[1] not in (None, op.attrs["num_true"])):
+        raise ValueError(
+            f"true_classes must be a matrix of {op.attrs['num_true']} columns, got shape {list(true)}"
+        )
+    if sampled is not None and len(sampled) != 1:
+        raise ValueError(f"Shape must be rank 1 but is rank {len(sampled)}")
+    return [(None,), (None,), (None,)]
+
+
+for _name in ("Uniform", "LogUniform", "LearnedUnigram", "ThreadUnsafeUnigram"):
+    op(
+        f"{_name}CandidateSampler(true_classes: int64) -> {_OUTPUTS}",
+        *_COMMON,
+        "range_max: int >= 1",
+        *_SEEDS,
+        shape=_sampled_shape,
+        stateful=True,
+    )
+op(
+    f"FixedUnigramCandidateSampler(true_classes: int64) -> {_OUTPUTS}",
+    *_COMMON,
+    "range_max: int >= 1",
+    'vocab_file: string = ""',
+    "distortion: float = 1.0",
+    "num_reserved_ids: int = 0",
+    "num_shards: int >= 1 = 1",
+    "shard: int >= 0 = 0",
+    "unigrams: list(float) = []",
+    *_SEEDS,
+    shape=_sampled_shape,
+    stateful=True,
+)
+op(
+    f"AllCandidateSampler(true_classes: int64) -> {_OUTPUTS}",
+    *_COMMON,
+    *_SEEDS,
+    shape=_sampled_shape,
+    stateful=True,
+)
+op(
+    "ComputeAccidentalHits(true_classes: int64, sampled_candidates: int64)"
+    " -> (indices: int32, ids: int64, weights: float32)",
+    "num_true: int",
+    *_SEEDS,
+    shape=_hits_shape,
+)
+
+Sampled = tuple[Tensor, Tensor, Tensor]
+"""The classes drawn, int64 [num_sampled]; how often each true class, float32 [batch, num_true], and each
+drawn class, float32 [num_sampled], is expected among that many."""
+
+
+def _sample(op_type: str, true_classes: Any, seed: int | None, name: str | None, **attrs: Any) -> Sampled:
+    seed1, seed2 = get_seed(seed)
+    sampled, true, expected = apply_op(
+        op_type, true_classes, name=name, seed=seed1 or 0, seed2=seed2 or 0, **attrs
+    )
+    return sampled, true, expected
+
+
+def uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Sampled:
+    """Draws each class of [0, range_max) with the same probability (`tf.nn.uniform_candidate_sampler`).
+
+    Args:
+        true_classes: int64 [batch, num_true]: their expected counts are given, too.
+        unique: no class is drawn twice; `range_max` must then be `num_sampled` or more.
+
+    Returns:
+        What is drawn, and expected counts: see `Sampled`.
+    """
+    return _sample(
+        "UniformCandidateSampler",
+        true_classes,
+        seed,
+        name,
+        num_true=num_true,
+        num_sampled=num_sampled,
+        unique=unique,
+        range_max=range_max,
+    )
+
+
+def log_uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Sampled:
+    """Draws class k with probability log((k + 2) / (k + 1)) / log(range_max + 1), Zipf's law
+    (`tf.nn.log_uniform_candidate_sampler`).
+
+    It fits classes that are numbered by decreasing frequency, as words of a lexicon. Arguments and results
+    are those of `uniform_candidate_sampler`.
+    """
+    return _sample(
+        "LogUniformCandidateSampler",
+        true_classes,
+        seed,
+        name,
+        num_true=num_true,
+        num_sampled=num_sampled,
+        unique=unique,
+        range_max=range_max,
+    )
+
+
+def learned_unigram_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Sampled:
+    """Draws classes as often as they were true in the steps before, plus one
+    (`tf.nn.learned_unigram_candidate_sampler`).
+
+    The counts belong to the node on its task, and are lost with that. Arguments and results are those of
+    `uniform_candidate_sampler`.
+    """
+    return _sample(
+        "LearnedUnigramCandidateSampler",
+        true_classes,
+        seed,
+        name,
+        num_true=num_true,
+        num_sampled=num_sampled,
+        unique=unique,
+        range_max=range_max,
+    )
+
+
+def fixed_unigram_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    vocab_file: str = "",
+    distortion: float = 1.0,
+    num_reserved_ids: int = 0,
+    num_shards: int = 1,
+    shard: int = 0,
+    unigrams: Sequence[float] = (),
+    seed: int | None = None,
+    name: str | None = None,
+) -> Sampled:
+    """Draws classes by given frequencies (`tf.nn.fixed_unigram_candidate_sampler`).
+
+    Args:
+        vocab_file: a file where the task is, whose lines end with a comma and a frequency. Either this or
+            `unigrams` is given.
+        distortion: the frequencies are raised to this power: 1 as they are, 0 makes all equal.
+        num_reserved_ids: the frequencies begin with this class; those before it are never drawn.
+        num_shards, shard: draw only classes that are `shard` modulo `num_shards`.
+        unigrams: the frequencies, in the order of the classes.
+
+    The other arguments, and the results, are those of `uniform_candidate_sampler`.
+    """
+    return _sample(
+        "FixedUnigramCandidateSampler",
+        true_classes,
+        seed,
+        name,
+        num_true=num_true,
+        num_sampled=num_sampled,
+        unique=unique,
+        range_max=range_max,
+        vocab_file=vocab_file,
+        distortion=distortion,
+        num_reserved_ids=num_reserved_ids,
+        num_shards=num_shards,
+        shard=shard,
+        unigrams=list(unigrams),
+    )
+
+
+def all_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Sampled:
+    """Gives all classes of [0, num_sampled), to compare a sampled loss with the exact one
+    (`tf.nn.all_candidate_sampler`)."""
+    return _sample(
+        "AllCandidateSampler",
+        true_classes,
+        seed,
+        name,
+        num_true=num_true,
+        num_sampled=num_sampled,
+        unique=unique,
+    )
+
+
+def compute_accidental_hits(
+    true_classes: Any,
+    sampled_candidates: Any,
+    num_true: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Sampled:
+    """Finds drawn classes that are true ones (`tf.nn.compute_accidental_hits`).
+
+    Returns:
+        For each such pair the row of the batch (int32), the place among the drawn classes (int64), and the
+        least float32, which added to a logit makes its probability zero: all of shape [hits].
+    """
+    seed1, seed2 = get_seed(seed)
+    indices, ids, weights = apply_op(
+        "ComputeAccidentalHits",
+        true_classes,
+        sampled_candidates,
+        name=name,
+        num_true=num_true,
+        seed=seed1 or 0,
+        seed2=seed2 or 0,
+    )
+    return indices, ids, weights

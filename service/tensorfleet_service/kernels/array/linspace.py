@@ -1,0 +1,26 @@
+"""Kernel of `tensorfleet.ops.array.linspace`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid
+
+
+@kernel("LinSpace")
+def lin_space(node: KernelNode) -> Kernel:
+    xp, dtype = node.xp, node.output_types[0].np
+
+    def run(start: Any, stop: Any, num: Any) -> Any:
+        count = int(num)
+        if count <= 0:
+            raise invalid(f"Requires num > 0: {count}")
+        if count == 1:
+            return xp.asarray(start).reshape(1)
+        step = (stop - start) / xp.asarray(count - 1, dtype)
+        result = (start + step * xp.arange(count).astype(dtype)).astype(dtype, copy=False)
+        result[-1] = stop
+        return result
+
+    return run

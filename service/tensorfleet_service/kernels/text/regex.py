@@ -1,0 +1,128 @@
+"""RegexReplace, by RE2, as TensorFlow: its time is linear in the text, whatever the pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import re2
+
+from tensorfleet_service.kernels.registry import Kernel, KernelNode
+from tensorfleet_service.kernels.values import array_kernel, invalid, string_array
+
+MAX_PATTERNS = 32
+"""Patterns that are kept compiled; RE2 takes 8 MiB for one at most."""
+
+MAX_PATTERN_BYTES = 64 * 1024
+MAX_COSTLY_PATTERN_BYTES = 4 * 1024
+"""With what RE2 has to spell out, such as `\\pL{100}`: compiling it holds the interpreter, 0.1 s at most."""
+_COSTLY = (b"\\p", b"{", b"(?i")
+
+Replace = Callable[[bytes], bytes]
+
+
+@lru_cache(MAX_PATTERNS)
+def compiled(pattern: bytes) -> Any:
+    """The pattern of a regular expression over UTF-8.
+
+    Raises:
+        InvalidArgumentError: it is none.
+    """
+    limit = MAX_PATTERN_BYTES
+    if any(sign in pattern.lower() for sign in _COSTLY):
+        limit = MAX_COSTLY_PATTERN_BYTES
+    if len(pattern) > limit:
+        raise invalid(f"Invalid pattern: it has {len(pattern)} bytes, and one of its kind {limit} at most")
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        found = re2.compile(pattern, options)
+    except re2.error as e:
+        why = e.args[0] if e.args else ""
+        why = why.decode("utf-8", "backslashreplace") if isinstance(why, bytes) else str(why)
+        raise invalid(
+            f"Invalid pattern: {pattern.decode('utf-8', 'backslashreplace')}, error: {why}"
+        ) from None
+    re2.purge()  # which keeps four times as many of its own
+    return found
+
+
+def replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Replace:
+    """What replaces the matches in a text, or the first of them; `\\1` in `rewrite` is a group's text.
+
+    Raises:
+        InvalidArgumentError: the pattern is none.
+    """
+    regex = compiled(pattern)
+    parts = list(_parts(rewrite))
+    highest = max((part for part in parts if isinstance(part, int)), default=0)
+    if highest > regex.groups:  # RE2 leaves such a text as it is
+        return lambda text: text
+
+    def replace(text: bytes) -> bytes:
+        out: list[bytes] = []
+        position, last_end = 0, -1
+        while position <= len(text):
+            match = regex.search(text, position)
+            if match is None:
+                break
+            begin, end = match.span()
+            out.append(text[position:begin])
+            if begin == end == last_end:
+                # Nothing is found where the last match ended: one character on.
+                step = _character(text, begin)
+                out.append(text[begin : begin + step])
+                position = begin + max(step, 1)
+                continue
+            out.extend(part if isinstance(part, bytes) else match.group(part) or b"" for part in parts)
+            position = last_end = end
+            if not everywhere:
+                break
+        out.append(text[position:])
+        return b"".join(out)
+
+    return replace
+
+
+def _parts(rewrite: bytes) -> Iterator[bytes | int]:
+    """The texts and groups that a replacement is made of; what follows a mistake in it is left out."""
+    pieces = rewrite.split(b"\\")
+    yield pieces[0]
+    rest = iter(pieces[1:])
+    for piece in rest:
+        if piece[:1].isdigit():
+            yield int(piece[:1])
+            yield piece[1:]
+        elif not piece and (after := next(rest, None)) is not None:
+            yield b"\\" + after
+        else:
+            return
+
+
+def _character(text: bytes, begin: int) -> int:
+    """The length in bytes of the character of UTF-8 that begins there; 1 for what is none, 0 at the end."""
+    for size in range(1, 5):
+        if begin + size > len(text):
+            break
+        try:
+            text[begin : begin + size].decode()
+        except UnicodeDecodeError:
+            continue
+        return size
+    return min(1, len(text) - begin)
+
+
+@array_kernel("RegexReplace")
+def regex_replace(node: KernelNode) -> Kernel:
+    everywhere = node.attrs["replace_global"]
+
+    def run(x: Any, pattern: Any, rewrite: Any) -> Any:
+        replace = replacer(string_array(pattern).item(), string_array(rewrite).item(), everywhere)
+        result = np.empty(x.size, object)
+        for i, item in enumerate(x.reshape(-1).tolist()):
+            result[i] = replace(item)
+        return result.reshape(x.shape)
+
+    return run

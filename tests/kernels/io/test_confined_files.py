@@ -1,0 +1,117 @@
+"""Every op that opens a file does so by its task's `Files`: none gets at what the settings do not name."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorfleet_service
+from tensorfleet.core import dtypes, errors
+from tensorfleet_service.kernels.registry import registered
+from tensorfleet_service.state.files import ConfinedFiles
+from tensorfleet_service.state.resources import Resources
+from tests.kernels.harness import run_op
+
+PACKAGE = Path(tensorfleet_service.__file__).parent
+
+ALLOWED, OUTSIDE = "allowed", "outside"
+
+
+def strings(*items: bytes) -> np.ndarray[Any, Any]:
+    return np.array(items, object)
+
+
+def save(path: bytes, resources: Resources) -> None:
+    run_op("SaveV2", path, strings(b"x"), strings(b""), [np.float32(1)], resources=resources)
+
+
+def restore(path: bytes, resources: Resources) -> None:
+    names = strings(b"x"), strings(b"")
+    run_op("RestoreV2", path, *names, dtypes=[dtypes.float32], resources=resources)
+
+
+def merge(path: bytes, resources: Resources) -> None:
+    run_op("MergeV2Checkpoints", strings(path), path + b"-merged", resources=resources)
+
+
+def print_to(path: bytes, resources: Resources) -> None:
+    run_op("PrintV2", b"text", output_stream=b"file://" + path, resources=resources)
+
+
+USES = {"SaveV2": save, "RestoreV2": restore, "MergeV2Checkpoints": merge, "PrintV2": print_to}
+"""What opens files: how each is run with a path. Those that read find a checkpoint there."""
+
+PURE = {"ShardedFilename", "Snapshot"}
+"""What has a name like those, but opens none."""
+
+_NAMES = re.compile(
+    r"File|Record|Reader|Checkpoint|Save|Restore|Write(?!V)|SummaryDb|PrintV2|Sdca|Textline|TextLine|Lmdb|Cache"
+    r"|Snapshot|Dump|Debug|LoadAnd|Warmstart|Vocab|Directory|Socket|Rpc|Pubsub|Kafka|Shell|PyFunc"
+)
+
+
+@pytest.mark.parametrize("op_type", USES)
+def test_an_op_gets_at_no_file_elsewhere(op_type: str, tmp_path: Path) -> None:
+    allowed, outside = tmp_path / ALLOWED, tmp_path / OUTSIDE
+    everything = Resources(files=ConfinedFiles([], [str(tmp_path)]))
+    for directory in (allowed, outside):
+        directory.mkdir()
+        save(os.fsencode(directory / "model"), everything)
+    (allowed / "link").symlink_to(outside)
+    before = {path: path.read_bytes() for path in outside.iterdir()}
+    confined = Resources(files=ConfinedFiles([], [str(allowed)]))
+    for path in (outside / "model", allowed / "link" / "model", allowed / ".." / OUTSIDE / "model"):
+        with pytest.raises(errors.PermissionDeniedError, match=r"TENSORFLEET_(READ|WRITE)_PATHS") as caught:
+            USES[op_type](os.fsencode(path), confined)
+        assert str(path.parent) in caught.value.message
+    assert {path: path.read_bytes() for path in outside.iterdir()} == before
+    USES[op_type](os.fsencode(allowed / "model"), confined)
+
+
+def test_all_ops_of_files_are_known() -> None:
+    """An op type with a name like those is in USES, or does nothing to files."""
+    here = {"PyFunc", "PyFuncStateless", "DebugGradientIdentity", "DebugGradientRefIdentity", "CacheDataset"}
+    named = {op_type for op_type in registered() if _NAMES.search(op_type)}
+    assert named - here - PURE == set(USES)
+
+
+# What opens files, and where it may stand: ways to files themselves, and what is the task's own business.
+_OPENERS = re.compile(
+    r"(io\.|os\.|builtins\.|codecs\.|gzip\.|bz2\.|lzma\.|zipfile\.|tarfile\.)?(f?d?open)"
+    r"|os\.(listdir|scandir|walk|stat|mkdir|makedirs|remove|unlink|rename|replace|rmdir|symlink|link|chmod)"
+    r"|(glob|shutil|tempfile|subprocess|socket|urllib|requests|mmap)\..*|Path|GFile"
+    r"|(np|numpy|xp)\.(load|save|savez|fromfile|memmap|loadtxt|genfromtxt|savetxt)|.*\.tofile"
+)
+_ROOMS = ("kernels", "data", "state", "executor", "graph", "master", "worker")
+_WAYS = {"state/files.py"}
+
+
+def calls() -> Iterator[tuple[str, int, str]]:
+    """(file, line, what) of the calls in the rooms that clients' graphs run in."""
+    for room in _ROOMS:
+        for path in sorted((PACKAGE / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Call):
+                    yield path.relative_to(PACKAGE).as_posix(), node.lineno, ast.unparse(node.func)
+
+
+def test_no_kernel_opens_files_by_itself() -> None:
+    found = [
+        f"{file}:{line}: {what}"
+        for file, line, what in calls()
+        if _OPENERS.fullmatch(what) and file not in _WAYS and not what.startswith("self.")
+    ]
+    assert not found, "these open files past node.resources.files"
+
+
+def test_the_search_for_openers_finds_them() -> None:
+    text = (PACKAGE / "state" / "files.py").read_text()
+    names = [ast.unparse(node.func) for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    assert any(map(_OPENERS.fullmatch, names))

@@ -1,0 +1,86 @@
+"""RegexReplace: RE2's meaning, TensorFlow's errors, and time that is linear in the text."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tensorfleet.core import errors
+from tests.kernels.harness import run_op
+
+
+def replaced(text: bytes, pattern: bytes, rewrite: bytes, everywhere: bool = True) -> bytes:
+    found: bytes = run_op("RegexReplace", text, pattern, rewrite, replace_global=everywhere)[()]
+    return found
+
+
+# What TensorFlow 2.21 gives.
+@pytest.mark.parametrize(
+    ("text", "pattern", "rewrite", "result"),
+    [
+        ("abc", "b", r"[\0]", "a[b]c"),
+        ("abc", "(b)", r"\2", "abc"),
+        ("abc", "(b)", "\\", "ac"),
+        ("abc", "(b)", r"\x", "ac"),
+        ("abc", "b", r"\\n", r"a\nc"),
+        ("aaa", "x*", "-", "-a-a-a-"),
+        ("abc", "", "-", "-a-b-c-"),
+        ("abc", "b*", "-", "-a-c-"),
+        ("baac", "a*", "-", "-b-c-"),
+        ("é€", ".", "x", "xx"),
+        ("é€", "", "-", "-é-€-"),
+        ("a\nb", ".", "x", "x\nx"),
+        ("a\nb", "^b", "x", "a\nb"),
+        ("aB", "(?i)b", "x", "ax"),
+        ("ab", "(?P<n>a)", r"\1\1", "aab"),
+        ("\u0660a1", r"\d", "x", "\u0660ax"),
+        ("a\0b", "a\0b", "x", "x"),
+        ("ab", "(b)|(c)", r"[\1\2]", "a[b]"),
+    ],
+)
+def test_replaces_as_tensorflow_does(text: str, pattern: str, rewrite: str, result: str) -> None:
+    assert replaced(text.encode(), pattern.encode(), rewrite.encode()) == result.encode()
+
+
+def test_the_first_match_only() -> None:
+    assert replaced(b"aaa", b"a", b"b", everywhere=False) == b"baa"
+
+
+def test_bytes_that_are_no_text() -> None:
+    assert replaced(b"\xff\xfea", b"a", b"x") == b"\xff\xfex"
+    assert replaced(b"\xff\xfe", b".", b"x") == b"\xff\xfe"
+    assert replaced(b"\xffa", b"", b"-") == b"-\xff-a-"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "error"),
+    [
+        ("(a", "missing ): (a"),
+        (r"(a)\1", r"invalid escape sequence: \1"),
+        ("a(?=b)", "invalid perl operator: (?="),
+        ("a{1001}", "invalid repetition size: {1001}"),
+        ("[b-", "missing ]: [b-"),
+        ("(((a{100}){100}){100})", "invalid repetition size: {100}"),
+    ],
+)
+def test_what_is_no_pattern(pattern: str, error: str) -> None:
+    with pytest.raises(errors.InvalidArgumentError) as caught:
+        replaced(b"x", pattern.encode(), b"")
+    assert f"Invalid pattern: {pattern}, error: {error}" in caught.value.message
+
+
+@pytest.mark.parametrize("pattern", [rb"|".join([rb"\pL{900}"] * 5000), b"x" * 100_000])
+def test_patterns_that_would_take_long_to_compile(pattern: bytes) -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="Invalid pattern: it has"):
+        replaced(b"x", pattern, b"")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("pattern", [b"(a+)+$", b"(a|a)*b$", b"(a|aa)+$", b"(.*)*x", b"^(([a-z])+.)+[A-Z]$"])
+def test_no_pattern_takes_more_than_linear_time(pattern: bytes) -> None:
+    """A backtracking matcher takes 2^100000 steps; the deadline is the test's."""
+    text = b"a" * 100_000 + b"!"
+    begin = time.monotonic()
+    replaced(text, pattern, b"")
+    assert time.monotonic() - begin < 30

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
+import os
 import socket
 import ssl
 import threading
@@ -24,6 +27,7 @@ from tensorfleet.wire.stream import MAGIC, Kind, Reader, encode, unpack_error
 from tensorfleet.wire.tls import TlsReader
 from tensorfleet_service.server import TaskServer
 from tests.security.conftest import SECRET, MakeTasks, Pki
+from tests.until import until
 
 Show = Callable[..., None]
 Secured = Callable[[], dict[str, Security]]
@@ -159,6 +163,31 @@ def test_certificates_that_are_not_trusted(
         error = attack(made["worker:0"], about, Security(tls=files))
         assert isinstance(error, (ssl.SSLError, tf.errors.UnauthenticatedError)), error
         assert why in str(error).replace("_", " ").lower(), error
+
+
+def memory_files() -> int:
+    """How many descriptors of shared memory this process has."""
+    found = 0
+    for entry in os.scandir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # the listing's own is closed by now
+            found += "memfd:tensorfleet" in os.readlink(entry.path)
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 2, 30])
+def test_descriptors_of_those_who_are_refused_are_closed(tasks: MakeTasks, pki: Pki, count: int) -> None:
+    """Whoever connects by a Unix socket may send descriptors with any byte, those of the handshake included."""
+    worker = tasks({"worker:0": Security(tls=pki.task("worker", 0))})["worker:0"]
+    gc.collect()
+    before = memory_files()
+    for data in (b"\x16no handshake", bytes((22, 3, 1, 2, 0, 1))):
+        sent = [os.memfd_create("tensorfleet") for _ in range(count)]
+        with open_socket([addresses(worker)[0]], 5) as sock:
+            socket.send_fds(sock, [data], sent)
+            socket.send_fds(sock, [b"x"], sent)
+            for descriptor in sent:
+                os.close(descriptor)
+    until(lambda: memory_files() <= before, 20)
 
 
 def test_no_certificate_at_all(tasks: MakeTasks, pki: Pki) -> None:

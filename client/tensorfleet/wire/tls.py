@@ -8,8 +8,10 @@ their arrays, and decrypted straight into them.
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import ssl
+import struct
 import threading
 import time
 from collections.abc import Iterable, Sequence
@@ -29,7 +31,7 @@ MAX_HANDSHAKE_BYTES = 64 * 1024
 _RECORD_BYTES = 16 * 1024
 _RECORD_OVERHEAD = 22
 _HELD_BYTES = _RECORD_BYTES + 256  # of a record that has come in part, the library may have so much
-_DESCRIPTORS = socket.CMSG_SPACE(4) if hasattr(socket, "CMSG_SPACE") else 0
+_DESCRIPTOR = struct.Struct("i")
 
 
 class TlsSocket:
@@ -52,8 +54,14 @@ class TlsSocket:
         self._lock = threading.Lock()
         self._received = bytearray(SEALED_BYTES)
         self._view = memoryview(self._received)
-        self._ancillary: list[Any] = []
-        self._handshake()
+        # HELLO comes with a descriptor, which the bytes of the handshake may bring already.
+        self._takes_descriptors = sock.family == socket.AF_UNIX and hasattr(socket, "CMSG_LEN")
+        self._descriptors: list[int] = []
+        try:
+            self._handshake()
+        except BaseException:
+            self._drop_descriptors()
+            raise
         self.identity: Identity = identity.of_ssl(self._tls.getpeercert())
 
     def _handshake(self) -> None:
@@ -153,11 +161,12 @@ class TlsSocket:
 
     def _receive(self, size: int, flags: int) -> int:
         """Hands on what has come to the library; how many bytes."""
-        if self.family == socket.AF_UNIX and _DESCRIPTORS:
+        if self._takes_descriptors:
+            space = socket.CMSG_LEN(_DESCRIPTOR.size)
             received, ancillary, _, _ = self._sock.recvmsg_into(
-                [self._view[:size]], _DESCRIPTORS, flags | socket.MSG_CMSG_CLOEXEC
+                [self._view[:size]], space, flags | socket.MSG_CMSG_CLOEXEC
             )
-            self._ancillary += ancillary
+            self._keep(ancillary)
         else:
             received = self._sock.recv_into(self._view[:size], 0, flags)
         with self._lock:
@@ -167,11 +176,27 @@ class TlsSocket:
     def recvmsg(
         self, size: int, ancillary_size: int = 0, flags: int = 0
     ) -> tuple[bytes, list[Any], int, None]:
-        """As a socket's: bytes, and the descriptors that have come until now."""
+        """As a socket's: bytes, and the descriptor that has come until now; later ones are not taken."""
         buffer = bytearray(size)
         received = self.recv_into(buffer)
-        ancillary, self._ancillary = self._ancillary, []
+        self._takes_descriptors = False
+        data = b"".join(map(_DESCRIPTOR.pack, self._descriptors))
+        self._descriptors = []
+        ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, data)] if data else []
         return bytes(buffer[:received]), ancillary, 0, None
+
+    def _keep(self, ancillary: Iterable[tuple[int, int, bytes]]) -> None:
+        """Keeps the first descriptor that comes: nobody makes this process open more than that."""
+        for level, kind, data in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                whole = data[: len(data) - len(data) % _DESCRIPTOR.size]
+                self._descriptors += [found for (found,) in _DESCRIPTOR.iter_unpack(whole)]
+        self._drop_descriptors(1)
+
+    def _drop_descriptors(self, kept: int = 0) -> None:
+        for descriptor in self._descriptors[kept:]:
+            os.close(descriptor)
+        del self._descriptors[kept:]
 
     # The socket itself
 
@@ -191,6 +216,7 @@ class TlsSocket:
         self._sock.shutdown(how)
 
     def close(self) -> None:
+        self._drop_descriptors()
         self._sock.close()
 
     @property

@@ -176,7 +176,7 @@ def memory_files() -> int:
 
 @pytest.mark.parametrize("count", [1, 2, 30])
 def test_descriptors_of_those_who_are_refused_are_closed(tasks: MakeTasks, pki: Pki, count: int) -> None:
-    """Whoever connects by a Unix socket may send descriptors with any byte, those of the handshake included."""
+    """Whoever connects by a Unix socket may send descriptors with any byte, also in the handshake."""
     worker = tasks({"worker:0": Security(tls=pki.task("worker", 0))})["worker:0"]
     gc.collect()
     before = memory_files()
@@ -187,6 +187,10 @@ def test_descriptors_of_those_who_are_refused_are_closed(tasks: MakeTasks, pki: 
             socket.send_fds(sock, [b"x"], sent)
             for descriptor in sent:
                 os.close(descriptor)
+            sock.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(ConnectionError):
+                while sock.recv(100):
+                    pass  # until the task has closed the connection
     until(lambda: memory_files() <= before, 20)
 
 

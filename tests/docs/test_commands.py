@@ -56,7 +56,8 @@ def test_every_command_exists_with_its_flags(page: Path) -> None:
                 line
             )
             continue
-        flags = {option for action in known[name]._actions for option in action.option_strings}
+        actions = completion._actions(known[name])  # those of words within the command, too
+        flags = {option for action in actions for option in action.option_strings}
         for flag in re.findall(r"(?<!\S)--?[a-z][\w-]*", " ".join(words)):
             assert flag in flags, line
 

@@ -19,7 +19,7 @@ FLOORS = {
         *("ops/control_flow", "ops/debugging", "ops/random", "ops/text", "ops/state", "ops/functional"),
         *("ops/training", "ops/nn", "ops/collective"),
         *("autodiff", "kube", "cluster", "metrics", "losses", "layers", "rnn", "data", "export"),
-        *("summary", "train", "contrib", "distribute", "api", "", "examples", "cli"),
+        *("summary", "train", "lookup", "contrib", "distribute", "api", "", "examples", "cli"),
     ),
     "tensorfleet_service": (
         *("security", "graph", "threads", "devices", "tracing", "collectives", "state", "data"),
@@ -46,7 +46,7 @@ PUBLIC = ("tensorfleet.compat", "tensorfleet.io", "tensorfleet.nn", "tensorfleet
 TYPE_CIRCLES = {
     "an Operation has Tensors and a Graph, a Tensor an Operation; a Graph has all of them, and scopes": (
         *("tensorfleet.graph.elements", "tensorfleet.graph.graph", "tensorfleet.graph.operation"),
-        *("tensorfleet.graph.scopes", "tensorfleet.graph.tensor"),
+        *("tensorfleet.graph.scoped_graph", "tensorfleet.graph.scopes", "tensorfleet.graph.tensor"),
     ),
     "a context becomes a message, and is made of one": (
         "tensorfleet.ops.control_flow.context_protos",

@@ -496,6 +496,12 @@ from tensorfleet.ops.state.variable_scope import (
     variable_scope as variable_scope,
 )
 from tensorfleet.ops.state.variables import Variable as Variable
+from tensorfleet.ops.text.hashing import (
+    fingerprint as fingerprint,
+    string_to_hash_bucket as string_to_hash_bucket,
+    string_to_hash_bucket_fast as string_to_hash_bucket_fast,
+    string_to_hash_bucket_strong as string_to_hash_bucket_strong,
+)
 from tensorfleet.ops.text.strings import (
     as_string as as_string,
     decode_base64 as decode_base64,
@@ -544,6 +550,7 @@ if _typing.TYPE_CHECKING:
         layers as layers,
         linalg as linalg,
         logging as logging,
+        lookup as lookup,
         losses as losses,
         manip as manip,
         math as math,
@@ -584,6 +591,7 @@ else:
             "layers",
             "linalg",
             "logging",
+            "lookup",
             "losses",
             "manip",
             "math",

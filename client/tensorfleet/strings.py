@@ -2,6 +2,11 @@
 
 import typing as _typing
 
+from tensorfleet.ops.text.hashing import (
+    string_to_hash_bucket as to_hash_bucket,
+    string_to_hash_bucket_fast as to_hash_bucket_fast,
+    string_to_hash_bucket_strong as to_hash_bucket_strong,
+)
 from tensorfleet.ops.text.strings import (
     as_string as as_string,
     join as join,
@@ -19,3 +24,19 @@ if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
 
     __getattr__, __dir__ = _namespace(__name__)
+
+__all__ = [
+    "as_string",
+    "join",
+    "length",
+    "lower",
+    "reduce_join",
+    "regex_replace",
+    "strip",
+    "substr",
+    "to_hash_bucket",
+    "to_hash_bucket_fast",
+    "to_hash_bucket_strong",
+    "to_number",
+    "upper",
+]

@@ -205,7 +205,7 @@ def _own(value: Any) -> Any:
 
 
 def _fresh_counts() -> tuple[int, int]:
-    """What getrefcount says in `own` of an array, and of the base of a view, that nobody else holds."""
+    """The counts of references in `own` of an array, and of the base of a view, that nobody else holds."""
     counts = []
     for make in (lambda: np.empty(2), lambda: np.empty(2).reshape(2, 1)):
         values = (make(),)  # which alone holds it, as the result of a step does

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class Stoppable(Protocol):
-    """What `wait_and_drain` needs of a server."""
+    """A server, as `wait_and_drain` needs it."""
 
     def join(self) -> object:
         """Returns when the server has stopped."""

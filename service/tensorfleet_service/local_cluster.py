@@ -132,7 +132,7 @@ class LocalCluster:
             {job: [f"{literal}:{next(ports)}" for _ in range(n)] for job, n in jobs.items() if n}
         )
         self.metrics_urls: dict[str, str] = {}
-        """Of each task, by its short name, where `metrics` is set."""
+        """The address of each task's metrics, by its short name, where `metrics` is set."""
         if metrics:
             for job in self.spec.jobs:
                 for index in self.spec.task_indices(job):

@@ -80,10 +80,11 @@ def _serve(settings: Settings, over: threading.Event, health: Health, pages: Htt
     # Kernels take most of the time that it takes to start: wrong settings are told without them.
     from tensorfleet.core import errors
     from tensorfleet_service.devices import memory
-    from tensorfleet_service.net import limits
+    from tensorfleet_service.net import admission, limits
     from tensorfleet_service.server import TaskServer
 
     memory_limit = memory.find_limit()
+    admission.raise_descriptor_limit()
     try:
         server = TaskServer(
             settings.cluster,

@@ -30,6 +30,7 @@ from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.remote import remote_member
+from tensorfleet_service.net.admission import Admission, client_of, connections_that_fit, limit_stalls
 from tensorfleet_service.net.discovery import discover
 from tensorfleet_service.net.peers import AnyPeer, Peers
 from tensorfleet_service.observe.health import Health
@@ -181,6 +182,7 @@ class TaskServer:
             self._worker, is_busy=lambda: any(session.running for session in master.sessions())
         )
         self._clients = Clients(self._master, self._deadlines, orphan_seconds, self._guard)
+        self._admission = Admission(connections_that_fit())
         endpoint = fleet_pb2.Endpoint(task=self.task, incarnation=self._incarnation, version=VERSION)
         self._listener: Listener | None = None
         if protocol != "grpc":
@@ -190,6 +192,7 @@ class TaskServer:
                 "127.0.0.1" if loopback else host,
                 {"task": self.task, "incarnation": self._incarnation},
                 self._accept,
+                self._admission,
                 self._guard,
             )
             endpoint.stream_address.extend(self._listener.addresses)
@@ -320,12 +323,24 @@ class TaskServer:
             log.error("%s", self.health.reasons()[-1])
 
     def _accept(self, visitor: Visitor) -> None:
+        connection = visitor.connection
         if "task" in visitor.hello:
-            self._peers.accept(visitor.connection, visitor.hello)
+            self._peers.accept(connection, visitor.hello)
+            return
+        try:
+            place = self._admission.admit(client_of(connection.sock))
+        except errors.ResourceExhaustedError as e:
+            log.warning("a connection was refused: %s", e.message)
+            connection.refuse(e)
             return
         if self._guard.enabled:
             self._guard.audit.write("connect", visitor.principal.id, peer=visitor.place)
-        self._clients.accept(visitor.connection, visitor.principal)
+        try:
+            limit_stalls(connection.sock)
+            connection.reader.account = place
+            self._clients.accept(connection, visitor.principal)
+        finally:
+            place.leave()
 
     def _check_tokens(self) -> None:
         """Looks, now and then, whether those who are connected still may be."""
@@ -358,7 +373,7 @@ class TaskServer:
     def _missing(
         self, failures: list[errors.OpError], others: int, timeout: float, own_limit: bool
     ) -> errors.OpError:
-        """What a session is refused with; where it has set the limit itself, its passing is the error."""
+        """The error for a refused session; where it has set the limit itself, its passing is the error."""
         final = next((e for e in failures if is_final(e)), None)
         if final is not None:
             return errors.from_code(final.error_code, f"{self.task} cannot make the session: {final.message}")

@@ -18,7 +18,18 @@ real.disable_v2_behavior()
 Node = tuple[str, str, list[str], list[str]]
 """Name, op type, inputs, control inputs."""
 
-_HIDDEN = frozenset(("_output_shapes", "allowed_devices", "shared_name", "_has_manual_control_dependencies"))
+_HIDDEN = frozenset(
+    (
+        "_output_shapes",
+        "allowed_devices",
+        "shared_name",
+        "_has_manual_control_dependencies",
+        "_unchanged",
+        "_scaled",
+        "_known_0",
+        "_known_1",
+    )
+)
 
 
 @dataclass
@@ -27,6 +38,8 @@ class Outcome:
 
     error: str = ""
     text: str = ""
+    results: list[str] = field(default_factory=list)
+    """The names of the operations that give the result."""
     shapes: list[str] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     attrs: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -53,6 +66,7 @@ def evaluate(tf: Any, expression: str, run: bool = True) -> Outcome:
             return Outcome(type(error).__name__, str(error))
         made = graph.get_operations()[before:]
         outcome = Outcome(
+            results=[getattr(t, "op", t).name for t in result if hasattr(t, "name")],
             shapes=[str(t.shape) for t in result if hasattr(t, "shape")],
             nodes=[
                 (op.name, op.type, [t.name for t in op.inputs], [c.name for c in op.control_inputs])

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+import tensorfleet as tf
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
 from tensorfleet.core import errors
 from tensorfleet.proto import config_pb2, graph_pb2, worker_pb2
 from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember
+from tensorfleet_service.master.step_future import StepFuture
 from tensorfleet_service.rpc.tasks import Tasks
 from tensorfleet_service.worker.worker import Worker
 
@@ -174,3 +176,44 @@ def test_a_partition_in_another_order(tasks: Tasks) -> None:
     graph.node.add(name="c", op="Placeholder", device=CPU).attr["dtype"].type = 1
     with pytest.raises(errors.InvalidArgumentError, match="'n' comes before its input 'c'"):
         register(tasks, graph)
+
+
+def ran(master: Master, graph: graph_pb2.GraphDef, fetch: str) -> Any:
+    session = master.create_session(graph, config_pb2.ConfigProto())
+    try:
+        future = StepFuture()
+        signature = session.prepare((), (fetch,), ())
+        step = master.run_step(session, signature, [], future.done, None, None, may_block=True)
+        return future.wait(step, 30)
+    finally:
+        session.close()
+
+
+def repeated(dtype: int, *dims: int) -> graph_pb2.GraphDef:
+    """The shape of a constant that repeats one value."""
+    graph, node = one("Const", dtype=dtype)
+    value = node.attr["value"].tensor
+    value.dtype = dtype
+    for size in dims:
+        value.tensor_shape.dim.add(size=size)
+    shape = graph.node.add(name="s", op="Shape", input=["n"])
+    shape.attr["T"].type = dtype  # type: ignore[assignment]
+    shape.attr["out_type"].type = 3
+    return graph
+
+
+@pytest.mark.parametrize("dtype", [1, 7])
+def test_dimensions_beyond_32_bits(master: Master, dtype: int, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(
+        errors.InvalidArgumentError, match="Shape output type is 32-bit but dim 1 is 1099511627776"
+    ):
+        ran(master, repeated(dtype, 2, 1 << 40), "s:0")
+    assert "defect" not in caplog.text
+
+
+def test_more_than_any_memory_holds(master: Master, caplog: pytest.LogCaptureFixture) -> None:
+    with tf.Graph().as_default() as graph:
+        tf.fill(tf.placeholder_with_default([1 << 20] * 4, [4]), 1.0, name="filled")
+    with pytest.raises(errors.ResourceExhaustedError, match="Out of memory in Fill"):
+        ran(master, graph.as_graph_def(), "filled:0")
+    assert "defect" not in caplog.text

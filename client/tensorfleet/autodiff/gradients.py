@@ -39,14 +39,14 @@ from tensorfleet.ops.math.add_n import add_n
 
 
 class UnconnectedGradients(enum.Enum):
-    """What the gradient of an x is that ys do not depend on (`tf.UnconnectedGradients`)."""
+    """The gradient of an x that ys do not depend on (`tf.UnconnectedGradients`)."""
 
     NONE = "none"
     ZERO = "zero"
 
 
 class AggregationMethod:
-    """How gradients of one tensor are added up (`tf.AggregationMethod`): by one AddN, or in pairs."""
+    """The sum of a tensor's gradients (`tf.AggregationMethod`): by one AddN, or in pairs."""
 
     ADD_N = 0
     DEFAULT = ADD_N
@@ -131,8 +131,8 @@ def _target(x: Any, name: str) -> Tensor:
     """The tensor that stands for x: of a variable, its reference or its handle."""
     if isinstance(x, IndexedSlices):
         return x.values
-    if not isinstance(x, Tensor) and isinstance(getattr(x, "handle", None), Tensor):
-        return x.handle  # type: ignore[no-any-return]
+    if not isinstance(x, Tensor) and isinstance(handle := getattr(x, "handle", None), Tensor):
+        return handle
     return convert_to_tensor(x, name=name, as_ref=True)
 
 
@@ -190,7 +190,7 @@ class _Backpropagation:
         self._in_pairs = bool(aggregation)
 
     def beside(self, op: Operation) -> AbstractContextManager[Any]:
-        """Where the gradient ops of an operation are placed."""
+        """The context in which the gradient ops of an operation are made, to be placed beside it."""
         return self._graph.colocate_with(op) if self._colocate else contextlib.nullcontext()
 
     def run(self, to_ops: list[Operation], from_ops: list[Operation], stop_ops: list[Operation]) -> None:

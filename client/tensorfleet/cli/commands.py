@@ -28,7 +28,7 @@ _OF_THE_SERVICE = frozenset(("serve", "up", "demo"))
 
 
 def load(name: str) -> Callable[[Sequence[str]], int]:
-    """What runs a command with its arguments, and returns an exit code; imported when it is asked for.
+    """The function that runs a command with its arguments and returns an exit code, imported on request.
 
     A command of the client is the `main` of the module of its name in this folder; the service registers its
     own by entry points.

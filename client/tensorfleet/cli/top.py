@@ -74,7 +74,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 class View:
-    """What was seen of a cluster, to tell what has happened since.
+    """An observation of a cluster, to tell what has happened since.
 
     Attributes:
         answered: whether the last look got an answer.

@@ -39,7 +39,7 @@ class ClusterResolver(ABC):
         task_id: int | None = None,
         config_proto: ConfigProto | None = None,
     ) -> dict[str, int]:
-        """How many devices of each type there are, CPUs among them, as a session on `master` lists them.
+        """The number of devices of each type, CPUs among them, as a session on `master` lists them.
 
         Args:
             task_type, task_id: count only those of this task; both or none.
@@ -122,7 +122,7 @@ class SimpleClusterResolver(ClusterResolver):
 
 
 class TFConfigClusterResolver(ClusterResolver):
-    """What TF_CONFIG says at each call (`tf.distribute.cluster_resolver.TFConfigClusterResolver`)."""
+    """The cluster in TF_CONFIG at each call (`tf.distribute.cluster_resolver.TFConfigClusterResolver`)."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class TFConfigClusterResolver(ClusterResolver):
 
     @property
     def rpc_layer(self) -> str | None:
-        """What stands before `://` in targets."""
+        """The protocol of targets, before their `://`."""
         return _tf_config().get("rpc_layer") if self._rpc_layer is None else self._rpc_layer
 
     @rpc_layer.setter
@@ -266,7 +266,7 @@ class UnionResolver(ClusterResolver):
 
     @property
     def rpc_layer(self) -> str | None:
-        """What stands before `://` in targets."""
+        """The protocol of targets, before their `://`."""
         layer: str | None = self._own("rpc_layer")
         return layer
 

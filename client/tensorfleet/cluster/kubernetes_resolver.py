@@ -13,7 +13,7 @@ from tensorfleet.kube.api import kubeconfig, package
 
 
 class KubernetesExecutableLocation(enum.Enum):
-    """Where the program runs (`tf.distribute.cluster_resolver.KubernetesExecutableLocation`)."""
+    """The place where the program runs (`tf.distribute.cluster_resolver.KubernetesExecutableLocation`)."""
 
     WITHIN_CLUSTER = 0
     OFF_CLUSTER = 1

@@ -72,7 +72,7 @@ class Server:
 
     @property
     def server_def(self) -> ServerDef:
-        """What the server was made with, as a message."""
+        """The arguments that the server was made with, as a message."""
         return self._server_def
 
     @property

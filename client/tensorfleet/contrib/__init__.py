@@ -5,6 +5,7 @@ import typing as _typing
 from tensorfleet.contrib import (
     framework as framework,
     layers as layers,
+    lookup as lookup,
     opt as opt,
     rnn as rnn,
     seq2seq as seq2seq,
@@ -19,6 +20,7 @@ if not _typing.TYPE_CHECKING:
         modules=(
             "framework",
             "layers",
+            "lookup",
             "opt",
             "rnn",
             "seq2seq",

@@ -90,7 +90,7 @@ class DecoupledWeightDecayExtension(_Base):
         return self._decay_var_list is None or id(var) in self._decay_var_list
 
     def _decayed(self, var: Any, grad: Tensor) -> list[Any]:
-        """What must happen before the update: the decay, once the gradient is there."""
+        """The decay, which happens before the update, once the gradient is there."""
         if not self._decays(var):
             return []
         with framework.control_dependencies([grad]):

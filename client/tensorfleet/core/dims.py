@@ -66,7 +66,7 @@ def concatenate(a: Dims, b: Dims) -> Dims:
 
 
 def num_elements(d: Dims) -> int | None:
-    """How many elements a tensor of this shape has; None while any size is unknown."""
+    """The number of elements of a tensor of this shape; None while any size is unknown."""
     if d is None or None in d:
         return None
     return prod(d)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What other packages that are installed offer to this one, by entry points."""
+"""Entry points: functions and classes that other installed packages offer to this one."""
 
 from __future__ import annotations
 

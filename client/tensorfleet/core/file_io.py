@@ -34,7 +34,7 @@ _ERRORS: dict[int | None, type[errors.OpError]] = {
 
 
 class FileStatistics(NamedTuple):
-    """What `stat` says: `length` in bytes, `mtime_nsec` since 1970, `is_directory`."""
+    """The result of `stat`: `length` in bytes, `mtime_nsec` since 1970, `is_directory`."""
 
     length: int
     mtime_nsec: int
@@ -61,7 +61,7 @@ class GFile:
 
     @property
     def name(self) -> Any:
-        """What the file was opened by."""
+        """The name by which the file was opened."""
         return self._name
 
     @property

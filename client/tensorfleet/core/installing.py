@@ -1,4 +1,4 @@
-"""How to install what is missing, in words that work without a package index that has TensorFleet."""
+"""Instructions to install what is missing; they work without a package index that has TensorFleet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _DISTRIBUTION = "tensorfleet"
 
 
 def the_service() -> str:
-    """How to install `tensorfleet-service` beside this package."""
+    """The command that installs `tensorfleet-service` beside this package."""
     from importlib import metadata  # takes longer to import than all that this package needs of it
 
     try:
@@ -22,7 +22,7 @@ def the_service() -> str:
 
 
 def the_extra(extra: str, package: str) -> str:
-    """How to install what an extra of this distribution asks for, `package` above all."""
+    """The command that installs an extra of this distribution, for `package` above all."""
     from importlib import metadata
 
     try:

@@ -84,7 +84,7 @@ def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
 
 
 def _count_call() -> int:
-    """How often the caller's caller has been at its line before."""
+    """The number of times that the caller's caller has been at its line before."""
     frame = sys._getframe(2)
     place = (frame.f_code.co_filename, frame.f_lineno)
     with _lock:

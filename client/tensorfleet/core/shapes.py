@@ -237,7 +237,7 @@ class TensorShape:
         return to_proto(self._dims)
 
     def num_elements(self) -> int | None:
-        """How many elements a tensor of this shape has; None while any size is unknown."""
+        """The number of elements of a tensor of this shape; None while any size is unknown."""
         return num_elements(self._dims)
 
     def is_fully_defined(self) -> bool:

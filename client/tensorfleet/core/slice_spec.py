@@ -1,4 +1,4 @@
-"""What the masks of StridedSlice mean: shape rules and kernels share it."""
+"""The meaning of StridedSlice's masks, which shape rules and kernels share."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _LARGE = 1 << 20  # bytes
 _COPIES = 3  # of a tensor: its bytes, those in the message, and those in a message around it
 _MAX_CONTENT = 2**31 - 1  # protobuf's limit on one message, in bytes
 
-# How each type's elements are written one by one: the field, and the dtype whose numbers go into it.
+# The field for each type's elements, one by one, and the dtype whose numbers go into it.
 _BITS = np.dtype(np.uint16)
 _FIELDS: dict[DType, tuple[str, np.dtype[Any]]] = {
     dtypes.float16: ("half_val", _BITS),

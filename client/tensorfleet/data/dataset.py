@@ -160,7 +160,7 @@ class Dataset(FunctionalTransformations):
         output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """What a Python generator yields, which runs in this process: only sessions without a target can.
+        """The elements of a Python generator, which runs in this process: only sessions without a target can.
 
         Args:
             generator: is called with `args`, and returns something to iterate over.
@@ -244,7 +244,7 @@ class Dataset(FunctionalTransformations):
         return self._next("TakeDataset", _int64(count, "count"), name=name)
 
     def skip(self, count: Any, name: str | None = None) -> Dataset:
-        """What follows the first `count` elements; nothing if that is -1."""
+        """The elements after the first `count`; none if that is -1."""
         return self._next("SkipDataset", _int64(count, "count"), name=name)
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
@@ -336,7 +336,7 @@ class Dataset(FunctionalTransformations):
         return Dataset._of(variant, structure, self._options)
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
-        """What `transformation_func` makes of the dataset.
+        """The dataset that `transformation_func` makes of this one.
 
         Raises:
             TypeError: that is no dataset.

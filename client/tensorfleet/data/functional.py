@@ -40,7 +40,7 @@ class FunctionalTransformations:
         use_unbounded_threadpool: bool | None = False,
         name: str | None = None,
     ) -> Dataset:
-        """What a function makes of each element.
+        """The results of a function for each element.
 
         Args:
             map_func: is called once, with tensors for the components of an element; it returns a nested

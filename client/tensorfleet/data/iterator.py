@@ -29,7 +29,7 @@ _ADVICE = (
 
 
 class Iterator:
-    """What gives the elements of a dataset, one at each step that asks (`tf.data.Iterator`).
+    """An iterator over the elements of a dataset, one at each step that asks (`tf.data.Iterator`).
 
     Made by `tf.data.make_initializable_iterator` and its like.
     """
@@ -45,7 +45,7 @@ class Iterator:
         self._iterator_resource = iterator_resource
         self._initializer = initializer
         self._structure = Structure.from_types(output_types, output_shapes)
-        self._string_handle = apply_op("IteratorToStringHandle", iterator_resource)
+        self._string_handle: Tensor = apply_op("IteratorToStringHandle", iterator_resource)
         self._calls = 0
 
     @staticmethod
@@ -138,7 +138,7 @@ class Iterator:
     def string_handle(self, name: str | None = None) -> Tensor:
         """A string that names the iterator, for `from_string_handle`."""
         if name is None:
-            return self._string_handle  # type: ignore[no-any-return]
+            return self._string_handle
         made: Tensor = apply_op("IteratorToStringHandle", self._iterator_resource, name=name)
         return made
 

@@ -21,7 +21,7 @@ class _Hints:
 
 
 class ThreadingOptions(_Hints):
-    """How many threads a pipeline should use (`tf.data.ThreadingOptions`)."""
+    """The number of threads that a pipeline should use (`tf.data.ThreadingOptions`)."""
 
     _names = ("max_intra_op_parallelism", "private_threadpool_size")
 

@@ -51,7 +51,7 @@ def _with_unknown(shape: Any) -> Any:
 
 
 def padding_values_of(values: Any, structure: Structure) -> list[Tensor]:
-    """What each component is filled up with.
+    """The values that components are padded with.
 
     Raises:
         TypeError: a value is not of the component's dtype.

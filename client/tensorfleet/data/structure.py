@@ -1,4 +1,4 @@
-"""What the elements of a dataset are like, and functions that are called with elements."""
+"""The structure of a dataset's elements, and functions that are called with elements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tensorfleet.graph.tensor import Tensor
 
 
 class Structure:
-    """What the elements of a dataset are like.
+    """The structure of a dataset's elements: nesting, dtypes and shapes.
 
     Attributes:
         shape_of: a nested structure like that of an element, with anything at its leaves.
@@ -33,13 +33,13 @@ class Structure:
 
     @staticmethod
     def of(tensors: Any) -> Structure:
-        """That of an element of tensors."""
+        """The structure of an element of tensors."""
         flat: list[Tensor] = nest.flatten(tensors)
         return Structure(tensors, [t.dtype.base for t in flat], [t.dims for t in flat])
 
     @staticmethod
     def from_types(output_types: Any, output_shapes: Any) -> Structure:
-        """That of nested dtypes, and shapes in the same structure; None: any shapes.
+        """The structure of nested dtypes, with shapes nested alike; None stands for any shapes.
 
         Raises:
             TypeError, ValueError: the structures differ.

@@ -24,7 +24,7 @@ from tensorfleet.ops.state import variable_ops
 from tensorfleet.ops.state.variable_collections import global_variables
 
 BUCKET_BYTES = 16 << 20
-"""How much is reduced at once, so that the first gradients travel while the last ones are computed."""
+"""The size that is reduced at once, so that the first gradients travel while the last ones are computed."""
 
 _REDUCED = frozenset((dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64))
 _GATHERED = frozenset((dtypes.float16, dtypes.float32, dtypes.float64))

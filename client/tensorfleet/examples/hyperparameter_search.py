@@ -47,7 +47,7 @@ class Digits(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What is searched for."""
+    """The hyperparameters that are searched for."""
 
     learning_rate: float
     hidden: int
@@ -93,7 +93,7 @@ def train(
 
 
 def fold_size(count: int, fold: int) -> int:
-    """How many of `count` digits are in a fold of FOLDS."""
+    """The number of digits, of `count`, in a fold of FOLDS."""
     return len(range(fold, count, FOLDS))
 
 

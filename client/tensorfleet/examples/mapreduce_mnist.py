@@ -30,7 +30,7 @@ Progress = Callable[[int], object]
 
 
 class Result(NamedTuple):
-    """What the job computes.
+    """The results of the job.
 
     Attributes:
         class_counts: float64 [10], digits of each class.
@@ -45,7 +45,7 @@ class Result(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """Where a part of the graph ran: the part (`map_0`, …, `reduce`), its device, how many ops it has."""
+    """The place of a part of the graph: the part (`map_0`, …, `reduce`), its device, how many ops it has."""
 
     part: str
     device: str

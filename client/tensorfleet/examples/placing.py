@@ -1,4 +1,4 @@
-"""Where an example puts its parts: on the ps and the workers of whatever cluster it is given."""
+"""Placement of an example's parts: on the ps and the workers of whatever cluster it is given."""
 
 from __future__ import annotations
 

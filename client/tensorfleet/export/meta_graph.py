@@ -51,7 +51,7 @@ _FROM_PROTO: dict[str, Callable[[bytes, str | None], Any]] = {
         WhileContextDef.FromString(value), scope
     ),
 }
-"""What makes an object of a collection's bytes, under an import scope."""
+"""The function that makes an object of a collection's bytes, under an import scope."""
 
 
 def register_from_proto(key: str, from_proto: Callable[[bytes, str | None], Any]) -> None:

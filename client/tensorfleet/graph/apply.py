@@ -165,7 +165,7 @@ def _type_mismatch(
 
 
 def _cast_hint(got: DType, wanted: DType) -> str:
-    """What makes numbers of two dtypes one; nothing for those that no cast converts."""
+    """Advice for numbers of two dtypes; empty where no cast converts."""
     if not all(t.is_floating or t.is_integer or t.is_complex or t.is_bool for t in (got, wanted)):
         return ""
     # A fraction is lost where a float becomes an integer, so the other way is the one to name.

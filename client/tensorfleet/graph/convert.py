@@ -11,7 +11,7 @@ import numpy as np
 from tensorfleet.core import dtypes, shapes, tensor_util
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import Dimension, TensorShape
-from tensorfleet.graph import graph as graph_module
+from tensorfleet.graph import scoped_graph
 from tensorfleet.graph.graph import Graph, get_default_graph, lookup_op
 from tensorfleet.graph.tensor import Tensor
 
@@ -238,4 +238,4 @@ def constant(
     return constant_node(array, name)
 
 
-graph_module.serve_conversion(convert_to_tensor)
+scoped_graph.serve_conversion(convert_to_tensor)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 
 class RunsSteps(Protocol):
-    """What `eval` and `run` need of a session."""
+    """A session, as `eval` and `run` need it."""
 
     @property
     def graph(self) -> Any: ...

@@ -10,7 +10,7 @@ from tensorfleet.graph.static_value import static_value
 
 
 def shape_error(op: RuleNode, error: ValueError) -> str:
-    """What a shape rule found wrong, with the node and what is known of its inputs."""
+    """The error of a shape rule, with the node and what is known of its inputs."""
     return f"{error} for '{describe_node(op)}'{_describe_inputs(op)}."
 
 

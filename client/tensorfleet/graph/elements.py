@@ -1,4 +1,4 @@
-"""From what names an element of a graph to the element: a Tensor, an Operation, a name, a variable."""
+"""Elements of a graph, found by what names them: a Tensor, an Operation, a name, a variable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def find_element(graph: Graph, obj: Any, allow_tensor: bool, allow_operation: bool) -> Tensor | Operation:
-    """What `Graph.as_graph_element` does; see there."""
+    """The element that `obj` names; see `Graph.as_graph_element`."""
     operations = graph._operations
     if not (allow_tensor or allow_operation):
         raise ValueError("allow_tensor and allow_operation can't both be False.")

@@ -101,7 +101,7 @@ class FuncGraph(Graph):
         return False
 
     def _controls_for(self, state: ScopeState, inputs: tuple[Tensor, ...]) -> list[Operation]:
-        # What is outside has run before the function is called.
+        # Operations outside have run before the function is called.
         return [op for op in super()._controls_for(state, inputs) if op.graph is self]
 
     def _add_function(self, function: FunctionDef) -> None:

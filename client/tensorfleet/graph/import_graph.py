@@ -357,7 +357,8 @@ class _Importer:
         """The tensor or operation that a name in the message stands for now."""
         if name in self._mapped:
             self._used.add(name)
-            return self._mapped[name]  # type: ignore[no-any-return]
+            mapped: Tensor | Operation = self._mapped[name]
+            return mapped
         source, colon, index = name.rpartition(":")
         op = self._made.get(source if colon else name)
         if op is None:

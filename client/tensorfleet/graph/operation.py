@@ -164,7 +164,7 @@ class Operation:
 
     @property
     def traceback(self) -> list[traceback.FrameSummary]:
-        """Where the operation was made: the frames of the call, the innermost last."""
+        """The stack of calls that made the operation, the innermost frame last."""
         return [
             traceback.FrameSummary(code.co_filename, line, code.co_name)
             for code, line in reversed(self._frames)

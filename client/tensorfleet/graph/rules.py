@@ -1,4 +1,4 @@
-"""What shape rules and of static values see of the nodes of a graph."""
+"""Nodes and tensors of a graph, as rules of shapes and of static values see them."""
 
 from __future__ import annotations
 

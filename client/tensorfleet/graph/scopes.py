@@ -61,11 +61,12 @@ def device_string(device: Any) -> str:
 
 
 def device_scope(device: Any) -> DeviceFunction | None:
-    """What a `tf.device` argument does to an operation; the inner scope's fields win over the outer's."""
+    """The effect of a `tf.device` argument on an operation; the inner scope's fields win over the outer's."""
     if device is None:
         return None
     if callable(device) and not isinstance(device, (str, DeviceSpec)):
-        return device  # type: ignore[no-any-return]
+        function: DeviceFunction = device
+        return function
     outer = parse(device_string(device))
     merged: dict[str, str] = {}
 

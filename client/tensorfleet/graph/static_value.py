@@ -1,4 +1,4 @@
-"""What is known of a tensor's value before any run: shape rules read the values of shape arguments.
+"""Static values: what is known of tensors before any run, such as the shape arguments that shape rules read.
 
 Rules are registered by op type, beside the op, by `@static_rule`.
 """
@@ -22,7 +22,7 @@ Evaluation = Callable[..., Any]
 MAX_ELEMENTS = 1000
 """Larger values are not computed: no shape has so many dimensions."""
 MAX_DEPTH = 100
-"""How far back values are computed."""
+"""The number of ops back to which values are computed."""
 
 _rules: dict[str, StaticRule] = {}
 _partial_rules: dict[str, PartialRule] = {}
@@ -30,7 +30,7 @@ _evaluations: dict[str, Evaluation] = {}
 
 
 class _Inference(threading.local):
-    """What this thread's shape rule has found already; `values` is None outside of rules."""
+    """The values that this thread's shape rule has found already; `values` is None outside of rules."""
 
     values: dict[RuleTensor, Array | None] | None = None
     depth: int = 0

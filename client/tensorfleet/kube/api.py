@@ -124,7 +124,7 @@ class Cluster:
         )
 
     def broken_stream(self) -> tuple[type[Exception], ...]:
-        """What reading a streamed answer raises when it breaks off."""
+        """The error of a streamed answer that breaks off."""
         import urllib3
 
         return (urllib3.exceptions.ProtocolError, urllib3.exceptions.ReadTimeoutError)

@@ -1,4 +1,4 @@
-"""What `tensorfleet submit` puts on the API server: a Job with one pod, beside its files."""
+"""The objects that `tensorfleet submit` makes: a Job with one pod, beside its files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class JobSettings:
-    """How a script is run.
+    """The settings of a script's run.
 
     Attributes:
         program: its name, which is that of its variables' container, too.

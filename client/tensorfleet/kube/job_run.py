@@ -18,7 +18,7 @@ POLL_SECONDS = 0.5
 END_SECONDS = 60.0  # from the end of the log to the pod's exit code
 LOG_SILENCE_SECONDS = 3600.0  # a log that says nothing for so long is asked for anew
 
-# What the kubelet says of a container that will not start by waiting.
+# Reasons of the kubelet for a container that waiting will not start.
 _HOPELESS = frozenset(
     (
         "ImagePullBackOff",
@@ -180,7 +180,7 @@ class JobRun:
             last = self._pass_on(pod.metadata.name, last, write)
             code = self._exit_code()
             if code is not None:
-                # What was written while the log was looked at for the last time.
+                # Lines that were written while the log was read for the last time.
                 self._pass_on(pod.metadata.name, last, write)
                 return code
 

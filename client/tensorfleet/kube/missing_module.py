@@ -24,7 +24,7 @@ class Watch:
 
 
 def hint(module: str, script: str) -> str:
-    """What brings the module along: a file or folder beside the script, or a package."""
+    """The source of the module: a file or folder beside the script, or a package."""
     top = module.partition(".")[0]
     beside = Path(script).parent
     own = next((path for path in (beside / top, beside / f"{top}.py") if path.exists()), None)

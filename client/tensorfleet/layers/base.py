@@ -154,16 +154,16 @@ class Layer:
 
     @property
     def losses(self) -> list[Any]:
-        """What regularizers and `add_loss` added."""
+        """The losses that regularizers and `add_loss` added."""
         return list(self._losses)
 
     @property
     def updates(self) -> list[Any]:
-        """What `add_update` added: operations that training must run beside the optimizer's."""
+        """The operations that `add_update` added: training must run them beside the optimizer's."""
         return list(self._updates) if self.trainable else []
 
     def count_params(self) -> int:
-        """How many numbers the variables hold.
+        """The number of elements of all variables.
 
         Raises:
             ValueError: the variables are not made yet.
@@ -327,13 +327,17 @@ class Layer:
 
 
 def run_layer(layer: type[Layer], arguments: dict[str, Any]) -> Tensor:
-    """What a new layer makes of "inputs", from the arguments of a function of `tf.layers`.
+    """The outputs of a new layer for "inputs", from the arguments of a function of `tf.layers`.
 
-    All others go to the layer, but for "reuse", which with "name" says where its variables are.
+    "training" goes to the call, all others to the layer, but for "reuse": with "name" it says where the
+    variables are.
     """
     given = dict(arguments)
-    inputs, reuse = given.pop("inputs"), given.pop("reuse")
-    outputs: Tensor = layer(**given, _scope=given["name"], _reuse=reuse)(inputs)
+    inputs = given.pop("inputs")
+    at_call = {"training": given.pop("training")} if "training" in given else {}
+    if "reuse" in given:
+        given |= {"_scope": given["name"], "_reuse": given.pop("reuse")}
+    outputs: Tensor = layer(**given)(inputs, **at_call)
     return outputs
 
 

@@ -24,7 +24,7 @@ FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
 
 class ConvolutionLayer(Layer):
-    """What all convolutions share: windows, a bias, an activation.
+    """The base of all convolutions: windows, a bias, an activation.
 
     Args:
         filters: how many channels come out.
@@ -86,7 +86,7 @@ class ConvolutionLayer(Layer):
         return 1 if self._channels_first else self.rank + 1
 
     def _channels(self, input_shape: Any) -> int:
-        """How many channels come in, which from now on is what must come.
+        """The number of input channels, which all further inputs must have.
 
         Raises:
             ValueError: it is not known.
@@ -126,7 +126,7 @@ class ConvolutionLayer(Layer):
         return apply_one("BiasAdd", outputs, self.bias, data_format="NCHW")
 
     def _window_count(self, size: int | None, axis: int) -> int | None:
-        """How many windows there are along a dimension."""
+        """The number of windows along a dimension."""
         if size is None:
             return None
         if self.padding == "same":
@@ -255,7 +255,7 @@ def conv1d(
     name: str | None = None,
     reuse: bool | None = None,
 ) -> Tensor:
-    """What a `Conv1D` layer makes of `inputs` (`tf.layers.conv1d`)."""
+    """The output of a `Conv1D` layer for `inputs` (`tf.layers.conv1d`)."""
     return run_layer(Conv1D, locals())
 
 
@@ -280,7 +280,7 @@ def conv2d(
     name: str | None = None,
     reuse: bool | None = None,
 ) -> Tensor:
-    """What a `Conv2D` layer makes of `inputs` (`tf.layers.conv2d`).
+    """The output of a `Conv2D` layer for `inputs` (`tf.layers.conv2d`).
 
     Example:
         >>> tf.layers.conv2d(tf.zeros([1, 8, 8, 3]), filters=16, kernel_size=3).shape.as_list()
@@ -310,5 +310,5 @@ def conv3d(
     name: str | None = None,
     reuse: bool | None = None,
 ) -> Tensor:
-    """What a `Conv3D` layer makes of `inputs` (`tf.layers.conv3d`)."""
+    """The output of a `Conv3D` layer for `inputs` (`tf.layers.conv3d`)."""
     return run_layer(Conv3D, locals())

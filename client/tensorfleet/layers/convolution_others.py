@@ -266,7 +266,7 @@ def separable_conv1d(
     name: str | None = None,
     reuse: bool | None = None,
 ) -> Tensor:
-    """What a `SeparableConv1D` layer makes of `inputs` (`tf.layers.separable_conv1d`)."""
+    """The output of a `SeparableConv1D` layer for `inputs` (`tf.layers.separable_conv1d`)."""
     return run_layer(SeparableConv1D, locals())
 
 
@@ -295,7 +295,7 @@ def separable_conv2d(
     name: str | None = None,
     reuse: bool | None = None,
 ) -> Tensor:
-    """What a `SeparableConv2D` layer makes of `inputs` (`tf.layers.separable_conv2d`)."""
+    """The output of a `SeparableConv2D` layer for `inputs` (`tf.layers.separable_conv2d`)."""
     return run_layer(SeparableConv2D, locals())
 
 
@@ -319,7 +319,7 @@ def conv2d_transpose(
     name: str | None = None,
     reuse: bool | None = None,
 ) -> Tensor:
-    """What a `Conv2DTranspose` layer makes of `inputs` (`tf.layers.conv2d_transpose`)."""
+    """The output of a `Conv2DTranspose` layer for `inputs` (`tf.layers.conv2d_transpose`)."""
     return run_layer(Conv2DTranspose, locals())
 
 
@@ -343,5 +343,5 @@ def conv3d_transpose(
     name: str | None = None,
     reuse: bool | None = None,
 ) -> Tensor:
-    """What a `Conv3DTranspose` layer makes of `inputs` (`tf.layers.conv3d_transpose`)."""
+    """The output of a `Conv3DTranspose` layer for `inputs` (`tf.layers.conv3d_transpose`)."""
     return run_layer(Conv3DTranspose, locals())

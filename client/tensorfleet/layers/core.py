@@ -128,7 +128,7 @@ def dense(
     name: str | None = None,
     reuse: bool | None = None,
 ) -> Tensor:
-    """What a `Dense` layer makes of `inputs` (`tf.layers.dense`).
+    """The output of a `Dense` layer for `inputs` (`tf.layers.dense`).
 
     Args:
         name: the variable scope.
@@ -184,8 +184,8 @@ def dropout(
     training: Any = False,
     name: str | None = None,
 ) -> Tensor:
-    """What a `Dropout` layer makes of `inputs` (`tf.layers.dropout`)."""
-    return Dropout(rate, noise_shape=noise_shape, seed=seed, name=name)(inputs, training=training)  # type: ignore[no-any-return]
+    """The output of a `Dropout` layer for `inputs` (`tf.layers.dropout`)."""
+    return run_layer(Dropout, locals())
 
 
 class Flatten(Layer):
@@ -220,5 +220,5 @@ class Flatten(Layer):
 
 
 def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:
-    """What a `Flatten` layer makes of `inputs` (`tf.layers.flatten`)."""
-    return Flatten(name=name, data_format=data_format)(inputs)  # type: ignore[no-any-return]
+    """The output of a `Flatten` layer for `inputs` (`tf.layers.flatten`)."""
+    return run_layer(Flatten, locals())

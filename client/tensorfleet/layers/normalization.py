@@ -10,7 +10,7 @@ from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph import framework
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.layers.base import Layer
+from tensorfleet.layers.base import Layer, run_layer
 from tensorfleet.layers.input_spec import InputSpec
 from tensorfleet.layers.parts import ONES, ZEROS, initializer_of
 from tensorfleet.ops.array.casting import cast
@@ -191,7 +191,8 @@ class BatchNormalization(Layer):
                     training, lambda: constant(self.momentum, dtype), lambda: constant(1.0, dtype)
                 )
             self._move(mean, variance, lambda average, value: _moved(average, value, momentum))
-        return outputs  # type: ignore[no-any-return]
+        result: Tensor = outputs
+        return result
 
     def _move(self, mean: Any, variance: Any, update: Callable[[Any, Any], Any]) -> None:
         self.add_update(update(self.moving_mean, mean))
@@ -277,34 +278,9 @@ def batch_normalization(
     virtual_batch_size: int | None = None,
     adjustment: Any = None,
 ) -> Tensor:
-    """What a `BatchNormalization` layer makes of `inputs` (`tf.layers.batch_normalization`).
+    """The output of a `BatchNormalization` layer for `inputs` (`tf.layers.batch_normalization`).
 
     Args:
         training: whether to use, and keep, the batch's mean and variance: a bool, or a bool tensor of rank 0.
     """
-    layer = BatchNormalization(
-        axis=axis,
-        momentum=momentum,
-        epsilon=epsilon,
-        center=center,
-        scale=scale,
-        beta_initializer=beta_initializer,
-        gamma_initializer=gamma_initializer,
-        moving_mean_initializer=moving_mean_initializer,
-        moving_variance_initializer=moving_variance_initializer,
-        beta_regularizer=beta_regularizer,
-        gamma_regularizer=gamma_regularizer,
-        beta_constraint=beta_constraint,
-        gamma_constraint=gamma_constraint,
-        renorm=renorm,
-        renorm_clipping=renorm_clipping,
-        renorm_momentum=renorm_momentum,
-        fused=fused,
-        trainable=trainable,
-        virtual_batch_size=virtual_batch_size,
-        adjustment=adjustment,
-        name=name,
-        _reuse=reuse,
-        _scope=name,
-    )
-    return layer(inputs, training=training)  # type: ignore[no-any-return]
+    return run_layer(BatchNormalization, locals())

@@ -1,4 +1,4 @@
-"""What layers are given by name or as functions: activations, initializers, sizes of windows."""
+"""Arguments of layers, given by name or as functions: activations, initializers, sizes of windows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def activation_of(given: Any) -> Callable[[Any], Any] | None:
         ValueError: there is no activation of that name.
     """
     if given is None or callable(given):
-        return given  # type: ignore[no-any-return]
+        function: Callable[[Any], Any] | None = given
+        return function
     if given == "linear":
         return None
     if given not in _ACTIVATIONS:

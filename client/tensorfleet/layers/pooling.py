@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.layers.base import Layer
+from tensorfleet.layers.base import Layer, run_layer
 from tensorfleet.layers.convolution import FORMATS
 from tensorfleet.layers.input_spec import InputSpec
 from tensorfleet.layers.parts import channels_first, padding_of, sizes_of
@@ -16,7 +16,7 @@ from tensorfleet.ops.nn.pool3d import avg_pool3d, max_pool3d
 
 
 class Pooling(Layer):
-    """What one number says of each window.
+    """Layers that keep one number of each window.
 
     Args:
         pool_size, strides: a number for each dimension, or one for all.
@@ -107,8 +107,8 @@ def max_pooling1d(
     data_format: Any = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """What a `MaxPooling1D` layer makes of `inputs` (`tf.layers.max_pooling1d`)."""
-    return MaxPooling1D(pool_size, strides, padding, data_format, name)(inputs)  # type: ignore[no-any-return]
+    """The output of a `MaxPooling1D` layer for `inputs` (`tf.layers.max_pooling1d`)."""
+    return run_layer(MaxPooling1D, locals())
 
 
 def max_pooling2d(
@@ -119,8 +119,8 @@ def max_pooling2d(
     data_format: Any = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """What a `MaxPooling2D` layer makes of `inputs` (`tf.layers.max_pooling2d`)."""
-    return MaxPooling2D(pool_size, strides, padding, data_format, name)(inputs)  # type: ignore[no-any-return]
+    """The output of a `MaxPooling2D` layer for `inputs` (`tf.layers.max_pooling2d`)."""
+    return run_layer(MaxPooling2D, locals())
 
 
 def max_pooling3d(
@@ -131,8 +131,8 @@ def max_pooling3d(
     data_format: Any = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """What a `MaxPooling3D` layer makes of `inputs` (`tf.layers.max_pooling3d`)."""
-    return MaxPooling3D(pool_size, strides, padding, data_format, name)(inputs)  # type: ignore[no-any-return]
+    """The output of a `MaxPooling3D` layer for `inputs` (`tf.layers.max_pooling3d`)."""
+    return run_layer(MaxPooling3D, locals())
 
 
 def average_pooling1d(
@@ -143,8 +143,8 @@ def average_pooling1d(
     data_format: Any = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """What an `AveragePooling1D` layer makes of `inputs` (`tf.layers.average_pooling1d`)."""
-    return AveragePooling1D(pool_size, strides, padding, data_format, name)(inputs)  # type: ignore[no-any-return]
+    """The output of an `AveragePooling1D` layer for `inputs` (`tf.layers.average_pooling1d`)."""
+    return run_layer(AveragePooling1D, locals())
 
 
 def average_pooling2d(
@@ -155,8 +155,8 @@ def average_pooling2d(
     data_format: Any = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """What an `AveragePooling2D` layer makes of `inputs` (`tf.layers.average_pooling2d`)."""
-    return AveragePooling2D(pool_size, strides, padding, data_format, name)(inputs)  # type: ignore[no-any-return]
+    """The output of an `AveragePooling2D` layer for `inputs` (`tf.layers.average_pooling2d`)."""
+    return run_layer(AveragePooling2D, locals())
 
 
 def average_pooling3d(
@@ -167,5 +167,5 @@ def average_pooling3d(
     data_format: Any = "channels_last",
     name: str | None = None,
 ) -> Tensor:
-    """What an `AveragePooling3D` layer makes of `inputs` (`tf.layers.average_pooling3d`)."""
-    return AveragePooling3D(pool_size, strides, padding, data_format, name)(inputs)  # type: ignore[no-any-return]
+    """The output of an `AveragePooling3D` layer for `inputs` (`tf.layers.average_pooling3d`)."""
+    return run_layer(AveragePooling3D, locals())

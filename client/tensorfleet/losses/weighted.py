@@ -11,14 +11,19 @@ from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.constants import ones_like, zeros_like
+from tensorfleet.ops.array.selection import where
+from tensorfleet.ops.array.shaping import shape, size
 from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.debugging.weights import after, assert_broadcastable, broadcast_weights
 from tensorfleet.ops.math.add_n import add_n
+from tensorfleet.ops.math.comparison import equal
 from tensorfleet.ops.math.reduction import reduce_sum
 from tensorfleet.ops.nn import cross_entropy
 
 
 class Reduction:
-    """How the losses of a batch become one number (`tf.losses.Reduction`)."""
+    """The way in which the losses of a batch become one number (`tf.losses.Reduction`)."""
 
     NONE = "none"
     """They do not: each is multiplied by its weight."""
@@ -72,53 +77,44 @@ def compute_weighted_loss(
         ValueError: an unknown reduction, or weights that do not fit.
     """
     Reduction.validate(reduction)
-    with framework.name_scope(scope, "weighted_loss", [losses, weights]):
+    with (
+        framework.name_scope(scope, "weighted_loss", [losses, weights]),
+        after(assert_broadcastable(weights, losses)),
+    ):
         losses = convert_to_tensor(losses)
         given = losses.dtype.base
         values: Any = cast(losses, dtypes.float32) if given in (dtypes.float16, dtypes.bfloat16) else losses
         factors: Any = cast(weights, values.dtype.base)
-        _check_weights(losses, factors)
-        loss: Any = apply_one("Mul", values, factors)
+        loss = apply_one("Mul", values, factors)
         if reduction != Reduction.NONE:
             loss = reduce_sum(loss)
             if reduction == Reduction.MEAN:
-                total = reduce_sum(apply_one("OnesLike", values) * factors)
-                loss = apply_one("DivNoNan", loss, total, name="value")
+                loss = _mean(loss, reduce_sum(ones_like(values) * factors))
             elif reduction == _BY_NONZERO:
-                loss = apply_one("DivNoNan", loss, _nonzero(values, factors), name="value")
+                loss = _mean(loss, _nonzero(values, factors))
             elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
-                count = cast(apply_one("Size", values), values.dtype.base)
-                loss = apply_one("DivNoNan", loss, count, name="value")
+                loss = _mean(loss, _count(values))
         loss = cast(loss, given)
         add_loss(loss, loss_collection)
-        return loss  # type: ignore[no-any-return]
+        return loss
 
 
-def _check_weights(losses: Tensor, weights: Tensor) -> None:
-    """Raises ValueError where weights cannot be broadcast to the losses without new dimensions."""
-    values, factors = losses.dims, weights.dims
-    if values is None or factors is None or not factors:
-        return
-    prefix = "weights can not be broadcast to values."
-    rest = f"Received weights={weights}, values={losses}"
-    if len(values) != len(factors):
-        raise ValueError(
-            f"{prefix} values.rank={len(values)}. weights.rank={len(factors)}. values.shape={losses.shape}. "
-            f"weights.shape={weights.shape}. {rest}"
-        )
-    for axis, (size, factor) in enumerate(zip(values, factors, strict=True)):
-        if factor not in (1, None) and size not in (factor, None):
-            shapes = (f"[{' '.join(map(str, dims))}]" for dims in (values, factors))
-            raise ValueError(
-                f"{prefix} Mismatch at dim {axis}. values.shape={next(shapes)}, "
-                f"weights.shape={next(shapes)}. {rest}"
-            )
+def _mean(total: Tensor, number: Tensor) -> Tensor:
+    # A sum of the sum: so the nodes have the names that they have in TensorFlow.
+    return apply_one("DivNoNan", reduce_sum(total), number, name="value")
 
 
 def _nonzero(values: Any, factors: Any) -> Tensor:
     """How many of the losses have a weight that is not zero."""
-    present = cast(apply_one("NotEqual", factors, cast(0, factors.dtype.base)), values.dtype.base)
-    return reduce_sum(apply_one("OnesLike", values) * present, name="num_present")
+    with framework.name_scope(None, "num_present", [values, factors]) as scope:
+        present = where(equal(factors, 0.0), zeros_like(factors), ones_like(factors))
+        return reduce_sum(broadcast_weights(present, values), name=scope)
+
+
+def _count(values: Any) -> Any:
+    """How many losses there are."""
+    with framework.name_scope(None, "num_elements", [values]) as scope:
+        return cast(size(values, name=scope), values.dtype.base)
 
 
 def _elementwise(
@@ -157,7 +153,7 @@ def absolute_difference(
         "absolute_difference",
         ("labels", "predictions"),
         (labels, predictions),
-        lambda y, p: apply_one("Abs", p - y),
+        lambda y, p: apply_one("Abs", apply_one("Sub", p, y)),
         (weights, loss_collection, reduction),
     )
 
@@ -198,7 +194,9 @@ def log_loss(
     """-labels · log(p + epsilon) - (1 - labels) · log(1 - p + epsilon) (`tf.losses.log_loss`)."""
 
     def loss(y: Any, p: Any) -> Any:
-        return -y * apply_one("Log", p + epsilon) - (1 - y) * apply_one("Log", 1 - p + epsilon)
+        # Products by name, as all operations without an operator: so their names are TensorFlow's.
+        right: Any = apply_one("Mul", y, apply_one("Log", p + epsilon))
+        return -right - apply_one("Mul", 1 - y, apply_one("Log", 1 - p + epsilon))
 
     rest = (weights, loss_collection, reduction)
     return _elementwise(scope, "log_loss", ("labels", "predictions"), (labels, predictions), loss, rest)
@@ -213,14 +211,14 @@ def hinge_loss(
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
     """max(0, 1 - (±1) · logits), by labels 0 and 1 (`tf.losses.hinge_loss`)."""
-    return _elementwise(
-        scope,
-        "hinge_loss",
-        ("labels", "logits"),
-        (labels, logits),
-        lambda y, x: apply_one("Relu", 1 - (2 * y - 1) * x),
-        (weights, loss_collection, reduction),
-    )
+
+    def loss(y: Any, x: Any) -> Any:
+        ones = ones_like(y)
+        signs = apply_one("Sub", 2 * y, ones)
+        return apply_one("Relu", apply_one("Sub", ones, apply_one("Mul", signs, x)))
+
+    rest = (weights, loss_collection, reduction)
+    return _elementwise(scope, "hinge_loss", ("labels", "logits"), (labels, logits), loss, rest)
 
 
 def huber_loss(
@@ -235,9 +233,12 @@ def huber_loss(
     """Half the squared error, which goes on as a line from an error of `delta` (`tf.losses.huber_loss`)."""
 
     def loss(y: Any, p: Any) -> Any:
-        error: Any = apply_one("Abs", p - y)
-        curved: Any = apply_one("Minimum", error, delta)
-        return 0.5 * curved * curved + delta * (error - curved)
+        error = apply_one("Abs", apply_one("Sub", p, y))
+        curved = apply_one("Minimum", error, delta)
+        straight = apply_one("Sub", error, curved)
+        half = convert_to_tensor(0.5, curved.dtype.base)
+        parabola = apply_one("Mul", half, apply_one("Mul", curved, curved))
+        return apply_one("AddV2", parabola, apply_one("Mul", delta, straight), name="Add")
 
     rest = (weights, loss_collection, reduction)
     return _elementwise(scope, "huber_loss", ("labels", "predictions"), (labels, predictions), loss, rest)
@@ -320,9 +321,9 @@ def softmax_cross_entropy(
         labels: Any = cast(onehot_labels, logits.dtype.base)
         logits.get_shape().assert_is_compatible_with(labels.get_shape())
         if label_smoothing > 0:
-            shape: Any = apply_one("Shape", labels)
-            classes: Any = cast(shape[1], logits.dtype.base)
-            labels = labels * (1 - label_smoothing) + label_smoothing / classes
+            classes: Any = cast(shape(labels)[1], logits.dtype.base)
+            part = label_smoothing / classes
+            labels = labels * (1 - label_smoothing) + part
         labels = apply_one("StopGradient", labels, name="labels_stop_gradient")
         losses = cross_entropy.softmax_cross_entropy_with_logits_v2(labels, logits, name="xentropy")
         return compute_weighted_loss(losses, weights, full, loss_collection, reduction)
@@ -343,16 +344,25 @@ def sparse_softmax_cross_entropy(
     _require("labels", labels)
     _require("logits", logits)
     with framework.name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels]) as full:
-        logits, labels, weights = (convert_to_tensor(v) for v in (logits, labels, weights))
-        rank = None if logits.ndim is None else logits.ndim - 1
-        labels, weights = (
-            apply_one("Squeeze", v, squeeze_dims=[-1])
-            if rank is not None and v.dims is not None and len(v.dims) == rank + 1 and v.dims[-1] in (1, None)
-            else v
-            for v in (labels, weights)
-        )
+        with framework.name_scope(None, "remove_squeezable_dimensions", [labels, logits]):
+            logits = convert_to_tensor(logits)
+            rank = None if logits.ndim is None else logits.ndim - 1
+            labels = _squeezed(convert_to_tensor(labels), rank)
+        weights = _squeezed(convert_to_tensor(weights), rank)
         losses = cross_entropy.sparse_softmax_cross_entropy_with_logits(labels, logits, name="xentropy")
         return compute_weighted_loss(losses, weights, full, loss_collection, reduction)
+
+
+def _squeezed(tensor: Tensor, rank: int | None) -> Tensor:
+    """The tensor without a last dimension of size 1 that makes it one of a higher rank than this."""
+    if (
+        rank is None
+        or tensor.dims is None
+        or len(tensor.dims) != rank + 1
+        or tensor.dims[-1] not in (1, None)
+    ):
+        return tensor
+    return apply_one("Squeeze", tensor, squeeze_dims=[-1])
 
 
 def _require(name: str, value: Any) -> None:

@@ -6,10 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.core import dtypes
+from tensorfleet.graph import framework
 from tensorfleet.metrics.means import Metric
-from tensorfleet.metrics.streaming import add_to, aligned, collected, metric_variable, quotient, spread
+from tensorfleet.metrics.streaming import add_to, aligned, collected, metric_variable, safe_quotient, spread
 from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.constants import ones, ones_like
+from tensorfleet.ops.array.selection import where
+from tensorfleet.ops.array.shaping import rank as rank_of, size
 from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.debugging.checks import assert_rank_in, assert_type
+from tensorfleet.ops.math.comparison import equal
 from tensorfleet.ops.math.reduction import reduce_mean, reduce_sum
 from tensorfleet.ops.nn.confusion import confusion_matrix
 from tensorfleet.ops.state.variable_ops import scatter_add
@@ -32,15 +38,18 @@ def _counter(kind: str, meaning: str) -> Callable[..., Metric]:
             predictions, labels, weights = aligned(
                 cast(predictions, dtypes.bool), cast(labels, dtypes.bool), weights
             )
-            predicted = predictions if said == "positives" else apply_one("LogicalNot", predictions)
             is_true = (outcome == "true") == (said == "positives")
-            wanted = labels if is_true else apply_one("LogicalNot", labels)
-            values = cast(apply_one("LogicalAnd", wanted, predicted), dtypes.float32)
-            if weights is not None:
-                values = values * spread(weights, values)
+            wanted = equal(labels, is_true)
+            counted = apply_one("LogicalAnd", wanted, equal(predictions, said == "positives"))
+            assert_type(counted, dtypes.bool)
             count = metric_variable([], dtypes.float32, "count")
+            values = cast(counted, dtypes.float32)
+            if weights is not None:
+                with framework.control_dependencies([assert_rank_in(weights, (0, rank_of(values)))]):
+                    values = apply_one("Mul", values, cast(weights, dtypes.float32))
+            value = apply_one("Identity", count)
             update = add_to(count, reduce_sum(values))
-            return collected(apply_one("Identity", count), update, metrics_collections, updates_collections)
+            return collected(value, update, metrics_collections, updates_collections)
 
     return _named(metric, kind, f"The weighted number of predictions that are {meaning}")
 
@@ -69,10 +78,17 @@ def _share(name_of_metric: str, others: Callable[..., Metric], meaning: str) -> 
         name: str | None = None,
     ) -> Metric:
         with variable_scope(name, name_of_metric, (predictions, labels, weights)):
+            predictions, labels, weights = aligned(
+                cast(predictions, dtypes.bool), cast(labels, dtypes.bool), weights
+            )
             right, add_right = true_positives(labels, predictions, weights)
             other, add_other = others(labels, predictions, weights)
-            value = quotient(right, right + other, "value")
-            update = quotient(add_right, add_right + add_other, "update_op")
+
+            def share(right: Any, other: Any, name: str) -> Any:
+                some = apply_one("Greater", right + other, 0.0)
+                return apply_one("Select", some, right / (right + other), 0.0, name=name)
+
+            value, update = share(right, other, "value"), share(add_right, add_other, "update_op")
             return collected(value, update, metrics_collections, updates_collections)
 
     return _named(metric, name_of_metric, f"The share of {meaning}")
@@ -97,22 +113,21 @@ def mean_iou(
     """
     with variable_scope(name, "mean_iou", (predictions, labels, weights)):
         predictions, labels, weights = aligned(predictions, labels, weights)
-        if weights is not None:
-            weights = _flat(spread(weights, predictions))
         total = metric_variable([num_classes, num_classes], dtypes.float64, "total_confusion_matrix")
-        batch = confusion_matrix(
-            _flat(cast(labels, dtypes.int64)),
-            _flat(cast(predictions, dtypes.int64)),
-            num_classes,
-            dtypes.float64,
-            weights=weights if weights is None else cast(weights, dtypes.float64),
-        )
+        predictions, labels = (cast(classes, dtypes.int64) for classes in (predictions, labels))
+        number = cast(num_classes, dtypes.int64)
+        if weights is not None:
+            weights = _each(weights, predictions)
+        batch = confusion_matrix(_flat(labels), _flat(predictions), number, dtypes.float64, weights=weights)
         update = add_to(total, batch)
         columns, rows = (cast(reduce_sum(total, axis), dtypes.float32) for axis in (0, 1))
         both = cast(apply_one("DiagPart", total), dtypes.float32)
         union = columns + rows - both
         seen = reduce_sum(cast(apply_one("NotEqual", union, 0.0), dtypes.float32))
-        value = quotient(reduce_sum(quotient(both, union)), seen, "mean_iou")
+        union = where(apply_one("Greater", union, 0.0), union, ones_like(union))
+        shares = both / union
+        some = apply_one("Greater", seen, 0.0)
+        value = where(some, reduce_sum(shares, name="mean_iou") / seen, 0.0)
         return collected(value, update, metrics_collections, updates_collections)
 
 
@@ -132,17 +147,27 @@ def mean_per_class_accuracy(
     with variable_scope(name, "mean_accuracy", (predictions, labels, weights)):
         predictions, labels, weights = aligned(predictions, labels, weights)
         labels = _flat(cast(labels, dtypes.int64))
-        right = cast(apply_one("Equal", _flat(cast(predictions, dtypes.int64)), labels), dtypes.float32)
-        number = apply_one("OnesLike", right)
-        if weights is not None:
-            weights = _flat(spread(weights, predictions))
-            right, number = right * weights, number * weights
         total = metric_variable([num_classes], dtypes.float32, "total")
         count = metric_variable([num_classes], dtypes.float32, "count")
+        number: Any = ones([size(labels)], dtypes.float32)
+        right: Any = cast(apply_one("Equal", _flat(cast(predictions, dtypes.int64)), labels), dtypes.float32)
+        if weights is not None:
+            weights = cast(_each(weights, predictions), dtypes.float32)
+            right, number = right * weights, number * weights
         new_total, new_count = scatter_add(total, labels, number), scatter_add(count, labels, right)
-        value = reduce_mean(quotient(count, total), name="mean_accuracy")
-        update = quotient(new_count, new_total, "update_op")
+        shares = safe_quotient(count, total, "div_no_nan")
+        value = reduce_mean(shares, name="mean_accuracy")
+        update = safe_quotient(new_count, new_total, "update_op")
         return collected(value, update, metrics_collections, updates_collections)
+
+
+def _each(weights: Any, predictions: Any) -> Any:
+    """A vector of the weights of all predictions, or one weight of rank 0."""
+    if weights.ndim is not None and weights.ndim < 2:
+        return weights
+    if weights.dims is None or weights.dims != predictions.dims or None in weights.dims:
+        weights = spread(weights, cast(predictions, dtypes.float32))
+    return _flat(weights)
 
 
 def _flat(tensor: Any) -> Any:

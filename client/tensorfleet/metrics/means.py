@@ -7,9 +7,13 @@ from typing import Any
 from tensorfleet.core import dtypes
 from tensorfleet.graph import framework
 from tensorfleet.graph.convert import convert_to_tensor
-from tensorfleet.metrics.streaming import add_to, aligned, collected, metric_variable, quotient, spread
+from tensorfleet.metrics.streaming import add_to, aligned, collected, metric_variable, safe_quotient, spread
 from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.constants import ones_like, zeros_like
+from tensorfleet.ops.array.selection import where
+from tensorfleet.ops.array.shaping import size
 from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.math.comparison import equal
 from tensorfleet.ops.math.reduction import reduce_sum
 from tensorfleet.ops.state.variable_scope import variable_scope
 
@@ -39,20 +43,18 @@ def mean(
         total = metric_variable([], dtypes.float32, "total")
         count = metric_variable([], dtypes.float32, "count")
         if weights is None:
-            number = apply_one("Size", values, out_type=dtypes.int32)
-            number = cast(number, dtypes.float32)
+            number = cast(size(values), dtypes.float32)
         else:
             values, _, weights = aligned(values, None, weights)
             weights = spread(weights, values)
-            values = values * weights
+            values = apply_one("Mul", values, weights)
             number = reduce_sum(weights)
         new_total = add_to(total, reduce_sum(values))
         with framework.control_dependencies([values]):
             new_count = add_to(count, number)
-        value = quotient(total, count, "value")
-        return collected(
-            value, quotient(new_total, new_count, "update_op"), metrics_collections, updates_collections
-        )
+        value = safe_quotient(total, count, "value")
+        update = safe_quotient(new_total, new_count, "update_op")
+        return collected(value, update, metrics_collections, updates_collections)
 
 
 def mean_tensor(
@@ -67,18 +69,17 @@ def mean_tensor(
         values = cast(convert_to_tensor(values), dtypes.float32)
         total = metric_variable(values.shape, dtypes.float32, "total_tensor")
         count = metric_variable(values.shape, dtypes.float32, "count_tensor")
-        number = apply_one("OnesLike", values)
+        number = ones_like(values)
         if weights is not None:
             values, _, weights = aligned(values, None, weights)
             weights = spread(weights, values)
-            values, number = values * weights, number * weights
+            values, number = (apply_one("Mul", tensor, weights) for tensor in (values, number))
         new_total = add_to(total, values)
         with framework.control_dependencies([values]):
             new_count = add_to(count, number)
-        value = quotient(total, count, "value")
-        return collected(
-            value, quotient(new_total, new_count, "update_op"), metrics_collections, updates_collections
-        )
+        value = safe_quotient(total, count, "value")
+        update = safe_quotient(new_total, new_count, "update_op")
+        return collected(value, update, metrics_collections, updates_collections)
 
 
 def accuracy(
@@ -89,7 +90,7 @@ def accuracy(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """How often predictions are the labels (`tf.metrics.accuracy`)."""
+    """The share of predictions that equal their labels (`tf.metrics.accuracy`)."""
     predictions, labels, weights = aligned(predictions, labels, weights)
     if labels.dtype is not predictions.dtype:
         predictions = cast(predictions, labels.dtype)
@@ -123,7 +124,8 @@ def mean_relative_error(
     """The mean of |label - prediction| / normalizer, 0 where that is 0 (`tf.metrics.mean_relative_error`)."""
     predictions, labels, weights = aligned(predictions, labels, weights)
     predictions, normalizer, _ = aligned(predictions, normalizer, None)
-    errors = quotient(apply_one("Abs", labels - predictions), normalizer)
+    zero = equal(normalizer, 0.0), zeros_like(labels)
+    errors = where(*zero, abs(labels - predictions) / normalizer)
     return mean(errors, weights, metrics_collections, updates_collections, name or "mean_relative_error")
 
 
@@ -166,9 +168,10 @@ def mean_cosine_distance(
 ) -> Metric:
     """One minus the mean product of vectors of length 1 along `dim` (`tf.metrics.mean_cosine_distance`)."""
     predictions, labels, weights = aligned(predictions, labels, weights)
-    products = reduce_sum(predictions * labels, [dim], keepdims=True)
+    products = reduce_sum(apply_one("Mul", predictions, labels), [dim], keepdims=True)
     value, update = mean(products, weights, name=name or "mean_cosine_distance")
-    return collected(1.0 - value, 1.0 - update, metrics_collections, updates_collections)
+    value, update = (apply_one("Sub", 1.0, tensor) for tensor in (value, update))
+    return collected(value, update, metrics_collections, updates_collections)
 
 
 def percentage_below(

@@ -1,4 +1,4 @@
-"""What all metrics are made of: their variables, shapes that fit each other, and the result's collections."""
+"""Parts of all metrics: variables, shapes that fit each other, and the collections of results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.constants import zeros
+from tensorfleet.ops.array.shaping import expand_dims, squeeze
 from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.debugging.weights import broadcast_weights
+from tensorfleet.ops.nn.confusion import remove_squeezable_dimensions
 from tensorfleet.ops.state.variable_options import resource_variables_enabled
 from tensorfleet.ops.state.variables import Variable
 
@@ -39,39 +42,30 @@ def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]
     """
     predictions = convert_to_tensor(predictions)
     if labels is not None:
-        labels = convert_to_tensor(labels)
-        if predictions.ndim is not None and labels.ndim is not None:
-            if predictions.ndim - labels.ndim == 1 and predictions.dims[-1] in (1, None):
-                predictions = apply_one("Squeeze", predictions, squeeze_dims=[-1])
-            elif labels.ndim - predictions.ndim == 1 and labels.dims[-1] in (1, None):
-                labels = apply_one("Squeeze", labels, squeeze_dims=[-1])
+        labels, predictions = remove_squeezable_dimensions(labels, predictions)
         predictions.shape.assert_is_compatible_with(labels.shape)
     if weights is not None:
         weights = convert_to_tensor(weights)
         if weights.ndim and predictions.ndim is not None:
             if weights.ndim - predictions.ndim == 1:
-                weights = apply_one("Squeeze", weights, squeeze_dims=[-1])
+                weights = squeeze(weights, [-1])
             elif predictions.ndim - weights.ndim == 1:
-                weights = apply_one("ExpandDims", weights, -1)
-        _check_broadcast(weights, predictions)
+                weights = expand_dims(weights, -1)
     return predictions, labels, weights
 
 
-def _check_broadcast(weights: Any, values: Any) -> None:
-    if not weights.ndim or values.ndim is None:
-        return
-    sizes = zip(weights.dims, values.dims, strict=False)
-    if weights.ndim != values.ndim or any(w not in (1, None, v) and v is not None for w, v in sizes):
-        raise ValueError(
-            f"weights can not be broadcast to values. values.rank={values.ndim}. "
-            f"weights.rank={weights.ndim}. "
-            f"values.shape={values.shape}. weights.shape={weights.shape}."
-        )
-
-
 def spread(weights: Any, values: Any) -> Any:
-    """Weights of the values' shape, float32."""
-    return cast(weights, dtypes.float32) * apply_one("OnesLike", cast(values, dtypes.float32))
+    """Weights of the values' shape, float32.
+
+    Raises:
+        ValueError: they cannot be broadcast to it.
+    """
+    return broadcast_weights(cast(weights, dtypes.float32), values)
+
+
+def safe_quotient(numerator: Any, denominator: Any, name: str) -> Any:
+    """Zero where the denominator is zero, or negative."""
+    return apply_one("DivNoNan", numerator, apply_one("Maximum", denominator, 0.0), name=name)
 
 
 def quotient(numerator: Any, denominator: Any, name: str | None = None) -> Any:

@@ -11,6 +11,9 @@ from tensorfleet.graph.convert import constant
 from tensorfleet.metrics.means import Metric
 from tensorfleet.metrics.streaming import add_to, aligned, collected, metric_variable, quotient, spread
 from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.joining import stack
+from tensorfleet.ops.array.rearranging import transpose
+from tensorfleet.ops.array.shaping import expand_dims, shape as shape_of
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.debugging.checks import assert_greater_equal, assert_less_equal
 from tensorfleet.ops.math.reduction import reduce_min, reduce_sum
@@ -27,33 +30,45 @@ class _Counts:
     def __init__(
         self, labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, kinds: Sequence[str]
     ) -> None:
+        least, most = (cast(limit, predictions.dtype) for limit in (0.0, 1.0))
         with framework.control_dependencies(
             [
-                assert_greater_equal(predictions, 0.0, message="predictions must be in [0, 1]"),
-                assert_less_equal(predictions, 1.0, message="predictions must be in [0, 1]"),
+                assert_greater_equal(predictions, least, message="predictions must be in [0, 1]"),
+                assert_less_equal(predictions, most, message="predictions must be in [0, 1]"),
             ]
         ):
             predictions, labels, weights = aligned(
                 cast(predictions, dtypes.float32), cast(labels, dtypes.bool), weights
             )
-            row = apply_one("Reshape", predictions, [1, -1])
-        wanted = apply_one("Reshape", labels, [1, -1])
-        said = apply_one("Greater", row, constant([[t] for t in thresholds], dtypes.float32))
+        column = apply_one("Reshape", predictions, [-1, 1])
+        row = apply_one("Reshape", labels, [1, -1])
+        # By tiles, as TensorFlow has it; what repeats single elements copies nothing in a step.
+        number: Any = column.dims[0] if column.dims is not None and column.dims[0] is not None else None
+        if number is None:
+            number = shape_of(column)[0]
+        limits = expand_dims(constant(thresholds, dtypes.float32, [len(thresholds)]), 1)
+        limits = apply_one("Tile", limits, stack([1, number]))
+        many = [len(thresholds), 1]
+        said = apply_one("Greater", apply_one("Tile", transpose(column), many), limits)
+        not_said = apply_one("LogicalNot", said) if {"fn", "tn"} & set(kinds) else said
+        wanted = apply_one("Tile", row, many)
+        not_wanted = apply_one("LogicalNot", wanted) if {"fp", "tn"} & set(kinds) else wanted
         if weights is not None:
             weights = apply_one("Reshape", spread(weights, predictions), [1, -1])
+            weights = apply_one("Tile", weights, many)
         sides = {
-            True: (wanted, said),
-            False: (apply_one("LogicalNot", wanted), apply_one("LogicalNot", said)),
+            "tp": (wanted, said),
+            "fn": (wanted, not_said),
+            "tn": (not_wanted, not_said),
+            "fp": (not_wanted, said),
         }
         self.now: dict[str, Any] = {}
         self.after: dict[str, Any] = {}
         for kind in kinds:
-            positive = kind[1] == "p"
-            outcome = apply_one("LogicalAnd", sides[(kind[0] == "t") == positive][0], sides[positive][1])
-            values = cast(outcome, dtypes.float32)
+            variable = metric_variable([len(thresholds)], dtypes.float32, _KINDS[kind])
+            values: Any = cast(apply_one("LogicalAnd", *sides[kind]), dtypes.float32)
             if weights is not None:
                 values = values * weights
-            variable = metric_variable([len(thresholds)], dtypes.float32, _KINDS[kind])
             self.now[kind] = variable.value()
             self.after[kind] = add_to(variable, reduce_sum(values, 1))
 
@@ -118,12 +133,13 @@ def _area(counts: dict[str, Any], curve: str, method: str, name: str) -> Any:
         if curve == "ROC"
         else (rate, (tp + _EPSILON) / (tp + fp + _EPSILON))
     )
+    width = x[:-1] - x[1:]
     left, right = y[:-1], y[1:]
     if method == "trapezoidal":
         height = (left + right) / 2.0
     else:
         height = apply_one("Minimum" if method == "minoring" else "Maximum", left, right)
-    return reduce_sum((x[:-1] - x[1:]) * height, name=name)
+    return reduce_sum(apply_one("Mul", width, height), name=name)
 
 
 def _interpolated(tp: Any, fp: Any, fn: Any, name: str) -> Any:
@@ -147,7 +163,7 @@ def _at_thresholds(
     name_of_metric: str,
     scope: str,
     kinds: tuple[str, ...],
-    value_of: Callable[[dict[str, Any]], Any],
+    value_of: Callable[[dict[str, Any], str], Any],
     meaning: str,
 ) -> Callable[..., Metric]:
     """The metric that `value_of` makes of the counts of these kinds."""
@@ -163,7 +179,7 @@ def _at_thresholds(
     ) -> Metric:
         with variable_scope(name, scope, (predictions, labels, weights)):
             counts = _Counts(labels, predictions, thresholds, weights, kinds)
-            value, update = value_of(counts.now), value_of(counts.after)
+            value, update = value_of(counts.now, "value"), value_of(counts.after, "update_op")
             return collected(value, update, metrics_collections, updates_collections)
 
     metric.__name__ = metric.__qualname__ = name_of_metric
@@ -174,14 +190,15 @@ def _at_thresholds(
 def _count_at_thresholds(kind: str) -> Callable[..., Metric]:
     said = _KINDS[kind]
     meaning = f"The weighted number of {said.replace('_', ' ')}"
-    return _at_thresholds(f"{said}_at_thresholds", said, (kind,), lambda counts: counts[kind], meaning)
+    return _at_thresholds(f"{said}_at_thresholds", said, (kind,), lambda counts, _: counts[kind], meaning)
 
 
 def _share_at_thresholds(share: str, others: str) -> Callable[..., Metric]:
     """True positives over these and `others`."""
 
-    def value_of(counts: dict[str, Any]) -> Any:
-        return counts["tp"] / (_EPSILON + counts["tp"] + counts[others])
+    def value_of(counts: dict[str, Any], name: str) -> Any:
+        said = _EPSILON + counts["tp"] + counts[others]
+        return apply_one("RealDiv", counts["tp"], said, name=f"{share}_{name}")
 
     name = f"{share}_at_thresholds"
     return _at_thresholds(name, name, ("tp", others), value_of, f"The {share}")
@@ -193,6 +210,12 @@ false_positives_at_thresholds = _count_at_thresholds("fp")
 false_negatives_at_thresholds = _count_at_thresholds("fn")
 precision_at_thresholds = _share_at_thresholds("precision", "fp")
 recall_at_thresholds = _share_at_thresholds("recall", "fn")
+
+
+def _share_at(right: Any, other: Any, index: Any, name: str) -> Any:
+    """What is right at one of the thresholds over all there."""
+    first = right[index]
+    return apply_one("RealDiv", first, right[index] + other[index] + _EPSILON, name=name)
 
 
 def sensitivity_at_specificity(
@@ -215,15 +238,19 @@ def sensitivity_at_specificity(
     if not 0 <= specificity <= 1:
         raise ValueError("`specificity` must be in the range [0, 1].")
 
-    def found(c: dict[str, Any]) -> Any:
+    def found(c: dict[str, Any], name: str) -> Any:
         specificities = c["tn"] / (c["tn"] + c["fp"] + _EPSILON)
-        best = apply_one("ArgMin", apply_one("Abs", specificities - specificity), 0)
-        tp, fn = (apply_one("GatherV2", c[kind], best, 0) for kind in ("tp", "fn"))
-        return tp / (tp + fn + _EPSILON)
+        best = cast(apply_one("ArgMin", abs(specificities - specificity), 0), dtypes.int32)
+        return _share_at(c["tp"], c["fn"], best, name)
 
     with variable_scope(name, "sensitivity_at_specificity", (predictions, labels, weights)):
         counts = _Counts(labels, predictions, _grid(num_thresholds), weights, ("tp", "fn", "tn", "fp"))
-        return collected(found(counts.now), found(counts.after), metrics_collections, updates_collections)
+        return collected(
+            found(counts.now, "value"),
+            found(counts.after, "update_op"),
+            metrics_collections,
+            updates_collections,
+        )
 
 
 def specificity_at_sensitivity(
@@ -246,15 +273,18 @@ def specificity_at_sensitivity(
     if not 0 <= sensitivity <= 1:
         raise ValueError("`sensitivity` must be in the range [0, 1].")
 
-    def left_out(c: dict[str, Any]) -> Any:
-        off = apply_one("Abs", c["tp"] / (c["tp"] + c["fn"] + _EPSILON) - sensitivity)
-        nearest = cast(apply_one("Equal", off, reduce_min(off)), dtypes.int64)
-        last = apply_one("ArgMax", apply_one("Cumsum", nearest, 0), 0)
-        tn, fp = (apply_one("GatherV2", c[kind], last, 0) for kind in ("tn", "fp"))
-        return tn / (tn + fp + _EPSILON)
+    def left_out(c: dict[str, Any], name: str) -> Any:
+        sensitivities = c["tp"] / (c["tp"] + c["fn"] + _EPSILON)
+        least = reduce_min(abs(sensitivities - sensitivity))
+        nearest = cast(apply_one("Equal", abs(sensitivities - sensitivity), least), dtypes.int64)
+        last = cast(apply_one("ArgMax", apply_one("Cumsum", nearest, 0), 0), dtypes.int32)
+        return _share_at(c["tn"], c["fp"], last, name)
 
     with variable_scope(name, "specificity_at_sensitivity", (predictions, labels, weights)):
         counts = _Counts(labels, predictions, _grid(num_thresholds), weights, ("tp", "fn", "tn", "fp"))
         return collected(
-            left_out(counts.now), left_out(counts.after), metrics_collections, updates_collections
+            left_out(counts.now, "value"),
+            left_out(counts.after, "update_op"),
+            metrics_collections,
+            updates_collections,
         )

@@ -1,4 +1,4 @@
-"""What the families of mathematical ops share: sets of dtypes, broadcasting, `apply_one`."""
+"""Common parts of mathematical ops: sets of dtypes, broadcasting, `apply_one`."""
 
 from __future__ import annotations
 

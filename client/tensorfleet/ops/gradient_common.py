@@ -1,4 +1,4 @@
-"""What gradient rules share: static shapes where they are known, sums over broadcast axes."""
+"""Common parts of gradient rules: static shapes where they are known, sums over broadcast axes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.core.dims import num_elements
+from tensorfleet.graph import hints
+from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import constant_node, convert_to_tensor
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
+
+_SMALL = 1_000
+"""So many zeros are a constant of the graph."""
 
 
 def shape_of(tensor: Tensor, dtype: Any = np.int32) -> Tensor:
@@ -57,7 +63,11 @@ def reshape_like(tensor: Tensor, model: Tensor) -> Tensor:
 
 
 def zeros_like(tensor: Tensor) -> Tensor:
-    return apply_one("ZerosLike", tensor)
+    """Zeros of the tensor's shape and dtype: a constant where the shape is known."""
+    dtype, count = tensor.dtype.base.np, num_elements(tensor.dims)
+    if dtype is None or dtype.hasobject or count is None or count >= _SMALL:
+        return apply_one("ZerosLike", tensor, name="zeros_like")
+    return constant_node(np.zeros([size or 0 for size in tensor.dims or ()], dtype)[()], "zeros_like")
 
 
 def where(condition: Tensor, x: Any, y: Any) -> Tensor:
@@ -69,28 +79,65 @@ def reduced(op: Operation, x_grad: Tensor, y_grad: Tensor) -> list[Tensor]:
     """The gradients of a broadcasting op's two inputs: each summed over the axes along which its input was
     repeated.
 
-    Equal static shapes need no op, static axes one Sum; else BroadcastGradientArgs finds the axes in the run.
+    Equal known shapes need no op, of other known shapes the repeated input alone does. Else
+    BroadcastGradientArgs finds the axes in the run; the master is told what partly known shapes say of them.
     """
     x, y = op.inputs
-    x_axes, y_axes = _repeated_axes(x, y), _repeated_axes(y, x)
-    if x_axes is None or y_axes is None:
-        shapes = shape_of(x), shape_of(y)
-        found = apply_one("BroadcastGradientArgs", *shapes)
-        return [
-            apply_one("Reshape", apply_one("Sum", grad, axes), shape)
-            for grad, axes, shape in zip((x_grad, y_grad), found, shapes, strict=True)
-        ]
-    return [_summed(x_grad, x_axes, x, y), _summed(y_grad, y_axes, y, x)]
+    axes = _repeated_axes(x, y), _repeated_axes(y, x)
+    found: Any = axes
+    if not (_is_known(x) and _is_known(y)):
+        shapes = [shape_of(x), shape_of(y)]
+        found = _broadcast_args(shapes, axes)
+    elif x.dims == y.dims == x_grad.dims:
+        return [x_grad, y_grad]
+    else:
+        shapes = [constant_node(np.array(tensor.dims, np.int32), "Shape") for tensor in (x, y)]
+    rank = None if x.dims is None or y.dims is None else max(len(x.dims), len(y.dims))
+    result = []
+    for tensor, grad, known, where_to_sum, shape in zip(
+        (x, y), (x_grad, y_grad), axes, found, shapes, strict=True
+    ):
+        if found is axes and tensor.dims == grad.dims:
+            result.append(grad)
+        else:
+            result.append(_put_back(grad, where_to_sum, shape, tensor, known, rank))
+    return result
 
 
 def summed_to(grad: Tensor, result: Tensor, x: Tensor) -> Tensor:
     """A gradient of a result summed over the axes along which x was broadcast to the result's shape."""
-    axes = _repeated_axes(x, result)
-    if axes is not None:
-        return _summed(grad, axes, x, result)
+    if x is result or (_is_known(x) and x.dims == result.dims):
+        return grad
+    axes = _repeated_axes(x, result), _repeated_axes(result, x)
     shape = shape_of(x)
-    found = apply_one("BroadcastGradientArgs", shape, shape_of(result))[0]
-    return apply_one("Reshape", apply_one("Sum", grad, found), shape)
+    found = _broadcast_args([shape, shape_of(result)], axes)
+    return _put_back(grad, found[0], shape, x, axes[0], result.ndim)
+
+
+def _is_known(tensor: Tensor) -> bool:
+    return tensor.dims is not None and None not in tensor.dims
+
+
+def _broadcast_args(shapes: list[Tensor], axes: tuple[list[int] | None, list[int] | None]) -> list[Tensor]:
+    """The axes of the result along which each operand was repeated."""
+    found: list[Tensor] = apply_op("BroadcastGradientArgs", *shapes)
+    for tensor, known in zip(found, axes, strict=True):
+        if known is not None:
+            hints.known(tensor, known)
+    return found
+
+
+def _put_back(
+    grad: Tensor, axes: Any, shape: Tensor, x: Tensor, known: list[int] | None, rank: int | None
+) -> Tensor:
+    """The sum over the axes, in the shape of x; `known` are the axes, `rank` the gradient's, where known."""
+    if isinstance(axes, list):
+        axes = np.array(axes, np.int32)
+    result = apply_one("Reshape", apply_one("Sum", grad, axes), shape)
+    # The axes that x does not have are gone by the sum.
+    if known is not None and rank is not None and known == list(range(rank - len(x.dims or ()))):
+        hints.unchanged(result)
+    return result
 
 
 def _repeated_axes(x: Tensor, other: Tensor) -> list[int] | None:
@@ -109,15 +156,3 @@ def _repeated_axes(x: Tensor, other: Tensor) -> list[int] | None:
         if size == 1 and others[axis] != 1:
             axes.append(axis)
     return axes
-
-
-def _summed(grad: Tensor, axes: list[int], x: Tensor, other: Tensor) -> Tensor:
-    if not axes:
-        return grad
-    assert x.dims is not None
-    assert other.dims is not None
-    added = len(other.dims) - len(x.dims)
-    if added <= 0:
-        return apply_one("Sum", grad, ints(axes), keep_dims=True)
-    total = apply_one("Sum", grad, ints(axes))
-    return total if len(axes) == added else apply_one("Reshape", total, shape_of(x))

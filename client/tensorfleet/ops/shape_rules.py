@@ -1,4 +1,4 @@
-"""What the shape rules of many ops have in common."""
+"""Common parts of shape rules."""
 
 from __future__ import annotations
 

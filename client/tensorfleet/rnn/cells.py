@@ -15,7 +15,7 @@ from tensorfleet.rnn.state import LSTMStateTuple
 
 
 class UnitsCell(LayerRNNCell):
-    """What the cells with a number of units share."""
+    """The base of cells with a number of units."""
 
     def __init__(
         self, num_units: int, activation: Any, reuse: Any, name: Any, dtype: Any, **kwargs: Any

@@ -21,7 +21,7 @@ from tensorfleet.rnn.wrappers import WrapperCell
 
 
 def _all_but_memory(state: Any) -> Any:
-    """Which parts of a state are dropped by default: not the c of an LSTM."""
+    """The parts of a state that are dropped by default: not the c of an LSTM."""
     if isinstance(state, LSTMStateTuple):
         return LSTMStateTuple(c=False, h=True)
     return not isinstance(state, TensorArray)

@@ -102,7 +102,7 @@ def _checked(lengths: Tensor, batch_size: Any) -> Tensor:
     right = apply_one("All", apply_one("Equal", shape, wanted), [0])
     text = [f"Expected shape for Tensor {lengths.name} is ", wanted, " but saw shape: ", shape]
     with framework.control_dependencies([Assert(right, text)]):
-        return identity(lengths, name="CheckSeqLen")  # type: ignore[no-any-return]
+        return identity(lengths, name="CheckSeqLen")
 
 
 class _Loop:

@@ -1,4 +1,4 @@
-"""What static and dynamic unrolling share: batch sizes, sequence lengths, and steps past a sequence's end."""
+"""Common parts of both kinds of unrolling: batch sizes, sequence lengths, steps past a sequence's end."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def state_dtype(dtype: Any, state: Any) -> Any:
 
 
 def zero_outputs(cell: Any, batch_size: Any, dtype: Any) -> Any:
-    """What is put out past the end of a sequence."""
+    """The output past the end of a sequence."""
     return structures.map_structure(lambda size: zeros_of(size, batch_size, dtype), cell.output_size)
 
 
@@ -71,13 +71,13 @@ def lengths_of(sequence_length: Any) -> Tensor:
     """
     from tensorfleet.ops.array.casting import cast
 
-    lengths = cast(sequence_length, dtypes.int32)
+    lengths: Tensor = cast(sequence_length, dtypes.int32)
     if lengths.ndim not in (None, 1):
         raise ValueError(
             "Argument sequence_length must be a vector of length batch_size. Received "
             f"sequence_length={lengths} of shape: {lengths.shape}"
         )
-    return lengths  # type: ignore[no-any-return]
+    return lengths
 
 
 def masked_step(

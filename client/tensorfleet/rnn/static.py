@@ -82,7 +82,7 @@ def static_rnn(
 
 def _batch_of(flat: list[Any]) -> int | None:
     """The size of the batch, where the inputs' shapes tell; the sizes of the inputs must be known."""
-    batch: Any = None
+    batch: int | None = None
     for tensor in flat:
         if tensor.dims is not None and len(tensor.dims) == 1:
             rest: Any = ()
@@ -98,7 +98,7 @@ def _batch_of(flat: list[Any]) -> int | None:
                 )
         TensorShape([batch]).assert_is_compatible_with(TensorShape([found]))
         batch = found if batch is None else batch
-    return batch  # type: ignore[no-any-return]
+    return batch
 
 
 def static_state_saving_rnn(

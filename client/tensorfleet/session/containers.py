@@ -47,7 +47,7 @@ def fill(graph_def: graph_pb2.GraphDef, container: str) -> None:
 
 
 def to_reset(containers: Sequence[str] | None) -> list[str]:
-    """What `Session.reset` clears: the containers named, or else the program's own."""
+    """The containers that `Session.reset` clears: those named, or else the program's own."""
     if containers:
         return list(containers)
     own = default_container()

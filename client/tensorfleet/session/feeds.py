@@ -1,4 +1,4 @@
-"""What `Session.run` is fed: the tensors that a feed_dict names, and arrays made of its values."""
+"""Feeds of `Session.run`: the tensors that a feed_dict names, and arrays made of its values."""
 
 from __future__ import annotations
 
@@ -98,11 +98,13 @@ def converter(tensor: Tensor) -> Convert:
             if value.dtype is np_dtype and value.shape:
                 own = value.shape
                 if shape is None or own == shape or dims.compatible(shape, own):
-                    return value  # type: ignore[no-any-return]
+                    fits: Value = value
+                    return fits
         elif shape:
             pass
         elif kind is scalar_type:
-            return value  # type: ignore[no-any-return]
+            scalar: Value = value
+            return scalar
         elif (kind is int and lowest <= value <= highest) or (takes_float and kind is float):
             return scalar_type(value)
         return convert(tensor, value)

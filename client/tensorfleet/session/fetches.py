@@ -1,4 +1,4 @@
-"""What `Session.run` is asked for: any nested structure of fetches, and the way back to it."""
+"""Fetches of `Session.run`: any nested structure of them, and the way back to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PartialFeedFunction = Callable[[Any], Sequence[Any]]
 
 
 class Expansion(NamedTuple):
-    """How values of a type that stands for several tensors are fetched and fed."""
+    """The way in which values of a type that stands for several tensors are fetched and fed."""
 
     type: type
     fetch: FetchFunction
@@ -57,7 +57,7 @@ def register_session_run_conversion_functions(
 
 
 def expansion_of(value: Any) -> Expansion | None:
-    """How `value` is fetched and fed, if it stands for several tensors."""
+    """The expansion of `value`, if it stands for several tensors, for fetches and feeds."""
     for expansion in _expansions:
         if isinstance(value, expansion.type):
             return expansion

@@ -67,7 +67,7 @@ class Signatures:
         )
 
     def compile(self, fetches: Any, keys: Sequence[Any]) -> Run | None:
-        """What runs a signature; None if its keys are nested, composite or several names of one tensor."""
+        """The function of a signature; None for nested or composite keys, or several names of one tensor."""
         if any(isinstance(key, tuple) or expansion_of(key) is not None for key in keys):
             return None
         fed = [feeds.feed_tensor(self._graph, key) for key in keys]
@@ -187,7 +187,7 @@ def _copy(fetches: Any) -> Any:
 
 
 def _finish(value: Any) -> Any:
-    """What `run` returns for a tensor: rank 0 is a scalar of NumPy, or bytes."""
+    """The value that `run` returns for a tensor: at rank 0 a scalar of NumPy, or bytes."""
     if type(value) is bytes or value.shape:
         return value
     return value[()]

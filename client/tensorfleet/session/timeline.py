@@ -76,7 +76,7 @@ class Timeline:
 
 
 def _place(device: str) -> tuple[str, int, str, int]:
-    """What devices are sorted by; names that are none come last."""
+    """The key by which devices are sorted; names that are no devices come last."""
     try:
         parsed = parse(device)
     except ValueError:
@@ -112,7 +112,7 @@ def _spans(pid: int, stats: list[NodeExecStats], origin: int) -> list[_Span]:
 
 
 def _start(node: NodeExecStats) -> int:
-    """When a node started, in nanoseconds since 1970."""
+    """The time at which a node started, in nanoseconds since 1970."""
     return node.all_start_nanos or 1000 * node.all_start_micros
 
 

@@ -81,5 +81,5 @@ def address_of(target: str) -> str:
 
 
 def connect_seconds(config: ConfigProto) -> float:
-    """How long to wait for a server to answer at all."""
+    """The time to wait for a server to answer at all, in seconds."""
     return config.operation_timeout_in_ms / 1000 or DEFAULT_CONNECT_SECONDS

@@ -150,7 +150,7 @@ class Channel:
         where = f"{self.task} ({self.address})" if self.task else self.address
         return errors.UnavailableError(None, None, f"Lost the connection to {where}: {why}")
 
-    # What the heart calls
+    # Called by the heart
 
     def heard(self, now: float) -> float | None:
         """Since when a call has waited for its answer; None if none does."""
@@ -227,7 +227,7 @@ class Channel:
         return ""
 
     def endpoint(self) -> fleet_pb2.Endpoint | None:
-        """Where the task's stream transport is; None for a server that knows no such thing."""
+        """The address of the task's stream transport; None for a server that knows no such thing."""
         try:
             endpoint = self.first_call(
                 "/tensorfleet.FleetService/GetEndpoint", fleet_pb2.GetEndpointRequest(), fleet_pb2.Endpoint

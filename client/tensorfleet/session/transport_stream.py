@@ -243,7 +243,7 @@ class StreamTransport(Transport):
         self._open.discard(connection)
         connection.close()
 
-    # What the heart calls
+    # Called by the heart
 
     def heard(self, now: float) -> float | None:
         """Since when a call has waited without a byte from the master; None if none does.
@@ -399,7 +399,7 @@ class StreamTransport(Transport):
             raise self._failure(e, None) from None
 
     def _failure(self, error: BaseException, timeout: float | None) -> BaseException:
-        """What a broken exchange is reported as."""
+        """The error for a broken exchange."""
         where = self._where()
         if isinstance(error, TimeoutError) and error.errno is None and timeout is not None:
             return errors.DeadlineExceededError(None, None, f"{where} did not answer within {timeout:g} s")

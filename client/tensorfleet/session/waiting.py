@@ -1,4 +1,4 @@
-"""What a session says while nobody answers it: whom it waits for, the last error, and for how long still."""
+"""Messages of a session that nobody answers: whom it waits for, the last error, and for how long still."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNKNOWN_NAME_SECONDS = 5.0  # the name of a container that is being started may 
 
 _logger = logging.getLogger("tensorfleet")
 
-# What getaddrinfo says about names that there are not; other failures, such as no name server, may pass.
+# Errors of getaddrinfo for names that do not exist; others, such as no name server, may pass.
 _NO_SUCH_NAME = tuple(getattr(socket, name) for name in ("EAI_NONAME", "EAI_NODATA") if hasattr(socket, name))
 
 
@@ -66,7 +66,7 @@ def result_of(future: Any, address: str, limit: float, last_error: Callable[[], 
 
 
 def _moments() -> Iterator[float]:
-    """When to look, in seconds from the start."""
+    """The times to look, in seconds from the start."""
     yield FIRST_SECONDS
     yield UNKNOWN_NAME_SECONDS
     seconds = FIRST_SECONDS
@@ -103,7 +103,7 @@ def saying(text: str) -> Iterator[None]:
 
 
 def creating_takes_long(target: str, limit: float) -> str:
-    """What to say while the master at `target` makes a session, for which it has `limit` seconds."""
+    """The message while the master at `target` makes a session, for which it has `limit` seconds."""
     return (
         f"{target} has not made the session in {FIRST_SECONDS:.0f} s. As a rule it waits for other tasks of "
         f"its cluster, up to {limit:g} s in all: its log names them, and so does: tensorfleet status {target}"

@@ -34,7 +34,7 @@ class _Tensors:
         return [tensor.dtype.base for tensor in self.tensors]
 
     def like(self, dequeued: Any) -> Any:
-        """What was dequeued: in a dict with the keys of `given`; one tensor is never in a list."""
+        """The dequeued tensors: in a dict with the keys of `given`; one tensor is never in a list."""
         if self._keys is None:
             return dequeued
         flat = list(dequeued) if isinstance(dequeued, (list, tuple)) else [dequeued]

@@ -110,7 +110,7 @@ def _state_path(directory: str, latest_filename: str | None) -> str:
 
 
 def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> CheckpointState | None:
-    """What the `checkpoint` file of a directory says, None where there is none to be read
+    """The message in the `checkpoint` file of a directory, None where there is none to be read
     (`tf.train.get_checkpoint_state`). Relative paths in it become paths into the directory.
 
     Raises:
@@ -167,7 +167,7 @@ def checkpoint_exists(checkpoint_prefix: str) -> bool:
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
-    """When checkpoints were written, in seconds since 1970; those that are not there are left out
+    """The times of writing checkpoints, in seconds since 1970; those that are not there are left out
     (`tf.train.get_checkpoint_mtimes`).
     """
     return [math.floor(os.stat(f[0]).st_mtime) for f in map(_matches, checkpoint_prefixes) if f]

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.graph import framework
-from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.convert import constant, convert_to_tensor
+from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.math.comparison import equal
 from tensorfleet.ops.random.random_ops import random_normal
 
 
@@ -24,7 +26,8 @@ def _decayed(
 ) -> Any:
     """learning_rate · factor(step, number), where `number` gives a value the rate's dtype.
 
-    The result has the scope's name if it is `named`, else that of a product in it.
+    Factors call `number` in TensorFlow's order, in which the names of the casts are counted. The result has
+    the scope's name if it is `named`, else that of a product in it.
 
     Raises:
         ValueError: `step` is None.
@@ -37,7 +40,7 @@ def _decayed(
         def number(value: Any) -> Any:
             return cast(value, rate.dtype.base)
 
-        return apply_one("Mul", rate, factor(number(step), number), name=full if named else None)
+        return apply_one("Mul", rate, factor(step, number), name=full if named else None)
 
 
 def _part(step: Any, decay_steps: Any, staircase: bool) -> Any:
@@ -68,7 +71,8 @@ def exponential_decay(
     """
 
     def factor(step: Any, number: Any) -> Any:
-        return apply_one("Pow", number(decay_rate), _part(step, number(decay_steps), staircase))
+        steps, base = number(decay_steps), number(decay_rate)
+        return apply_one("Pow", base, _part(number(step), steps, staircase))
 
     return _decayed("exponential_decay", "ExponentialDecay", name, learning_rate, global_step, factor)
 
@@ -82,7 +86,7 @@ def natural_exp_decay(
     name: str | None = None,
 ) -> Any:
     """learning_rate · exp(-decay_rate · global_step / decay_steps) (`tf.train.natural_exp_decay`)."""
-    base = apply_one("Exp", apply_one("Neg", convert_to_tensor(decay_rate)))
+    base = apply_one("Exp", apply_one("Neg", decay_rate))
     return exponential_decay(learning_rate, global_step, decay_steps, base, staircase, name)
 
 
@@ -95,12 +99,15 @@ def inverse_time_decay(
     name: str | None = None,
 ) -> Any:
     """learning_rate / (1 + decay_rate · global_step / decay_steps) (`tf.train.inverse_time_decay`)."""
-
-    def factor(step: Any, number: Any) -> Any:
-        grown = 1 + number(decay_rate) * _part(step, number(decay_steps), staircase)
-        return apply_one("Reciprocal", grown)
-
-    return _decayed("inverse_time_decay", "InverseTimeDecay", name, learning_rate, global_step, factor)
+    if global_step is None:
+        raise ValueError("global_step is required for inverse_time_decay.")
+    with framework.name_scope(name or "InverseTimeDecay") as full:
+        rate: Any = convert_to_tensor(learning_rate, name="initial_learning_rate")
+        steps, slope, step = (cast(x, rate.dtype.base) for x in (decay_steps, decay_rate, global_step))
+        part = _part(step, steps, staircase)
+        one = cast(constant(1), rate.dtype.base)
+        grown = apply_one("AddV2", one, apply_one("Mul", slope, part), name="Add")
+        return apply_one("RealDiv", rate, grown, name=full)
 
 
 def polynomial_decay(
@@ -123,14 +130,19 @@ def polynomial_decay(
     with framework.name_scope(name or "PolynomialDecay") as full:
         rate: Any = convert_to_tensor(learning_rate, name="initial_learning_rate")
         dtype = rate.dtype.base
-        end, step, steps = (cast(x, dtype) for x in (end_learning_rate, global_step, decay_steps))
+        end, exponent, step, steps = (
+            cast(x, dtype) for x in (end_learning_rate, power, global_step, decay_steps)
+        )
         if cycle:
-            cycles = apply_one("Maximum", apply_one("Ceil", step / steps), cast(1.0, dtype))
-            steps = steps * cycles
+            at_start = equal(step, 0)
+            cycles = apply_one("Ceil", step / (steps if isinstance(decay_steps, Tensor) else decay_steps))
+            steps = apply_one("Mul", steps, apply_one("SelectV2", at_start, 1.0, cycles))
         else:
             step = apply_one("Minimum", step, steps)
-        left = apply_one("Pow", 1 - step / steps, cast(power, dtype))
-        return apply_one("AddV2", (rate - end) * left, end, name=full)
+        part = step / steps
+        difference = rate - end
+        left = apply_one("Pow", 1 - part, exponent)
+        return apply_one("AddV2", apply_one("Mul", difference, left), end, name=full)
 
 
 def _until(step: Any, decay_steps: Any) -> Any:
@@ -140,7 +152,7 @@ def _until(step: Any, decay_steps: Any) -> Any:
 
 def _cosine(part: Any) -> Any:
     """From 1 to 0 along half a cosine."""
-    return 0.5 * (1.0 + apply_one("Cos", math.pi * part))
+    return 0.5 * (1.0 + apply_one("Cos", constant(math.pi, part.dtype.base) * part))
 
 
 def cosine_decay(
@@ -149,7 +161,8 @@ def cosine_decay(
     """To `alpha` · learning_rate along half a cosine, arXiv:1608.03983 (`tf.train.cosine_decay`)."""
 
     def factor(step: Any, number: Any) -> Any:
-        return (1 - alpha) * _cosine(_until(step, number(decay_steps))) + alpha
+        steps = number(decay_steps)
+        return (1 - alpha) * _cosine(_until(number(step), steps)) + alpha
 
     return _decayed("cosine decay", "CosineDecay", name, learning_rate, global_step, factor, named=False)
 
@@ -171,17 +184,17 @@ def cosine_decay_restarts(
     """
 
     def factor(step: Any, number: Any) -> Any:
-        part = step / number(first_decay_steps)
+        steps, least, growth, height = (number(x) for x in (first_decay_steps, alpha, t_mul, m_mul))
+        part = number(step) / steps
         if t_mul == 1.0:
             restarts = apply_one("Floor", part)
             part = part - restarts
         else:
-            growth = number(t_mul)
             restarts = apply_one("Floor", apply_one("Log", 1.0 - part * (1.0 - growth)) / math.log(t_mul))
             power = apply_one("Pow", growth, restarts)
             part = (part - (1.0 - power) / (1.0 - growth)) / power
-        height = apply_one("Pow", number(m_mul), restarts)
-        return (1 - alpha) * (height * _cosine(part)) + alpha
+        height = apply_one("Pow", height, restarts)
+        return (1 - least) * (height * _cosine(part)) + least
 
     return _decayed("cosine decay restarts", "SGDRDecay", name, learning_rate, global_step, factor)
 
@@ -198,8 +211,11 @@ def linear_cosine_decay(
     """(alpha + linear) · cosine + beta, times the rate (`tf.train.linear_cosine_decay`)."""
 
     def factor(step: Any, number: Any) -> Any:
-        part = _until(step, number(decay_steps))
-        return (alpha + (1 - part)) * _cosine(2.0 * num_periods * part) + beta
+        steps, periods, least, added = (number(x) for x in (decay_steps, num_periods, alpha, beta))
+        step = apply_one("Minimum", number(step), steps)
+        left = (steps - step) / steps
+        wave = _cosine(2.0 * periods * (step / steps))
+        return (least + left) * wave + added
 
     return _decayed("linear cosine decay", "LinearCosineDecay", name, learning_rate, global_step, factor)
 
@@ -218,12 +234,14 @@ def noisy_linear_cosine_decay(
     """Linear cosine decay with noise that gets less (`tf.train.noisy_linear_cosine_decay`)."""
 
     def factor(step: Any, number: Any) -> Any:
-        steps = number(decay_steps)
-        step = apply_one("Minimum", step, steps)
-        part = step / steps
-        variance = number(initial_variance) / apply_one("Pow", 1.0 + step, number(variance_decay))
-        noise = random_normal([], dtype=step.dtype.base) * apply_one("Sqrt", variance)
-        return (alpha + (1 - part) + noise) * _cosine(2.0 * num_periods * part) + beta
+        given = (decay_steps, initial_variance, variance_decay, num_periods, alpha, beta)
+        steps, variance, falling, periods, least, added = (number(x) for x in given)
+        step = apply_one("Minimum", number(step), steps)
+        left = (steps - step) / steps
+        deviation = apply_one("Sqrt", variance / apply_one("Pow", 1.0 + step, falling))
+        noisy = left + random_normal([], stddev=deviation, dtype=steps.dtype.base)
+        wave = _cosine(2.0 * periods * (step / steps))
+        return (least + noisy) * wave + added
 
     return _decayed(
         "noisy linear cosine decay", "NoisyLinearCosineDecay", name, learning_rate, global_step, factor
@@ -244,9 +262,10 @@ def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = 
     """
     if len(boundaries) != len(values) - 1:
         raise ValueError("The length of boundaries should be 1 less than the length of values")
-    with framework.name_scope(name or "PiecewiseConstant") as full:
+    limits = [convert_to_tensor(b) for b in boundaries]
+    choices = [convert_to_tensor(v) for v in values]
+    with framework.name_scope(name or "PiecewiseConstant"):
         x = convert_to_tensor(x)
-        limits = [convert_to_tensor(b) for b in boundaries]
         for limit in limits:
             if limit.dtype.base != x.dtype.base and not (
                 limit.dtype.base.is_integer and x.dtype.base.is_integer
@@ -254,11 +273,11 @@ def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = 
                 raise ValueError(
                     f"Boundaries ({limit.dtype.base}) must have the same dtype as x ({x.dtype.base})."
                 )
-        choices = [convert_to_tensor(v) for v in values]
         if any(choice.dtype.base != choices[0].dtype.base for choice in choices):
             raise ValueError("Values must have elements all with the same dtype.")
         result = choices[-1]
         for limit, choice in zip(reversed(limits), reversed(choices[:-1]), strict=True):
             below = apply_one("LessEqual", x, cast(limit, x.dtype.base))
             result = apply_one("SelectV2", below, choice, result)
-        return apply_one("Identity", result, name=full)
+        # TensorFlow chooses by conditionals, one in another, which cost a step more than these selections.
+        return apply_one("Identity", result, name="case/cond/Merge")

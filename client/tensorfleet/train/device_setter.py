@@ -95,7 +95,7 @@ class _Chooser:
         self._strategy = strategy
 
     def __call__(self, op: Operation) -> str:
-        # What the operation asks for by itself wins over what is chosen here.
+        # The operation's own request wins over the choice made here.
         if not self._merge_devices and op.device:
             return op.device
         asked = DeviceSpec.from_string(op.device or "")

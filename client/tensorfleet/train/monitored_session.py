@@ -148,7 +148,7 @@ class _CoordinatedCreator:
 
 
 class _MonitoredSession(StartsQueueRunners):
-    """What both public classes are."""
+    """The base of both public classes."""
 
     StepContext = wrapped_sessions.StepContext
 

@@ -99,7 +99,8 @@ class ExponentialMovingAverage:
         """The name of the variable for the average of `var`, even before there is one."""
         found = self.average(var)
         if found is not None:
-            return found.op.name  # type: ignore[no-any-return]
+            name: str = found.op.name
+            return name
         return framework.get_default_graph().unique_name(f"{var.op.name}/{self._name}", mark_as_used=False)
 
     def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:

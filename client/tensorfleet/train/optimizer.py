@@ -284,7 +284,7 @@ class Optimizer:
     def _get_non_slot_variable(self, name: str, graph: Graph) -> Any:
         return self._non_slots.get((name, graph))
 
-    # What subclasses implement
+    # Implemented by subclasses
 
     def _valid_dtypes(self) -> set[DType]:
         """The dtypes that losses, variables and gradients may have."""
@@ -361,7 +361,7 @@ def _key(var: Any) -> tuple[Graph, str]:
 
 
 def _target(var: Any) -> Tensor:
-    """What the gradient is taken with respect to.
+    """The tensor with respect to which the gradient is taken.
 
     Raises:
         NotImplementedError: `var` is neither a variable nor a tensor.
@@ -388,4 +388,5 @@ def _increment(global_step: Any, name: str) -> Operation:
     if is_resource(global_step):
         one = convert_to_tensor(1, dtype=global_step.dtype)
         return apply_none("AssignAddVariableOp", global_step.handle, one, name=name)
-    return variable_ops.assign_add(global_step, 1, name=name).op  # type: ignore[no-any-return]
+    operation: Operation = variable_ops.assign_add(global_step, 1, name=name).op
+    return operation

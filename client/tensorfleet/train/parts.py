@@ -25,7 +25,7 @@ def saver_of_variables() -> Any:
 
 
 def checkpoint_state(directory: str) -> Any:
-    """What the `checkpoint` file of a directory says; None without one."""
+    """The message in the `checkpoint` file of a directory; None without one."""
     from tensorfleet.train.checkpoint_management import get_checkpoint_state
 
     return get_checkpoint_state(directory)

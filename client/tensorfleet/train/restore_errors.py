@@ -1,4 +1,4 @@
-"""What to say when a checkpoint does not fit the graph: which variables, and how they differ."""
+"""Errors for a checkpoint that does not fit the graph: which variables differ, and how."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Saver saves: variables, and other objects that say which tensors make up their state."""
+"""Objects that a Saver saves: variables, and others that say which tensors make up their state."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SaveableObject:
 
     @property
     def device(self) -> str:
-        """Where its tensors are."""
+        """The device of its tensors."""
         return self.specs[0].device
 
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:

@@ -128,7 +128,7 @@ class Saver:
         self._next_checkpoint_time = time.time() + self._hours()
 
     def _hours(self) -> float:
-        """How often a checkpoint is kept for good, in seconds."""
+        """The interval at which a checkpoint is kept for good, in seconds."""
         assert self.saver_def is not None
         return self.saver_def.keep_checkpoint_every_n_hours * 3600
 
@@ -154,7 +154,7 @@ class Saver:
         """The Saver that a message describes, with nodes under `import_scope`."""
         return Saver(saver_def=saver_def, name=import_scope)
 
-    # Which checkpoints there are
+    # The checkpoints that there are
 
     @property
     def last_checkpoints(self) -> list[str]:

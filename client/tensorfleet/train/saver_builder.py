@@ -110,7 +110,7 @@ class BaseSaverBuilder:
 
     def _save(self, filename_tensor: Tensor, saveables: Sequence[Saveable]) -> Tensor:
         save = self.save_op(filename_tensor, saveables)
-        return with_dependencies([save], filename_tensor)  # type: ignore[no-any-return]
+        return with_dependencies([save], filename_tensor)
 
     def _sharded_save(self, filename_tensor: Tensor, shards: Shards) -> Tensor:
         with device("CPU"):

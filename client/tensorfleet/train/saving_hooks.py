@@ -26,7 +26,7 @@ from tensorfleet.train.timers import SecondOrStepTimer
 
 
 class CheckpointSaverListener:
-    """What else is to be done around each checkpoint (`tf.train.CheckpointSaverListener`)."""
+    """Further work around each checkpoint (`tf.train.CheckpointSaverListener`)."""
 
     def begin(self) -> None:
         """Called once, before the session is made."""
@@ -92,7 +92,7 @@ class CheckpointSaverHook(SessionRunHook):
         if self._save_graph_def:
             parts.write_graph(graph, self._directory)
         parts.add_graph(self._writer, graph, self._get_saver())
-        # What the chief starts from is a checkpoint too: so a lost session can go back to it.
+        # The chief's start is a checkpoint too, so a lost session can go back to it.
         self._save(session, step)
         self._timer.update_last_triggered_step(step)
 

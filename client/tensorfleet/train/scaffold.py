@@ -12,9 +12,11 @@ from tensorfleet.ops.control_flow.control import group
 from tensorfleet.ops.state import variable_collections
 from tensorfleet.train import parts
 
+_Feeds = dict[Any, Any] | None
+
 
 class Scaffold:
-    """What initializes, checks, summarizes and saves a model (`tf.train.Scaffold`).
+    """The ops and objects that initialize, check, summarize and save a model (`tf.train.Scaffold`).
 
     What is not given is taken from the graph's collections, or made, by `finalize`.
     """
@@ -56,11 +58,11 @@ class Scaffold:
 
         self._user_init_fn = given(init_fn, "_user_init_fn")
         self._init_op = given(init_op, "init_op")
-        self._init_feed_dict = given(init_feed_dict, "init_feed_dict")
+        self._init_feed_dict: _Feeds = given(init_feed_dict, "init_feed_dict")
         self._ready_op = given(ready_op, "ready_op")
         self._ready_for_local_init_op = given(ready_for_local_init_op, "ready_for_local_init_op")
         self._local_init_op = given(local_init_op, "local_init_op")
-        self._local_init_feed_dict = given(local_init_feed_dict, "local_init_feed_dict")
+        self._local_init_feed_dict: _Feeds = given(local_init_feed_dict, "local_init_feed_dict")
         self._summary_op = given(summary_op, "summary_op")
         self._saver = given(saver, "saver")
 
@@ -121,8 +123,8 @@ class Scaffold:
 
     @property
     def local_init_feed_dict(self) -> dict[Any, Any] | None:
-        """What is fed when `local_init_op` runs."""
-        return self._local_init_feed_dict  # type: ignore[no-any-return]
+        """The feeds of `local_init_op`."""
+        return self._local_init_feed_dict
 
     @property
     def summary_op(self) -> Any:
@@ -136,8 +138,8 @@ class Scaffold:
 
     @property
     def init_feed_dict(self) -> dict[Any, Any] | None:
-        """What is fed when `init_op` runs."""
-        return self._init_feed_dict  # type: ignore[no-any-return]
+        """The feeds of `init_op`."""
+        return self._init_feed_dict
 
     @staticmethod
     def get_or_default(arg_name: str, collection_key: Any, default_constructor: Callable[[], Any]) -> Any:

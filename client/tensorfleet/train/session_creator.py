@@ -1,4 +1,4 @@
-"""Where monitored sessions get their sessions from: `tf.train.ChiefSessionCreator`, …"""
+"""Creators of the sessions in monitored sessions: `tf.train.ChiefSessionCreator`, …"""
 
 from __future__ import annotations
 

@@ -365,7 +365,7 @@ _CHIEF_HINT = (
 
 
 def _missing(ready_op: Any, session: Session) -> str | None:
-    """What the model lacks, in words; None if it is ready."""
+    """The reason why the model is not ready, in words; None if it is."""
     if ready_op is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What takes part in each run of a monitored session: `tf.train.SessionRunHook` and its arguments."""
+"""Hooks in each run of a monitored session: `tf.train.SessionRunHook` and its arguments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class SessionRunArgs(NamedTuple):
-    """What a hook adds to a run (`tf.train.SessionRunArgs`), or what the caller asked for.
+    """Fetches and feeds that a hook adds to a run (`tf.train.SessionRunArgs`), or those of the caller.
 
     Attributes:
         fetches: as for `Session.run`; the hook gets their values in `after_run`.
@@ -20,7 +20,7 @@ class SessionRunArgs(NamedTuple):
 
 
 class SessionRunValues(NamedTuple):
-    """What came of a run (`tf.train.SessionRunValues`).
+    """The results of a run (`tf.train.SessionRunValues`).
 
     Attributes:
         results: the values of the hook's own fetches, None if it asked for nothing.
@@ -43,7 +43,7 @@ class SessionRunContext:
 
     @property
     def original_args(self) -> SessionRunArgs:
-        """What the caller asked for."""
+        """The fetches and feeds of the caller."""
         return self._original_args
 
     @property

@@ -136,7 +136,7 @@ class Supervisor:
 
     @property
     def session_manager(self) -> SessionManager:
-        """What makes and recovers sessions."""
+        """The manager that makes and recovers sessions."""
         return self._session_manager
 
     @property
@@ -151,7 +151,7 @@ class Supervisor:
 
     @property
     def init_feed_dict(self) -> dict[Any, Any] | None:
-        """What is fed when `init_op` runs."""
+        """The feeds of `init_op`."""
         return self._init_feed_dict
 
     @property
@@ -196,7 +196,7 @@ class Supervisor:
 
     @property
     def save_path(self) -> str | None:
-        """How the paths of the chief's checkpoints begin."""
+        """The prefix of the paths of the chief's checkpoints."""
         return self._save_path
 
     def start_standard_services(self, sess: Any) -> list[LooperThread] | None:

@@ -1,4 +1,4 @@
-"""What a Supervisor takes where its caller gives nothing."""
+"""Defaults of a Supervisor's arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ USE_DEFAULT: Any = 0
 
 
 def given_or_default(given: Any, collection: str, make: Callable[[], Any]) -> Any:
-    """What is given, or else the first item of a collection, or else what is made and put there."""
+    """The argument given, or else the first item of a collection, or else one that is made and put there."""
     if given is not USE_DEFAULT:
         return given
     found = framework.get_collection(collection)

@@ -1,4 +1,4 @@
-"""What goes on beside the training of a chief under a Supervisor."""
+"""Threads beside the training of a chief under a Supervisor."""
 
 from __future__ import annotations
 

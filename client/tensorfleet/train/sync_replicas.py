@@ -156,7 +156,7 @@ class SyncReplicasOptimizer(Optimizer):
         return self._tokens.enqueue_many((apply_one("Fill", [count], now),))
 
     def get_chief_queue_runner(self) -> QueueRunner:
-        """What makes the steps: the chief runs it (`tf.train.QueueRunner`).
+        """The queue runner that makes the steps, run by the chief (`tf.train.QueueRunner`).
 
         Raises:
             ValueError: gradients were not applied yet.

@@ -1,4 +1,4 @@
-"""When hooks act: `tf.train.SecondOrStepTimer`."""
+"""Timers of hooks: `tf.train.SecondOrStepTimer`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _LONGEST_PAUSE_SECONDS = 10.0
 
 
 class Creator(Protocol):
-    """What a recoverable session needs: it is waited for `max_wait_secs` at most."""
+    """The creator of a recoverable session, which is waited for `max_wait_secs` at most."""
 
     max_wait_secs: float
 
@@ -32,7 +32,7 @@ class Creator(Protocol):
 
 
 class StepContext:
-    """What a step function may use (`tf.train.MonitoredSession.StepContext`)."""
+    """The argument of a step function (`tf.train.MonitoredSession.StepContext`)."""
 
     def __init__(self, session: Any, run_with_hooks_fn: Callable[..., Any]) -> None:
         self._session = session

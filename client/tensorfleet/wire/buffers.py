@@ -30,6 +30,26 @@ class Buffers:
         self._lock = threading.Lock()
         self._free = self._references_of_free()
 
+    def has(self, size: int) -> bool:
+        """Whether there is an array of `size` bytes that nobody uses."""
+        with self._lock:
+            for buffer in self._buffers:
+                if buffer.nbytes == size and sys.getrefcount(buffer) <= self._free:
+                    return True
+        return False
+
+    def keep(self, buffer: Array) -> None:
+        """Has a new array be used again."""
+        if buffer.nbytes <= self._limit // 2:
+            with self._lock:
+                self._add(buffer)
+
+    def _add(self, buffer: Array) -> None:
+        self._buffers.append(buffer)
+        self._total += buffer.nbytes
+        while self._total > self._limit:
+            self._total -= self._buffers.popleft().nbytes
+
     def take(self, size: int) -> Array:
         """An array of `size` bytes whose contents nobody needs."""
         if size < POOLED_FROM_BYTES or size > self._limit // 2:
@@ -39,10 +59,7 @@ class Buffers:
                 if buffer.nbytes == size and sys.getrefcount(buffer) <= self._free:
                     return buffer
             buffer = np.empty(size, np.uint8)
-            self._buffers.append(buffer)
-            self._total += size
-            while self._total > self._limit:
-                self._total -= self._buffers.popleft().nbytes
+            self._add(buffer)
             return buffer
 
     def give_up(self, buffer: Any) -> None:
@@ -67,7 +84,7 @@ class Buffers:
             self._buffers = kept
 
     def _references_of_free(self) -> int:
-        """What getrefcount says in `take` of a buffer that only the pool holds."""
+        """The result of getrefcount in `take` for a buffer that only the pool holds."""
         self._buffers.append(np.empty(1, np.uint8))
         count = 0
         for buffer in self._buffers:

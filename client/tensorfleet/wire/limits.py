@@ -14,8 +14,14 @@ POOLED_FROM_BYTES = 1 << 20
 READ_BUFFER_BYTES = 64 * 1024
 MAX_HEAD_BYTES = 1 << 31
 MAX_PAYLOAD_BYTES = 1 << 48
-MAX_HELLO_BYTES = 64 * 1024
-"""Whoever has not said who it is gets no more."""
+MAX_HELLO_BYTES = 4 * 1024
+"""Limit for peers that have not said who they are."""
+
+GROWN_FROM_BYTES = 32 << 20
+"""What is larger gets memory as its bytes arrive: as many again as are there."""
+
+COUNTED_FROM_BYTES = 1 << 20
+"""Smaller ones do not count as memory for what arrives."""
 
 MAX_AUTH_BYTES = 4096
 """Of a frame of the proof that comes before HELLO."""

@@ -116,7 +116,7 @@ class Arena:
 
     @property
     def lent(self) -> int:
-        """How many bytes the receiver has not given back."""
+        """The number of bytes that the receiver has not given back."""
         with self._lock:
             self._reclaim()
             return sum(end - begin for begin, end, _ in self._lent)

@@ -15,18 +15,24 @@ so, and the payload has its place instead of its bytes.
 
 from __future__ import annotations
 
+import mmap
 import socket
 import struct
+import sys
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import IntEnum
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from tensorfleet.core import dtypes, errors, tensor_util
 from tensorfleet.wire import buffers
 from tensorfleet.wire.limits import (
+    COUNTED_FROM_BYTES,
+    GROWN_FROM_BYTES,
     MAX_HEAD_BYTES,
     MAX_PAYLOAD_BYTES,
     READ_BUFFER_BYTES,
@@ -48,6 +54,7 @@ MAX_RANK = 64  # NumPy's own limit
 _DIMS = [struct.Struct(f"<{rank}Q") for rank in range(MAX_RANK + 1)]
 _EMPTY: Sequence[Value] = ()
 _IN_SHARED_MEMORY = 128
+_CAN_GROW = sys.platform == "linux"  # by mremap
 # The descriptor and the size of a single number, by its NumPy type.
 _SCALARS = {
     dtype.np.type: (DESCRIPTOR.pack(dtype.enum, 0, dtype.np.itemsize), dtype.np.itemsize)
@@ -59,7 +66,7 @@ _SCALARS = {
 
 
 class Kind(IntEnum):
-    """What a frame says.
+    """The content of a frame.
 
     `number` is that of the request, which the answer repeats, or of the step; `detail` is what the kind says.
     """
@@ -239,10 +246,25 @@ class FrameTooLarge(ValueError):
 
 
 class _NoMemory(Exception):
-    """There is no memory for a received tensor; whether its bytes were read all the same."""
+    """There is no memory for something received, of whose bytes so many have not been read."""
 
-    def __init__(self, was_read: bool) -> None:
-        self.was_read = was_read
+    def __init__(self, unread: int, reason: str = "") -> None:
+        super().__init__(reason)
+        self.unread = unread
+
+
+class Account(Protocol):
+    """Where the memory is counted that is taken for what arrives."""
+
+    def take(self, size: int, held: int) -> None:
+        """Counts `size` bytes for a frame that holds `held`; may wait for others to give some back.
+
+        Raises:
+            MemoryError: there is no room for them; says which limit is in the way.
+        """
+
+    def give_back(self, size: int) -> None:
+        """A frame is complete, or given up."""
 
 
 class Reader:
@@ -252,6 +274,8 @@ class Reader:
         max_head, max_payload: limits on a frame, in bytes.
         traffic: where the frames are counted.
         borrowed: the memory that the sender shares.
+        account: where memory is counted that is taken for what arrives.
+        deadline: the monotonic time until which frames have to be there, of a socket with a timeout.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -259,6 +283,9 @@ class Reader:
         self.max_payload = MAX_PAYLOAD_BYTES
         self.traffic = Traffic()
         self.borrowed: Borrowed | None = None
+        self.account: Account | None = None
+        self.deadline: float | None = None
+        self._held = 0
         self._sock = sock
         self._buffer = bytearray(READ_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
@@ -293,13 +320,20 @@ class Reader:
             if count:
                 raise ValueError(f"A frame says to have {count} tensors, but describes none")
             return Frame(kind, flags, number, detail, b"", _EMPTY)
-        head = self._bytes(head_size)
-        if not count:
-            return Frame(kind, flags, number, detail, head, _EMPTY)
         try:
+            try:
+                head = self._bytes(head_size)
+            except _NoMemory as e:
+                reason = str(e) or f"Out of memory for a received message of {head_size} bytes"
+                raise FrameTooLarge(kind, number, head_size, payload, e.unread + payload, reason) from None
+            if not count:
+                return Frame(kind, flags, number, detail, head, _EMPTY)
             return self._tensors(kind, flags, count, head, number, detail, payload)
         except (struct.error, IndexError, TypeError, OverflowError) as e:
             raise ValueError(f"A frame's tensors cannot be read: {e}") from None
+        finally:
+            if self._held:
+                self._give_back()
 
     def skip(self, frame: FrameTooLarge) -> None:
         """Reads and drops the rest of a frame that is over the limits."""
@@ -340,8 +374,8 @@ class Reader:
             try:
                 tensors.append(self._tensor(enum, dims, size))
             except _NoMemory as e:
-                reason = f"Out of memory for a received tensor of {size} bytes, shape {list(dims)}"
-                left += 0 if e.was_read else size
+                reason = str(e) or f"Out of memory for a received tensor of {size} bytes, shape {list(dims)}"
+                left += e.unread
                 raise FrameTooLarge(kind, number, len(head), payload, left, reason) from None
         if left:
             raise ValueError(f"A frame says to have {left} bytes of tensors more than it describes")
@@ -363,24 +397,15 @@ class Reader:
             self._start += size
             array = np.frombuffer(bytearray(self._view[start : self._start]), dtype.np)
         else:
-            try:
-                raw = buffers.SHARED.take(size)
-            except MemoryError:
-                raise _NoMemory(was_read=False) from None
-            self._into(raw.data)
-            array = raw.view(dtype.np)
+            array = self._received(size).view(dtype.np)
         return array.reshape(dims) if dims else array[0]
 
     def _strings(self, dims: tuple[int, ...], size: int) -> Array:
+        raw = self._received(size)
         try:
-            raw = bytearray(size)
+            return tensor_util.strings_from_bytes(raw.data, prod(dims)).reshape(dims)
         except MemoryError:
-            raise _NoMemory(was_read=False) from None
-        self._into(memoryview(raw))
-        try:
-            return tensor_util.strings_from_bytes(raw, prod(dims)).reshape(dims)
-        except MemoryError:
-            raise _NoMemory(was_read=True) from None
+            raise _NoMemory(unread=0) from None
 
     def _borrow(self, dtype: dtypes.DType, dims: tuple[int, ...], size: int) -> Array:
         if self.borrowed is None or dtype.np is None or size != prod(dims) * dtype.np.itemsize:
@@ -407,21 +432,81 @@ class Reader:
             self._view[:have] = self._view[self._start : self._end]
             self._start, self._end = 0, have
         while self._end < size:
-            received = self._sock.recv_into(self._view[self._end :])
+            if self.deadline is not None:
+                self._keep_to(self.deadline)
+            try:
+                received = self._sock.recv_into(self._view[self._end :])
+            except BlockingIOError:  # nothing came for as long as the socket's own limit says
+                if self._end:
+                    raise TimeoutError("a frame's header does not end") from None
+                continue
             if not received:
                 raise EOFError("connection closed")
             self.traffic.received_bytes += received
             self._end += received
+
+    def _keep_to(self, deadline: float) -> None:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the time is over in which a frame had to be there")
+        self._sock.settimeout(left)
 
     def _bytes(self, size: int) -> bytes:
         if size <= self._end - self._start:
             start = self._start
             self._start += size
             return bytes(self._view[start : self._start])
-        # Memory that is not touched before the bytes are there: they may never come.
-        raw = np.empty(size, np.uint8)
+        return self._received(size).tobytes()
+
+    def _received(self, size: int) -> Array:
+        """The next `size` bytes, in memory that grows as they arrive: they may never come."""
+        try:
+            if size >= COUNTED_FROM_BYTES:
+                if size > GROWN_FROM_BYTES and _CAN_GROW and not buffers.SHARED.has(size):
+                    return self._grown(size)
+                self._count(size, size)
+            raw = buffers.SHARED.take(size)
+        except MemoryError:
+            raise _NoMemory(unread=size) from None
         self._into(raw.data)
-        return raw.tobytes()
+        return raw
+
+    def _grown(self, size: int) -> Array:
+        self._count(GROWN_FROM_BYTES, size)
+        memory = mmap.mmap(-1, GROWN_FROM_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        with suppress(OSError):  # of a system without large pages; NumPy asks for them as well
+            memory.madvise(mmap.MADV_HUGEPAGE)
+        done = 0
+        while True:
+            # Memory that something refers to does not grow.
+            with memoryview(memory) as view, view[done:] as part:
+                self._into(part)
+            done = len(memory)
+            if done == size:
+                break
+            more = min(done, size - done)
+            self._count(more, size - done)
+            try:
+                memory.resize(done + more)
+            except OSError:
+                raise _NoMemory(unread=size - done) from None
+        array: Array = np.frombuffer(memory, np.uint8)
+        buffers.SHARED.keep(array)
+        return array
+
+    def _count(self, size: int, unread: int) -> None:
+        """Counts memory for the frame that arrives."""
+        if self.account is not None:
+            try:
+                self.account.take(size, self._held)
+            except MemoryError as e:
+                raise _NoMemory(unread, str(e)) from None
+            self._held += size
+
+    def _give_back(self) -> None:
+        if self.account is not None:
+            self.account.give_back(self._held)
+        self._held = 0
 
     def _into(self, view: memoryview) -> None:
         """Fills `view`: from the buffer first, then straight from the socket."""
@@ -430,6 +515,8 @@ class Reader:
         self._start += have
         view = view[have:]
         while view:
+            if self.deadline is not None:
+                self._keep_to(self.deadline)
             # The sender may be slower: to be woken for each part of it would take longer than the copies.
             received = self._sock.recv_into(view, 0, socket.MSG_WAITALL)
             if not received:

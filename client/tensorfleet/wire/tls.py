@@ -209,6 +209,9 @@ class TlsSocket:
     def setsockopt(self, *arguments: Any) -> None:
         self._sock.setsockopt(*arguments)
 
+    def getpeername(self) -> Any:
+        return self._sock.getpeername()
+
     def fileno(self) -> int:
         return self._sock.fileno()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Traffic:
-    """What has gone over the connections to another side, as long as this object counts.
+    """The bytes and frames that went over the connections to another side while this object counts.
 
     Plain numbers, which the threads that send and receive add to.
 

@@ -18,7 +18,10 @@ Place = tuple[str, int]
 
 
 class Verb(IntEnum):
-    """What a COLLECTIVE frame says; `meta` is JSON. `a` is the member's number of its join, or the round."""
+    """The verb of a COLLECTIVE frame, whose `meta` is JSON.
+
+    Its `a` is the member's number of its join, or the round.
+    """
 
     JOIN = 1  # member to leader, a: join; the Call, and the group's members as the member knows them
     LEAVE = 2  # member to leader, a: join; why
@@ -31,7 +34,7 @@ class Verb(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What one member asks for.
+    """The request of one member.
 
     Attributes:
         kind: "reduce", "gather" or "broadcast".
@@ -65,7 +68,7 @@ class Call:
         return describe(self.key)
 
     def difference(self, other: Call) -> str:
-        """What two members of a collective do not agree on, with both named; empty if they do."""
+        """The disagreement of two members of a collective, with both named; empty if they agree."""
         for aspect, mine, theirs in (
             ("group_size", self.group_size, other.group_size),
             ("operation", self.kind, other.kind),
@@ -90,12 +93,12 @@ class Call:
 
 
 def describe(key: Key) -> str:
-    """How messages call a collective."""
+    """The name of a collective in messages."""
     return f"Collective with group_key {key[0]} and instance_key {key[1]}"
 
 
 def order(device: str) -> tuple[Any, ...]:
-    """What devices and tasks are sorted by: members have their ranks in this order."""
+    """The key by which devices and tasks are sorted: members have their ranks in this order."""
     parts = parse(device)
     return parts.job or "", parts.replica or 0, parts.task or 0, parts.type or "", parts.index or 0
 

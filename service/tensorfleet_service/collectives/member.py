@@ -1,4 +1,4 @@
-"""What a task keeps about its devices in collectives."""
+"""Records that a task keeps of its devices in collectives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tensorfleet_service.threads.future import Future
 
 
 class Group:
-    """What a device knows of one of its groups; kept as long as a kernel of a session refers to it.
+    """A device's record of one of its groups, kept as long as a kernel of a session refers to it.
 
     Attributes:
         members: the members of the last collective that ended well, with the incarnations of their tasks.
@@ -57,7 +57,7 @@ class Collectives(Protocol):
     """A task's part in collectives, as its kernels see it (`worker/collectives/service.py`)."""
 
     def group(self, device: str, group_key: int) -> Group:
-        """What a device knows of one of its groups."""
+        """A device's record of one of its groups."""
         ...
 
     def join(self, call: Call, value: Any, group: Group) -> Future:

@@ -180,7 +180,7 @@ class Ring:
             )
         origin = self._origins[segment]
         if phase == _REDUCED:
-            # What arrives is this task's alone, so the sum takes its place.
+            # The array that arrives is this task's alone, so the sum takes its place.
             MERGES[self._call.merge_op](array, self._own[start:stop], out=array)
             if origin != self._position:
                 self._send(self.round_id, number, array)

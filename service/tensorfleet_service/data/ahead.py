@@ -18,7 +18,7 @@ from tensorfleet_service.threads.future import PENDING
 
 AUTOTUNE = -1
 AUTOTUNED_BUFFER = 8
-"""How many elements are made ahead where the user leaves that to us."""
+"""The number of elements that are made ahead where the user leaves it to us."""
 
 
 class Prefetch(Sequence):

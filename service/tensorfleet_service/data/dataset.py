@@ -115,7 +115,7 @@ class Callee:
         self.waits = self._instantiate().waits
 
     def _instantiate(self) -> Function:
-        # What datasets compute is on the host, whatever device asks for it.
+        # Datasets compute on the host, whatever device asks.
         return self._library.instantiate(self._func, self._device, np)
 
     def of(self, run: Run) -> Function:
@@ -134,7 +134,7 @@ class Call:
         self.waits = callee.waits
 
     def bind(self, run: Run) -> Callable[..., Element]:
-        """What computes a call's results from an element."""
+        """The function that computes a call's results from an element."""
         function, captured = self._callee.of(run), self._captured
         if function.waits:
 
@@ -233,5 +233,5 @@ class _Waiting:
 
 
 def closed_error() -> errors.OpError:
-    """What those get who wait for an element of an iterator that is no more."""
+    """The error for those who wait for an element of an iterator that is no more."""
     return errors.CancelledError(None, None, "The iterator was closed or initialized anew")

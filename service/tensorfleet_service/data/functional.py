@@ -17,7 +17,7 @@ class _Calling(Dataset):
 
 
 class Map(_Calling):
-    """What a function makes of each element (`MapDataset`).
+    """The results of a function for each element (`MapDataset`).
 
     An OutOfRangeError of the function ends the dataset, unless `keep_count` says that it has as many elements
     as the input.
@@ -53,7 +53,7 @@ class _Mapping:
 
 
 def ended_early(error: errors.OutOfRangeError, keep_count: bool) -> BaseException:
-    """What an OutOfRangeError of a mapped function means."""
+    """The error that an OutOfRangeError of a mapped function becomes."""
     if not keep_count:
         return StopIteration()
     return errors.InvalidArgumentError(

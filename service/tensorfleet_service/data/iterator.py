@@ -92,7 +92,7 @@ class IteratorResource:
         return place.get_next()
 
     def read(self) -> Any:
-        """What a fetched handle gives: its name."""
+        """The value of a fetched handle: its name."""
         return self.name.encode()
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class IteratorResource:
 
 
 class _Place:
-    """How far an iterator has come in a dataset, and who waits for an element."""
+    """The state of an iterator: how far it has come in a dataset, and who waits for an element."""
 
     def __init__(self, dataset: Dataset, pool: Pool) -> None:
         self._pool = pool
@@ -150,7 +150,7 @@ class _Place:
         return future
 
     def waits_for(self, _: Future) -> str:
-        """What a step that wants an element waits for."""
+        """A description of what a step that wants an element waits for."""
         return "the next element of a dataset, which is being made"
 
     def _serve(self) -> None:
@@ -205,7 +205,8 @@ def _given(result: _Result) -> Element:
     value, error = result
     if error is not None:
         raise error
-    return value  # type: ignore[no-any-return]
+    element: Element = value
+    return element
 
 
 def check_structure(

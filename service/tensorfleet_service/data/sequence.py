@@ -106,7 +106,7 @@ class _Taking:
 
 
 class Skip(Sequence):
-    """What follows the first items; nothing where `count` is negative (`SkipDataset`)."""
+    """The items after the first; none where `count` is negative (`SkipDataset`)."""
 
     def __init__(self, source: Dataset, count: int) -> None:
         super().__init__(source)

@@ -67,7 +67,7 @@ class Range(Dataset):
 
 
 class Generator(Dataset):
-    """What functions give that begin, go on and end (`GeneratorDataset`)."""
+    """The elements of functions that begin, go on and end (`GeneratorDataset`)."""
 
     def __init__(self, begin: Call, go_on: Call, end: Call) -> None:
         super().__init__()

@@ -81,7 +81,7 @@ _own = threading.local()
 
 
 def scratch(count: int, size: int, dtype: Any) -> list[Any]:
-    """So many temporary arrays of `size` elements, which the calling thread uses again at its next call."""
+    """Temporary arrays of `size` elements each, which the calling thread uses again at its next call."""
     bytes_needed = size * np.dtype(dtype).itemsize
     known: list[Any] = _own.__dict__.setdefault("buffers", [])
     while len(known) < count:

@@ -39,7 +39,7 @@ _FILE_BYTES = 1 << 16  # more than any of the files has from which memory is cou
 
 @dataclass(frozen=True)
 class Limit:
-    """How much memory there is, in bytes, who says so, and where its use is read: None for this process."""
+    """A limit of memory, in bytes, who sets it, and where its use is read: None for this process."""
 
     size: int
     source: str
@@ -89,7 +89,7 @@ _kept: dict[tuple[int, str], int] = {}
 
 
 def _read(path: str | Path) -> bytes:
-    """What a file of the system says now.
+    """The content of a file of the system at this moment.
 
     Such files stay open: memory is counted also where all descriptors of the process are in use. A forked
     process opens its own, as those of its parent tell of the parent.
@@ -194,7 +194,7 @@ class Budget:
             resource.setrlimit(resource.RLIMIT_DATA, self._with_reserve)
 
     def in_use(self) -> int:
-        """What is used of the limit, in bytes."""
+        """The part of the limit that is used, in bytes."""
         return self._in_use(_fields("/proc/self/status"))
 
     def has_room(self, size: int) -> bool:

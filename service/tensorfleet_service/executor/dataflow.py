@@ -263,7 +263,7 @@ class DataflowPlan(Timed):
         return next((node for loop in self._compiled if (node := loop.node_at(frame)) is not None), None)
 
     def loop_runs(self) -> int:
-        """How many parts of the compiled loops have run: it changes with each iteration."""
+        """The number of parts of the compiled loops that have run: it changes with each iteration."""
         return sum(count for loop in self._compiled for _, count in loop.runs())
 
     def explain(self, error: BaseException) -> errors.OpError:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
 
 Source = int | Future
-"""What an op waits for: an edge from another device, in loops with its iteration, or a resource."""
+"""The source of a value that an op waits for: an edge, in loops with its iteration, or a resource."""
 
 _CONTROL = -1  # the slot of a control input
 
@@ -312,7 +312,7 @@ class Execution:
             del iteration.waiting[op.number]
             values, dead = waiting[2], waiting[1]
         iteration.busy += 1
-        # What a ControlTrigger waits for need not have happened.
+        # The inputs of a ControlTrigger may be dead.
         self._ready.append((op, iteration, values, dead and op.node.op != "ControlTrigger"))
 
     def _take_merge_input(self, op: Op, slot: int, iteration: Iteration, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""What an exception of any kind is to those who asked for the work: one rule for steps and for calls."""
+"""Exceptions of any kind, as errors for those who asked for the work: one rule for steps and for calls."""
 
 from __future__ import annotations
 

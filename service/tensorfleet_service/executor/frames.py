@@ -41,7 +41,7 @@ class LoopFrame:
         # Names the frame in other tasks; where it has none, the iterations of the loops around it do.
         self.id: int = child_frame(parent.frame.id, parent.number, name) if has_id and parent else 0
         self.tag: int = in_frame(self.id) if self.id or parent is None else parent.tag
-        # How many iterations may run at once, and what is given to those that may not begin yet.
+        # The number of iterations that may run at once, and the inputs of those that may not begin yet.
         self.parallel = parallel
         self.deferred: dict[int, list[tuple[Op, Any]]] = {}
         self.path = path
@@ -61,7 +61,7 @@ class Iteration:
     def __init__(self, frame: LoopFrame, number: int) -> None:
         self.frame = frame
         self.number = number
-        # What tells the tensors of one edge from each other that are sent in different iterations.
+        # The number that tells apart the tensors of one edge in different iterations.
         self.tag: int = 0 if frame.parent is None else in_iteration(frame.tag, number)
         self.busy = 0  # ops that are ready or running, and loops that were begun here
         self.waiting: dict[int, list[Any]] = {}

@@ -1,4 +1,4 @@
-"""Which nodes of a partition become one function over blocks (see `kernels.fusion`), and the code of that.
+"""Groups of nodes that become one function over blocks (see `kernels.math.fusion`), and their code.
 
 A group is computed where its last node stands in the partition's order. So an earlier node of it waits, and
 nothing that comes between may need that node, or be something that must not come first: what waits for
@@ -55,7 +55,7 @@ class Group:
             assert steps is not None
             ops.append(FusedOp(node.op, steps, sources))
         used = {id(source) for node in members for source, _ in node.inputs}
-        # What nobody needs is computed, too, as the target of the step: it may fail.
+        # An op that nobody needs is computed, too, as a target of the step: it may fail.
         self.outputs = [node for node in members if node in wanted or id(node) not in used]
         dtype = members[0].output_types[0].np
         self.function = FusedGroup(ops, [place[id(node)] for node in self.outputs], dtype)
@@ -128,7 +128,7 @@ def _changes(node: Node) -> bool:
 
 
 def last_uses(nodes: Sequence[Node], groups: dict[int, Group | None]) -> dict[tuple[int, int], int]:
-    """Where each output is used last: a group uses its inputs at its last node."""
+    """The position at which each output is used last: a group uses its inputs at its last node."""
     turn = {
         position: last for last, group in groups.items() if group is not None for position in group.positions
     }

@@ -27,7 +27,7 @@ _SILENT = frozenset(("Const", "ControlTrigger", "NoOp"))
 
 
 class Item:
-    """What is written at once: a node, one input of a Merge, or a loop.
+    """A unit of generated code: a node, one input of a Merge, or a loop.
 
     Attributes:
         guard: when it runs, apart from the loop's own condition.
@@ -95,7 +95,7 @@ class Items:
             self.ended.setdefault(position, []).append(key)
 
     def origin(self, source: Node, index: int) -> Key:
-        """What an edge has the value of: ops that hand on their input have no variable of their own."""
+        """The edge whose variable an edge shares: ops that hand on their input have none of their own."""
         while (source.op in ALIASES or source.op in SWITCHES) and not dereferences(source, 0):
             source, index = source.inputs[0]
         return id(source), 0 if source.op in SWITCHES else index
@@ -160,7 +160,7 @@ def _in_order(items: list[Item]) -> list[Item]:
     def add(item: Item) -> None:
         heapq.heappush(ready.setdefault(item.guard if item.writes else None, []), place[id(item)])
 
-    # What comes of the other part of the loop, where these are of the body, is there.
+    # Values of the loop's other part, where these items are of the body, are there.
     missing = {id(item): 0 for item in items}
     for item in items:
         for user in item.users:

@@ -1,4 +1,4 @@
-"""Which loops of a partition can become code, and what their parts are.
+"""Loops of a partition that can become code, and their parts.
 
 A loop is *structured* where it is as tf.while_loop, tf.cond and their gradients make it: its variables go
 from Enter and NextIteration to a Merge, all its Switches for variables follow one LoopCond, each other Switch
@@ -125,7 +125,7 @@ def _depth(loop: Loop | None) -> int:
 
 
 class Guards:
-    """When each op of a loop runs, and on which condition."""
+    """The guards of a loop's ops: when each op runs, and on which condition."""
 
     def __init__(self, loop: Loop) -> None:
         """Raises Unstructured: a part of the loop is not as tf.while_loop and tf.cond make it."""
@@ -165,7 +165,7 @@ class Guards:
         return self._of[id(node)]
 
     def of_loop(self, inner: Loop) -> Guard:
-        """When a loop in this one begins: when all has come that leads into it."""
+        """The guard under which a loop in this one begins: all has come that leads into it."""
         found = self._of_loops.get(id(inner))
         if found is None:
             found = ()
@@ -177,7 +177,7 @@ class Guards:
         return found
 
     def edge(self, source: Node, index: int) -> Guard:
-        """When there is a value on an edge."""
+        """The guard under which there is a value on an edge."""
         inner = self._inner.get(id(source))
         if inner is not None:
             return self.of_loop(inner)
@@ -192,7 +192,7 @@ class Guards:
         return bool(guard) and guard[0] == self._body
 
     def _run_guard(self, node: Node) -> Guard:
-        """When a node has run, for those that wait for that."""
+        """The guard under which a node has run, for those that wait for that."""
         found = self._of.get(id(node)) if node.op in SWITCHES else self.edge(node, 0)
         if found is None:
             raise Unstructured

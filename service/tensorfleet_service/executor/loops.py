@@ -78,7 +78,7 @@ class CompiledLoop:
         return lines[frame.f_lineno][0] if found else None
 
     def runs(self) -> list[tuple[Node, int]]:
-        """How often each node has run, also in steps that failed."""
+        """The number of runs of each node, also in steps that failed."""
         return [
             (node, count)
             for nodes, count in zip(self._counted, self._counts, strict=True)

@@ -274,7 +274,7 @@ def make_kernels(
         OpError: an op type has no kernel, or it refuses its node.
     """
     kernels = {}
-    # What takes an output matters only where a node has several.
+    # The takers of an output matter only where a node has several.
     used = {
         (id(source), index) for node in nodes for source, index in node.inputs if len(source.output_types) > 1
     }

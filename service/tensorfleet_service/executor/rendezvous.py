@@ -43,7 +43,7 @@ class Rendezvous:
         self._failed: OrderedDict[int, errors.OpError] = OrderedDict()
 
     def __len__(self) -> int:
-        """How many tensors wait."""
+        """The number of tensors that wait."""
         with self._lock:
             return sum(len(step.values) for step in self._steps.values())
 
@@ -124,12 +124,12 @@ _MULTIPLIER = 0xC6A4A7935BD1E995
 
 
 def in_iteration(outer: int, number: int) -> int:
-    """What is to be added to an edge in an iteration of a loop, from what is in the one around the loop."""
+    """The number to add to an edge in an iteration of a loop, from that of the iteration around the loop."""
     return outer << _ITERATION_BITS | number << _EDGE_BITS
 
 
 def in_frame(number: int) -> int:
-    """What stands for the iterations around a loop where its frame has a number of its own."""
+    """The number for the iterations around a loop where its frame has a number of its own."""
     return number << _EDGE_BITS
 
 

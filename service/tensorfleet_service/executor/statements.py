@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Line = tuple["Node | None", list[str], "Expression | None"]
-"""What a line of generated code is made of: a node, the variables that it takes, and its expression."""
+"""The origin of a line of generated code: a node, the variables that it takes, and its expression."""
 
 
 def call_text(
@@ -123,6 +123,10 @@ def explain(error: BaseException, code: CodeType, lines: list[Line]) -> errors.O
     return node_error(node, error, expression, lambda: [_input_value(text, traceback) for text in inputs])
 
 
+# What NumPy says, by a ValueError, of arrays that no memory could hold.
+_TOO_BIG = ("array is too big", "Maximum allowed dimension exceeded", "Maximum allowed size exceeded")
+
+
 def node_error(
     node: Node, error: BaseException, expression: Expression | None, values: Callable[[], list[Any]]
 ) -> errors.OpError:
@@ -132,7 +136,7 @@ def node_error(
     found: errors.OpError | None = error if isinstance(error, errors.OpError) else None
     if found is None and expression is not None and expression.explain is not None:
         found = expression.explain(error, *values())
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or (isinstance(error, ValueError) and str(error).startswith(_TOO_BIG)):
         found = memory.exhausted(f"Out of memory in {node.op}: {error or 'no memory is left'}")
     if found is None:
         found = _from_exception(error, node, values)

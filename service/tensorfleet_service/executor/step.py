@@ -131,7 +131,7 @@ class Step:
             return DataflowRun(self, plan, index, args)
         return _Run(self, plan, index, args)
 
-    # What generated code calls
+    # Called by generated code
 
     def push(self, task: str, edge: int, value: Any) -> None:
         """Sends a tensor to another task."""
@@ -162,7 +162,7 @@ class Step:
 
     @property
     def tracer(self) -> Callable[[Node, int, int, Any], None] | None:
-        """What is to be told of each op that ran."""
+        """The function that is told each op that ran, where the step is traced."""
         return None if self._trace is None else self._trace.record
 
     # Ends
@@ -188,7 +188,7 @@ class Step:
             done(error, [])
 
     def wait_for(self, source: int | Future, run: AnyRun) -> Any:
-        """What a run waits for, if it is there; else PENDING, and the run is resumed with it; or FAILED.
+        """The value that a run waits for, or PENDING: then the run is resumed with it; or FAILED.
 
         That is the tensor of an edge, or the future itself once it is completed.
         """
@@ -258,7 +258,7 @@ def _is_short(plan: AnyPlan, may_block: bool) -> bool:
 
 
 class Sender:
-    """What generated code sees of a step in which its task receives nothing: where to send.
+    """A step, as generated code sees it where its task receives nothing: where to send.
 
     `error` is that of a step which fails elsewhere; nobody can tell this one.
     """

@@ -481,7 +481,7 @@ def _check_cycles(nodes: dict[str, Node]) -> None:
             waiting[consumer] -= 1
             if not waiting[consumer]:
                 ready.append(consumer)
-    # What only follows a cycle waits too; walking back from any node that waits leads into a cycle.
+    # Nodes that only follow a cycle wait, too; walking back from any node that waits leads into a cycle.
     stuck = {node for node, count in waiting.items() if count}
     if stuck:
         cycle = _cycle(next(node for node in waiting if node in stuck), stuck)

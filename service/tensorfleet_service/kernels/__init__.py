@@ -22,6 +22,7 @@ _FAMILIES: tuple[str, ...] = (
     "data_flow.accumulators",
     "data_flow.dataset_ops",
     "data_flow.iterators",
+    "data_flow.lookup",
     "data_flow.partition",
     "data_flow.queue_ops",
     "data_flow.stacks",
@@ -56,6 +57,7 @@ _FAMILIES: tuple[str, ...] = (
     "state.resource_variable_ops",
     "state.variable_ops",
     "text.regex",
+    "text.hashing",
     "text.strings",
     "training.training_ops",
 )

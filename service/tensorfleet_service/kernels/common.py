@@ -1,4 +1,4 @@
-"""What the mathematical kernels share: errors of broadcasting, calls as expressions, small floats."""
+"""Common parts of mathematical kernels: errors of broadcasting, calls as expressions, small floats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import Explain, Expression
 
 SMALL_FLOATS = (dtypes.float16, dtypes.bfloat16)
-"""Where a rounding at each step of a longer computation would show: they are computed in float32."""
+"""Dtypes that are computed in float32, as a rounding at each step of a longer computation would show."""
 
 
 def invalid(message: str) -> errors.InvalidArgumentError:

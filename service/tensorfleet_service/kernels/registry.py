@@ -39,7 +39,7 @@ Explain = Callable[..., "errors.OpError | None"]
 
 @dataclass(slots=True)
 class KernelNode:
-    """What a kernel factory sees of a node."""
+    """A node, as a kernel factory sees it."""
 
     name: str
     op: str

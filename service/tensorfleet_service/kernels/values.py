@@ -1,4 +1,4 @@
-"""What kernels of many families do with their values."""
+"""Common work of kernels on their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which nodes must be on one device, and where their requests together put them."""
+"""Groups of nodes that must be on one device, and where their requests together put them."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class _Groups:
             self.of[member] = big
 
     def _merge(self, first: ParsedDevice, second: ParsedDevice) -> ParsedDevice | str:
-        """What both names fix together, or how they contradict each other."""
+        """The device that both names fix together, or how they contradict each other."""
         if first is second or second is _ANYWHERE:
             return first
         for part in _PARTS:

@@ -10,7 +10,7 @@ from tensorfleet.core import errors
 
 
 class Gate:
-    """What steps pass at their start.
+    """A gate that steps pass at their start.
 
     Attributes:
         refusal: the error for who comes too late; None while the gate is open.

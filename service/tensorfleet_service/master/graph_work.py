@@ -23,7 +23,7 @@ from tensorfleet_service.tracing.meter import MasterMeter, timed
 
 @dataclass(slots=True)
 class TaskPart:
-    """What a task registers for a signature: the nodes of all its devices, and what functions they call."""
+    """A task's part of a signature: the nodes of all its devices, and the functions that they call."""
 
     member: Member
     nodes: list[Node]

@@ -92,7 +92,7 @@ class _Rewrite:
             self._fetch(retval)
         self.nodes += ends
 
-    # Who shares memory with a variable
+    # Sharing memory with a variable
 
     def _names_of(self, node: Node, i: int) -> frozenset[Name]:
         """The changing variables whose memory an input is, where that is a value and not a reference."""
@@ -154,7 +154,7 @@ class _Rewrite:
         return bool(self._before[node] & mask & ~since)
 
     def _controls(self, node: Node, i: int, names: frozenset[Name]) -> list[Node]:
-        """What a read for an input waits for."""
+        """The nodes that a read for an input waits for."""
         if not self._has_flow:
             return self._last(self._before[node] & self._mask(names))
         # The change itself may be on a branch that is not taken, or in another loop; what the node waits for
@@ -276,7 +276,7 @@ def _variables(nodes: Sequence[Node]) -> dict[Edge, frozenset[Name]]:
                 continue
             if node.op not in ("RefMerge", "RefSelect"):
                 sources = sources[:1]
-            # What closes a loop refers to what has entered it.
+            # The tensor that closes a loop refers to the one that has entered it.
             found[node, output] = frozenset().union(*(found.get(source, frozenset()) for source in sources))
     return found
 

@@ -77,7 +77,7 @@ class Member(ABC):
         """Says that a step is over on all tasks, where the task wants to know."""
 
     def activity(self, step_id: int, timeout: float) -> Sequence[str]:
-        """What the task's part of a step waits for and does, in words.
+        """A description of what the task's part of a step waits for and does.
 
         Raises:
             OpError: the task does not say within `timeout` seconds.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.core import dtypes
+from tensorfleet.graph.hints import KNOWN, SCALED, UNCHANGED
 from tensorfleet.graph.op_def import OpDef, lookup
 from tensorfleet_service.graph.graph import Node, is_back_edge
 from tensorfleet_service.master.ordering import needless_controls
@@ -26,7 +28,6 @@ _KEPT = frozenset(
         "PlaceholderV2",
         "ReadFile",
         "MatchingFiles",
-        "Range",
         "Diag",
         "MatrixDiag",
         "MatrixDiagV2",
@@ -35,11 +36,14 @@ _KEPT = frozenset(
         "Svd",
     )
 )
+_REDUCTIONS = frozenset(("Sum", "Prod", "Mean", "Max", "Min", "All", "Any"))
+_INDICES = frozenset((dtypes.int32, dtypes.int64))
 _HANDLES = frozenset((dtypes.resource, dtypes.variant))
 _MAX_ELEMENTS = 2_500_000
 _MAX_BYTES = 10_000_000
 _SMALL_BYTES = 65_536
 _HASHED_BYTES = 1_024
+_MAX_AXES = 1_000
 
 
 def optimize(nodes: Sequence[Node], evaluate: Evaluate | None, level: int) -> list[Node]:
@@ -51,7 +55,10 @@ def optimize(nodes: Sequence[Node], evaluate: Evaluate | None, level: int) -> li
     * Control edges that order nothing go, and with them what was only computed for their sake.
     * Of nodes of one device without state that have equal inputs and attributes, one is left.
     * Identity and its like go, where they neither read a reference, nor move a value to another device, nor
-      take part in control edges.
+      take part in control edges; so do reductions along no axis, and reshapes that the client says change
+      nothing (`tensorfleet.graph.hints`).
+    * What the client knows of values by static shapes becomes a Const.
+    * What is repeated by Tile and then scaled by a number is scaled first.
 
     Args:
         nodes: in an order in which they can run; stay as they are.
@@ -72,18 +79,17 @@ class _Rewrite:
     def __init__(self, nodes: Sequence[Node], evaluate: Evaluate | None) -> None:
         self.order: list[Node] = []
         self._evaluate = evaluate
-        # What stands for each output of the old nodes, where it is not the same output of the new node.
+        # The edge for each output of the old nodes, where it is not the same output of the new node.
         self._outputs: dict[tuple[Node, int], tuple[Node, int]] = {}
         self._copies: dict[Node, Node] = {}
         self._equal: dict[Any, Node] = {}
         self._constants: dict[tuple[Node, str], Node] = {}
         self._loops: list[tuple[Node, int, tuple[Node, int]]] = []
         self._needless: set[tuple[Node, Node]] = set()
-        if not any(node.op in _CONTROL_FLOW for node in nodes):
+        self._has_flow = any(node.op in _CONTROL_FLOW for node in nodes)
+        if not self._has_flow:
             self._needless = needless_controls(nodes, _is_pure)
-        self._waited_for = {
-            control for node in nodes for control in node.controls if (control, node) not in self._needless
-        }
+        self._waited_for = _waited_for(nodes, self._needless)
 
     def add(self, node: Node) -> None:
         copied = node.copy()
@@ -101,8 +107,15 @@ class _Rewrite:
             if control.op != "Const" or control.controls
         )
         is_pure = _is_pure(node)
-        if self._pass_through(node, copied) or (is_pure and self._fold(node, copied)):
+        if self._pass_through(node, copied):
             return
+        # What the client knows comes first: it has made other nodes that go by it.
+        if is_pure and ((not self._has_flow and self._all_known(node, copied)) or self._fold(node, copied)):
+            return
+        if node.attrs.get(SCALED) is True:
+            copied = self._scaled_first(copied)
+        elif node.op == "Prod":
+            copied = _counted(copied)
         copied.inputs = [self._near(edge, copied.assigned) for edge in copied.inputs]
         if is_pure:
             known = self._equal.setdefault(_key(copied), copied)
@@ -117,7 +130,7 @@ class _Rewrite:
         return found or (self._copies[edge[0]], edge[1])
 
     def _pass_through(self, node: Node, copied: Node) -> bool:
-        if node.op not in _PASS_THROUGH or node in self._waited_for or copied.controls:
+        if not self._gives_input(node, copied) or node in self._waited_for or copied.controls:
             return False
         source, index = copied.inputs[0]
         if source.assigned != copied.assigned or source.output_types[index].is_ref:
@@ -125,6 +138,24 @@ class _Rewrite:
         self._outputs[(node, 0)] = (source, index)
         self._copies[node] = source
         return True
+
+    def _gives_input(self, node: Node, copied: Node) -> bool:
+        """Whether the node's output is its first input."""
+        if node.op in _PASS_THROUGH:
+            return True
+        if node.op in _REDUCTIONS:
+            axes = copied.inputs[1][0]
+            return axes.op == "Const" and np.asarray(axes.attrs["value"]).size == 0
+        if node.op == "FloorDiv":
+            divisor = copied.inputs[1][0]
+            return (
+                divisor.op == "Const" and node.input_types[1] in _INDICES and _is_one(divisor.attrs["value"])
+            )
+        if node.op != "Reshape" or node.attrs.get(UNCHANGED) is not True:
+            return False
+        # A sum over other axes than those that the client knows may have left out more, of size 1.
+        source = copied.inputs[0][0]
+        return source.op != "Sum" or (not self._has_flow and source.inputs[1][0].op == "Const")
 
     def _fold(self, node: Node, copied: Node) -> bool:
         """Puts constants in place of the node, if all its inputs are constants."""
@@ -134,7 +165,7 @@ class _Rewrite:
         if any(source.op != "Const" for source in constants):
             return False
         values = [source.attrs["value"] for source in constants]
-        if _bound(values) > _MAX_ELEMENTS:
+        if (_range_bound(values) if node.op == "Range" else _bound(values)) > _MAX_ELEMENTS:
             return False
         try:
             result = self._evaluate(copied, values)
@@ -150,7 +181,24 @@ class _Rewrite:
             return False
         # In a branch or a loop, what makes the inputs wait makes the result wait.
         controls = dict.fromkeys([c for source in (*constants, copied) for c in source.controls])
+        self._replace(node, arrays, controls)
+        return True
+
+    def _all_known(self, node: Node, copied: Node) -> bool:
+        """Puts constants in place of what the client knows of the outputs; whether that is all.
+
+        Where there are conditionals and loops, a constant would have to wait for what the node waits for.
+        """
+        found = _known_outputs(node)
+        if any(array is not None for array in found):
+            self._replace(node, found, dict.fromkeys(copied.controls))
+        return all(array is not None for array in found) and bool(found)
+
+    def _replace(self, node: Node, arrays: Sequence[Any], controls: dict[Node, None]) -> None:
+        """Puts a constant in place of each output whose value is given."""
         for index, (array, dtype) in enumerate(zip(arrays, node.output_types, strict=True)):
+            if array is None:
+                continue
             name = node.name if len(arrays) == 1 else f"_folded_{index}_{node.name}"
             constant = Node(name, _opdef("Const"), {"dtype": dtype, "value": array}, node.device)
             constant.assigned, constant.why = node.assigned, node.why
@@ -159,7 +207,19 @@ class _Rewrite:
             self._outputs[(node, index)] = (constant, 0)
             if index == 0:
                 self._copies[node] = constant
-        return True
+
+    def _scaled_first(self, copied: Node) -> Node:
+        """For the scaling of what a Tile repeats: the Tile of what is scaled, in the node's place."""
+        (repeat, _), factor = copied.inputs
+        if repeat.op != "Tile" or repeat.assigned != copied.assigned or copied.controls or repeat.controls:
+            return copied
+        copied.inputs = [repeat.inputs[0], factor]
+        name, copied.name = copied.name, f"_before_{copied.name}"
+        self.order.append(copied)
+        result = repeat.copy()
+        result.name = name
+        result.inputs = [(copied, 0), repeat.inputs[1]]
+        return result
 
     def _near(self, edge: tuple[Node, int], device: str) -> tuple[Node, int]:
         """A small constant of another device as a constant of this one."""
@@ -195,6 +255,46 @@ class _Rewrite:
                 stack += [source for source, _ in node.inputs]
                 stack += node.controls
         return [node for node in self.order if node in alive]
+
+
+def _is_one(value: Any) -> bool:
+    array = np.asarray(value)
+    return array.ndim == 0 and bool(array == 1)
+
+
+def _counted(copied: Node) -> Node:
+    """For the product of a tensor's shape: its size, which needs no vector."""
+    (shape, _), (axes, _) = copied.inputs
+    if shape.op != "Shape" or shape.assigned != copied.assigned or shape.controls or axes.op != "Const":
+        return copied
+    if copied.attrs["keep_dims"] or np.asarray(axes.attrs["value"]).ravel().tolist() != [0]:
+        return copied
+    size = Node(copied.name, _opdef("Size"), {key: shape.attrs[key] for key in ("T", "out_type")})
+    size.device, size.assigned, size.why = copied.device, copied.assigned, copied.why
+    size.inputs, size.controls = [shape.inputs[0]], copied.controls
+    return size
+
+
+def _waited_for(nodes: Sequence[Node], needless: set[tuple[Node, Node]]) -> set[Node]:
+    """The nodes that others wait for by control edges; what only a NoOp waits for that none needs is not."""
+    before = {control for node in nodes for control in node.controls}
+    found: set[Node] = set()
+    for node in reversed(nodes):
+        if node.op != "NoOp" or node in found or node not in before:
+            found.update(control for control in node.controls if (control, node) not in needless)
+    return found
+
+
+def _known_outputs(node: Node) -> list[np.ndarray[Any, Any] | None]:
+    """The vectors of integers that the client says the outputs are, None where it does not."""
+    found: list[np.ndarray[Any, Any] | None] = []
+    for index, dtype in enumerate(node.output_types):
+        values = node.attrs.get(f"{KNOWN}{index}")
+        is_vector = isinstance(values, list) and all(
+            type(value) is int and abs(value) < 1 << 31 for value in values
+        )
+        found.append(np.array(values, dtype.np) if is_vector and dtype in _INDICES else None)
+    return found
 
 
 _pure_ops: dict[str, bool] = {}
@@ -265,6 +365,13 @@ def _bound(values: Sequence[Any]) -> float:
             sizes = np.maximum(np.abs(array.astype(np.float64)), 1.0)
             bound *= float(sizes.prod() if array.size <= 64 else sizes.max())
     return bound
+
+
+def _range_bound(values: Sequence[Any]) -> float:
+    """How many numbers a Range has; infinity where it has none that could be counted."""
+    start, limit, delta = (float(np.asarray(value).reshape(-1)[0]) for value in values)
+    count = abs(limit - start) / abs(delta) if delta else math.inf
+    return count if count <= _MAX_AXES else math.inf
 
 
 def _opdef(op: str) -> OpDef:

@@ -18,7 +18,7 @@ _CHECKS = frozenset(("CheckNumerics", "CheckNumericsV2", "EnsureShape"))
 """They are for failing."""
 
 _MAX_BITS = 1 << 30
-"""Of what is remembered for all nodes together."""
+"""Limit on the bits that are remembered for all nodes together."""
 
 
 def needless_controls(nodes: Sequence[Node], is_pure: Callable[[Node], bool]) -> set[tuple[Node, Node]]:

@@ -96,7 +96,7 @@ class _PartialRun:
                     )
             last = len(self._fetches) == len(fetches)
             known = [*self._values, *feeds]
-            # What an earlier part computed for itself is here already.
+            # Values that an earlier part computed for itself are here already.
             wanted = [name for name in fetches if name not in self._values]
             targets = [name for name in self._targets if name not in self._ran] if last else []
             ran = frozenset(self._ran)

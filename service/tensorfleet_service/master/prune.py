@@ -143,7 +143,7 @@ class _Walk:
                 continue
             copies[node] = node.copy()
             stack.append(node)
-            # What needs nothing itself comes directly before its first user, so it is not visited.
+            # A node without inputs comes directly before its first user, so it is not visited.
             for control in reversed(node.controls):
                 if control in copies or not (control.inputs or control.controls):
                     continue

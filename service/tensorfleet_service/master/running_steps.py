@@ -54,7 +54,7 @@ class RunningSteps:
         self._step_ids = itertools.count(_random.getrandbits(61) | 1 << 62)
 
     def __len__(self) -> int:
-        """How many steps run at this moment."""
+        """The number of steps that run at this moment."""
         return len(self._running) + len(self._direct)
 
     def start(
@@ -177,6 +177,6 @@ class RunningSteps:
         return found
 
     def began(self) -> list[int]:
-        """When the running steps began, by the performance counter, in nanoseconds."""
+        """The start times of the running steps, by the performance counter, in nanoseconds."""
         direct = [began for began, _ in list(self._direct.values())]
         return [step.began for step in list(self._running.values())] + direct

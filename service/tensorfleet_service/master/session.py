@@ -166,12 +166,12 @@ class MasterSession:
 
     @property
     def steps(self) -> int:
-        """How many steps were started."""
+        """The number of steps that were started."""
         return self._steps.started
 
     @property
     def running(self) -> int:
-        """How many steps run at this moment."""
+        """The number of steps that run at this moment."""
         return len(self._steps)
 
     def running_steps(self) -> list[tuple[int, float, list[str]]]:
@@ -180,12 +180,12 @@ class MasterSession:
 
     @property
     def began(self) -> list[int]:
-        """When the running steps began, by the performance counter, in nanoseconds."""
+        """The start times of the running steps, by the performance counter, in nanoseconds."""
         return self._steps.began()
 
     @property
     def signatures(self) -> int:
-        """How many run signatures are prepared."""
+        """The number of prepared run signatures."""
         return len(self._signatures)
 
 

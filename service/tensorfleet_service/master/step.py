@@ -89,7 +89,7 @@ class MasterStep:
                 each.member.end_step(self.id)
 
     def activity(self, seconds: float = ASK_SECONDS) -> list[str]:
-        """What the tasks do that have not answered, in words; asks them, for so many seconds at most."""
+        """Descriptions of what tasks do that have not answered; asks them, for so many seconds at most."""
         with self._lock:
             missing = [part.member for part in self._parts if part not in self._answered]
 

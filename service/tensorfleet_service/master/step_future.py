@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class StepFuture:
-    """What a step calls at its end, and where one thread waits for that."""
+    """The callback of a step's end, and the place where one thread waits for it."""
 
     __slots__ = ("_error", "_running", "_values", "has_ended")
 

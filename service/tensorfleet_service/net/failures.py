@@ -1,4 +1,4 @@
-"""What a request is answered with where no value can be: one rule for all ways to ask."""
+"""Answers to requests where there can be no value: one rule for all ways to ask."""
 
 from __future__ import annotations
 

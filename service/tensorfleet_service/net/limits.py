@@ -24,6 +24,17 @@ MAX_TENSORS_BYTES = int(os.environ.get(TENSORS_VARIABLE, "65536")) << 20
 # Tensors for steps, and rounds of collectives, that this task has not been asked to begin.
 MAX_EARLY_BYTES = int(os.environ.get(EARLY_VARIABLE, "1024")) << 20
 
+CONNECTIONS_VARIABLE = "TENSORFLEET_MAX_CONNECTIONS"
+CLIENT_CONNECTIONS_VARIABLE = "TENSORFLEET_MAX_CLIENT_CONNECTIONS"
+ARRIVING_VARIABLE = "TENSORFLEET_MAX_ARRIVING_MB"
+CLIENT_ARRIVING_VARIABLE = "TENSORFLEET_MAX_CLIENT_ARRIVING_MB"
+
+# Connections of clients on the stream transport, and the memory of what is on its way on them.
+MAX_CONNECTIONS = int(os.environ.get(CONNECTIONS_VARIABLE, "4096"))
+MAX_CLIENT_CONNECTIONS = int(os.environ.get(CLIENT_CONNECTIONS_VARIABLE, "1024"))
+MAX_ARRIVING_BYTES = int(os.environ.get(ARRIVING_VARIABLE, "4096")) << 20
+MAX_CLIENT_ARRIVING_BYTES = int(os.environ.get(CLIENT_ARRIVING_VARIABLE, "2048")) << 20
+
 # By gRPC a request is in memory up to three times before anything of ours sees it.
 _GRPC_PART = 4
 _CHECKED_BYTES = 1 << 20

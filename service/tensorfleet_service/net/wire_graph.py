@@ -31,7 +31,7 @@ _EXCHANGES = frozenset(("_Send", "_Recv"))
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What RunGraph names the fed and the fetched tensors of a task by.
+    """The names of a task's fed and fetched tensors in RunGraph.
 
     Attributes:
         feeds: keys with the position among the task's fed values; one value may go to several devices.

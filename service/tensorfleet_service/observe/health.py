@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class Health:
-    """What probes ask about one task. Nothing here depends on other tasks.
+    """The state of one task that probes ask about. Nothing here depends on other tasks.
 
     Args:
         drain_limit: how long running steps may go on once the task drains, in seconds.
@@ -68,7 +68,7 @@ class Health:
 
     @property
     def draining_seconds(self) -> float:
-        """How long the task has been draining, 0 if it is not."""
+        """The time for which the task has been draining, in seconds; 0 if it is not."""
         since = self._draining_since
         return 0.0 if since is None else max(self._now() - since, 1e-9)
 

@@ -12,10 +12,14 @@ each reason. The port opens before the task serves, and closes after it has stop
 
 from __future__ import annotations
 
+import io
 import logging
 import socket
 import threading
+import time
+from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -29,6 +33,9 @@ log = logging.getLogger(__name__)
 
 TEXT = "text/plain; charset=utf-8"
 IDLE_SECONDS = 30.0  # a connection without a request for so long is closed
+REQUEST_SECONDS = 10.0  # from a request's first byte to its last
+MAX_REQUEST_BYTES = 16 * 1024  # its line and its headers
+MAX_CONNECTIONS = 64  # for one more, the oldest is closed: whoever asks at once gets an answer
 
 
 class HttpServer:
@@ -116,9 +123,27 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, address: tuple[str, int], pages: HttpServer) -> None:
         self.pages = pages
+        self._lock = threading.Lock()
+        self._open: OrderedDict[socket.socket, None] = OrderedDict()
         if ":" in address[0]:
             self.address_family = socket.AF_INET6
         super().__init__(address, _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        oldest = None
+        with self._lock:
+            self._open[request] = None
+            if len(self._open) > MAX_CONNECTIONS:
+                oldest, _ = self._open.popitem(last=False)
+        if oldest is not None:
+            with suppress(OSError):  # it has ended meanwhile
+                oldest.shutdown(socket.SHUT_RDWR)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
 
     def server_bind(self) -> None:
         # Not HTTPServer's: it asks the name service for this host's name, which may take long.
@@ -133,12 +158,50 @@ class _Server(ThreadingHTTPServer):
         log.debug("a request from %s failed", client_address, exc_info=True)
 
 
+class _Requests(io.RawIOBase):
+    """The bytes of the requests on a connection, each within its time and its size."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self.next()
+
+    def next(self) -> None:
+        """Another request may come."""
+        self._end: float | None = None
+        self._left = MAX_REQUEST_BYTES
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Raises TimeoutError: the request is late, or too large."""
+        left = IDLE_SECONDS if self._end is None else self._end - time.monotonic()
+        if left <= 0 or self._left <= 0:
+            raise TimeoutError("the request does not end")
+        self._sock.settimeout(left)
+        count = self._sock.recv_into(memoryview(buffer)[: self._left])
+        self._sock.settimeout(IDLE_SECONDS)  # for the answer
+        self._left -= count
+        if self._end is None:
+            self._end = time.monotonic() + REQUEST_SECONDS
+        return count
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "TensorFleet"
     sys_version = ""
     timeout = IDLE_SECONDS
     server: _Server
+
+    def setup(self) -> None:
+        super().setup()
+        self._requests = _Requests(self.connection)
+        self.rfile = io.BufferedReader(self._requests)
+
+    def handle_one_request(self) -> None:
+        self._requests.next()
+        super().handle_one_request()
 
     def do_GET(self) -> None:
         self._answer(body=True)
@@ -153,7 +216,7 @@ class _Handler(BaseHTTPRequestHandler):
                 path, self.headers.get("Accept", ""), self.headers.get("Authorization", "")
             )
         except Exception as e:
-            log.exception("%s failed", path)
+            log.exception("%r failed", path)
             status, kind, data = HTTPStatus.INTERNAL_SERVER_ERROR, TEXT, f"{type(e).__name__}: {e}\n".encode()
         self.send_response(status)
         if status is HTTPStatus.UNAUTHORIZED:

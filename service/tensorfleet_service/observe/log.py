@@ -15,7 +15,7 @@ LEVELS = ("debug", "info", "warning", "error")
 
 
 FIELDS = ("session", "step")
-"""What a record may have of `extra`; the ids of steps are numbers."""
+"""Fields of `extra` that a record may have; the ids of steps are numbers."""
 
 
 class TextFormatter(logging.Formatter):
@@ -60,7 +60,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def utc(record: logging.LogRecord) -> str:
-    """When a record was made: `2026-01-31T12:00:00.123Z`."""
+    """The time of a record: `2026-01-31T12:00:00.123Z`."""
     seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
     return f"{seconds}.{int(record.msecs):03d}Z"
 

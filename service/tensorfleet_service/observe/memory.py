@@ -1,4 +1,4 @@
-"""How much memory this process may use."""
+"""The memory that this process may use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-"""Where a container finds its limit: version 2 and version 1 of control groups."""
+"""Files with a container's limit: of version 2 and version 1 of control groups."""
 
 
 def memory_limit() -> int:

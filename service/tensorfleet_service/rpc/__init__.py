@@ -1,1 +1,1 @@
-"""What a task serves: streams and gRPC."""
+"""Services of a task: streams and gRPC."""

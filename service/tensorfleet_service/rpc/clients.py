@@ -8,8 +8,8 @@ and sees a client that is gone: its step is cancelled.
 
 from __future__ import annotations
 
-import itertools
 import logging
+import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -57,7 +57,6 @@ class Clients:
         self._orphan_seconds = orphan_seconds
         self.deadlines = deadlines
         self.signatures: dict[int, tuple[MasterSession, MasterSignature]] = {}
-        self.numbers = itertools.count(1)
         self.partial: dict[str, PartialRuns] = {}
         self.traffic = Traffic()
         self.draining = False
@@ -373,7 +372,7 @@ class _Client:
         session = self._session(request.session_handle)
         options = request.options
         signature = session.prepare(tuple(options.feed), tuple(options.fetch), tuple(options.target))
-        handle = next(clients.numbers)
+        handle = secrets.randbits(63)  # by which a connection runs it, and no other client should guess
         clients.signatures[handle] = session, signature
         return master_pb2.MakeCallableResponse(handle=handle)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import ssl
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from tensorfleet.wire.proof import accept_with_proof
 from tensorfleet.wire.stream import Kind
 from tensorfleet.wire.tls import TlsConnection, TlsSocket
 from tensorfleet_service.net import limits
+from tensorfleet_service.net.admission import Admission
 from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.security.principal import Principal
 
@@ -47,21 +49,25 @@ class Door:
 
     Args:
         hello: what this side says of itself.
+        admission: whose connections these are.
     """
 
-    def __init__(self, guard: Guard, hello: dict[str, Any]) -> None:
+    def __init__(self, guard: Guard, hello: dict[str, Any], admission: Admission | None = None) -> None:
         self._guard = guard
+        self._admission = admission or Admission()
         self._hello = hello
 
     def open(self, sock: socket.socket) -> Visitor | None:
         """Greets whoever has connected; None, and no connection, for those who are not let in."""
         place = _place(sock)
-        connection = Connection(sock)
+        stranger = connection = Connection(sock)
+        self._admission.arrived(stranger)
+        end = time.monotonic() + HELLO_SECONDS
         try:
             sock.settimeout(HELLO_SECONDS)
             connection = self._encrypted(sock, connection)
             sock.settimeout(HELLO_SECONDS)
-            visitor = self._greet(connection, place)
+            visitor = self._greet(connection, place, end)
             sock.settimeout(None)
             return visitor
         except (errors.UnauthenticatedError, errors.PermissionDeniedError) as e:
@@ -78,6 +84,8 @@ class Door:
             connection.refuse(
                 errors.InvalidArgumentError(None, None, f"The greeting cannot be understood: {e}")
             )
+        finally:
+            self._admission.gone(stranger)
         return None
 
     def _encrypted(self, sock: socket.socket, plain: Connection) -> Connection:
@@ -95,9 +103,10 @@ class Door:
             self._guard.refusal(str(e))  # which is counted; TLS has told the other side
             raise
 
-    def _greet(self, connection: Connection, place: str) -> Visitor:
+    def _greet(self, connection: Connection, place: str, end: float) -> Visitor:
         sock, reader = connection.sock, connection.reader
         limits.apply(reader)
+        reader.deadline = end
         proven = None
         identity = sock.identity if isinstance(sock, TlsSocket) else None
         principal: list[Principal] = []
@@ -112,6 +121,7 @@ class Door:
             except errors.UnauthenticatedError as e:
                 raise self._guard.refusal(e.message) from None
         hello, connection.arena = answer_hello(sock, reader, self._hello, check)
+        reader.deadline = None
         return Visitor(connection, hello, principal[0], place)
 
 

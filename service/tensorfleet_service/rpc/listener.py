@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from tensorfleet_service.net.admission import Admission
 from tensorfleet_service.rpc.door import Door, Visitor
 from tensorfleet_service.security.guard import Guard
 
@@ -30,6 +31,7 @@ class Listener:
         port: 0 for any free one.
         advertised_host: the host that others reach the port at.
         hello: what this side says of itself.
+        admission: whose connections these are.
         accept: called with each visitor who was let in, on a thread of the connection's own; the connection
             ends when it returns, unless it was handed on.
         guard: says who is let in; by default everybody is.
@@ -42,9 +44,10 @@ class Listener:
         advertised_host: str,
         hello: dict[str, Any],
         accept: Accept,
+        admission: Admission | None = None,
         guard: Guard | None = None,
     ) -> None:
-        self._door = Door(guard or Guard(), hello)
+        self._door = Door(guard or Guard(), hello, admission)
         self._accept = accept
         self._closed = threading.Event()
         tcp = _bound(host, port)

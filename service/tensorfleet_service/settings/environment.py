@@ -18,6 +18,10 @@ NUMBERS = {
     "TENSORFLEET_MAX_MESSAGE_MB": ("a number of MiB, 1 or more", 1, True),
     "TENSORFLEET_MAX_TENSORS_MB": ("a number of MiB, 1 or more", 1, True),
     "TENSORFLEET_MAX_EARLY_MB": ("a number of MiB, 1 or more", 1, True),
+    "TENSORFLEET_MAX_CONNECTIONS": ("a number of connections, 1 or more", 1, True),
+    "TENSORFLEET_MAX_CLIENT_CONNECTIONS": ("a number of connections, 1 or more", 1, True),
+    "TENSORFLEET_MAX_ARRIVING_MB": ("a number of MiB, 1 or more", 1, True),
+    "TENSORFLEET_MAX_CLIENT_ARRIVING_MB": ("a number of MiB, 1 or more", 1, True),
     "TENSORFLEET_MEMORY_MB": ("a number of MiB, 0 for no budget", 0, True),
     "TENSORFLEET_RECEIVE_BUFFERS_MB": ("a number of MiB, 0 or more", 0, True),
     "TENSORFLEET_SHARED_MEMORY_MB": ("a number of MiB, 0 or more", 0, True),
@@ -150,7 +154,7 @@ def check_host(cluster: ClusterSpec, job: str, index: int, host_name: str) -> No
 
 
 def _first_label(address: str) -> str:
-    """Of the host in an address; empty for addresses of digits, such as 10.0.0.1 or [::1]."""
+    """The name of the host in an address; empty for addresses of digits, such as 10.0.0.1 or [::1]."""
     host = address.rpartition(":")[0].lower()
     return "" if ":" in host or re.fullmatch(r"[\d.]*", host) else host.partition(".")[0]
 

@@ -312,7 +312,9 @@ def _file(path: str, source: str) -> str:
 def _json(text: str, source: str) -> Any:
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
+    except RecursionError:
+        raise SettingsError(f"{source} is JSON that is nested too deeply") from None
+    except ValueError as error:  # of numbers with too many digits, too
         raise SettingsError(f"{source} is not JSON: {error}; it begins with {text[:40]!r}") from error
 
 

@@ -1,1 +1,1 @@
-"""What outlives a step: resources, queues, accumulators, random streams."""
+"""State that outlives a step: resources, queues, accumulators, random streams."""

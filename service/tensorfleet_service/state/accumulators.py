@@ -38,7 +38,7 @@ class Accumulator:
         self._sum: Any = None
 
     def read(self) -> Any:
-        """What a fetched reference to the accumulator gives: its container and name."""
+        """The value of a fetched reference to the accumulator: its container and name."""
         return np.array([b"", self.name.encode()], object)
 
     def set_global_step(self, step: int) -> None:
@@ -71,7 +71,7 @@ class Accumulator:
             ended[0].complete(ended[1])
 
     def take(self, required: int) -> Any:
-        """What `result` makes the mean of, once so many gradients were added; a Future until then.
+        """The input of `result`, once so many gradients were added; a Future until then.
 
         The next gradients are those of the following step.
 
@@ -89,7 +89,7 @@ class Accumulator:
         return future
 
     def waits_for(self, future: Future) -> str:
-        """What one who takes the mean waits for."""
+        """A description of what one who takes the mean waits for."""
         with self._lock:
             required = next((number for number, other in self._taking if other is future), 0)
             return f"the accumulator '{self.name}' has {self.count} of {required} gradients"
@@ -118,7 +118,7 @@ class Accumulator:
         self._step += 1
         return given
 
-    # What the kinds differ in
+    # Differences of the kinds
 
     def _add(self, *parts: Any) -> None:
         (gradient,) = parts

@@ -27,7 +27,7 @@ _CHUNK = 1 << 13
 """Counter values computed at a time: what a round works on stays in the cache."""
 
 SAMPLES_PER_OUTPUT = 256
-"""How far TensorFlow moves a stream for one output, whatever the output took."""
+"""Samples by which TensorFlow moves a stream for one output, whatever the output took."""
 
 
 class Stream:

@@ -74,7 +74,7 @@ class Queue:
         self._taking: deque[_Attempt] = deque()
         self._elements = self._container()
 
-    # What the kinds of queues differ in
+    # Differences of the kinds of queues
 
     def _container(self) -> Any:
         return deque()
@@ -83,19 +83,20 @@ class Queue:
         self._elements.append(element)
 
     def _take(self) -> Element:
-        return self._elements.popleft()  # type: ignore[no-any-return]
+        element: Element = self._elements.popleft()
+        return element
 
     def _put_back(self, elements: Iterable[Element]) -> None:
         self._elements.extendleft(reversed(list(elements)))
 
     def _reserve(self) -> int:
-        """How many elements must stay while the queue is open."""
+        """The number of elements that must stay while the queue is open."""
         return 0
 
-    # What kernels call
+    # Called by kernels
 
     def read(self) -> Any:
-        """What a fetched reference to the queue gives: its container and name."""
+        """The value of a fetched reference to the queue: its container and name."""
         return np.array([b"", self.name.encode()], object)
 
     @property
@@ -114,7 +115,8 @@ class Queue:
         Raises:
             CancelledError: the queue is closed.
         """
-        return self._line_up(self._putting, _Attempt(elements))  # type: ignore[no-any-return]
+        future: Future | None = self._line_up(self._putting, _Attempt(elements))
+        return future
 
     def dequeue(self, count: int, small: bool = False) -> Future | list[Element]:
         """Takes elements out; a Future if there are too few.
@@ -124,7 +126,8 @@ class Queue:
         Raises:
             OutOfRangeError: the queue is closed, and there are too few.
         """
-        return self._line_up(self._taking, _Attempt((), count, small))  # type: ignore[no-any-return]
+        taken: Future | list[Element] = self._line_up(self._taking, _Attempt((), count, small))
+        return taken
 
     def close(self, cancel_pending: bool = True) -> Future | None:
         """Takes no more elements.
@@ -135,7 +138,8 @@ class Queue:
             CancelledError: it is closed already, and `cancel_pending` is not set.
         """
         if not cancel_pending:
-            return self._line_up(self._putting, _Attempt(closes=True))  # type: ignore[no-any-return]
+            future: Future | None = self._line_up(self._putting, _Attempt(closes=True))
+            return future
         cancelled = errors.CancelledError(None, None, "Enqueue operation was cancelled")
         with self._lock:
             self._closed = True
@@ -165,7 +169,7 @@ class Queue:
         return mine[1]
 
     def waits_for(self, future: Future) -> str:
-        """What one who stands in line waits for."""
+        """A description of what one who stands in line waits for."""
         with self._lock:
             size = len(self._elements)
             taking = next((a for a in self._taking if a.future is future), None)
@@ -326,7 +330,8 @@ class RandomShuffleQueue(Queue):
         elements = self._elements
         index = self._draw() % len(elements)
         elements[index], elements[-1] = elements[-1], elements[index]
-        return elements.pop()  # type: ignore[no-any-return]
+        element: Element = elements.pop()
+        return element
 
     def _put_back(self, elements: Iterable[Element]) -> None:
         self._elements.extend(elements)
@@ -376,7 +381,8 @@ class PriorityQueue(Queue):
         heapq.heappush(self._elements, (int(element[0]), next(self._arrivals), element))
 
     def _take(self) -> Element:
-        return heapq.heappop(self._elements)[2]  # type: ignore[no-any-return]
+        element: Element = heapq.heappop(self._elements)[2]
+        return element
 
     def _put_back(self, elements: Iterable[Element]) -> None:
         for element in elements:

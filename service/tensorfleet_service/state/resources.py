@@ -50,7 +50,7 @@ def _references(value: Any) -> int:
 
 
 def _references_when_free() -> int:
-    # What counts differs between Python versions, so it is measured: the caller has one reference.
+    # The count differs between Python versions, so it is measured: the caller has one reference.
     value = np.empty(1)
     return _references(value)
 

@@ -56,7 +56,7 @@ class _Drive:
             self._result.complete(None, e)
 
     def waits_for(self, _: Future) -> str:
-        """What the work waits for at this moment."""
+        """A description of what the work waits for at this moment."""
         with self._lock:
             current = self._current
         return "nothing: it is about to go on" if current is None else current.what

@@ -16,10 +16,10 @@ FAILED: Any = object()
 
 
 class Owner(Protocol):
-    """What will complete a future: a queue, an accumulator."""
+    """The source of a future's value: a queue, an accumulator."""
 
     def waits_for(self, future: Future, /) -> str:
-        """What the future still lacks, in words."""
+        """A description of what the future still lacks."""
         ...
 
 
@@ -44,7 +44,7 @@ class Future:
 
     @property
     def what(self) -> str:
-        """What is waited for, in words."""
+        """A description of what is waited for."""
         return "another step" if self._owner is None else self._owner.waits_for(self)
 
     def complete(self, value: Any, error: BaseException | None = None) -> None:

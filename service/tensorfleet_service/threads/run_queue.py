@@ -1,4 +1,4 @@
-"""Which thread goes on with a run that another step has set off, as an enqueue sets off a dequeue.
+"""The run queue: runs that another step has set off, as an enqueue sets off a dequeue, and their threads.
 
 In general that is a thread of the pool: whoever completes a future is in the middle of something else. But a
 thread that handles short work from a connection can as well do it afterwards, which takes less time than to

@@ -21,7 +21,7 @@ WANTED_SECONDS = 15e-6
 """An offer of the core that takes so long was taken by another thread."""
 
 SKIPPED_SPINS = 2
-"""So many times no thread spins after that."""
+"""Number of times that no thread spins after that."""
 
 
 class Spinner:

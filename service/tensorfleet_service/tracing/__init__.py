@@ -1,1 +1,1 @@
-"""What steps tell about themselves: traces and counts."""
+"""Traces and counts, which steps keep of themselves."""

@@ -1,4 +1,4 @@
-"""What a task counts while it works: plain numbers, which only a scrape turns into metrics.
+"""Counts of a task at work: plain numbers, which only a scrape turns into metrics.
 
 A step takes some 40 µs, an op less than one: nothing here takes a lock or calls into a metrics library where
 steps pass. An increment such as `counts[i] += 1` is not interrupted by another thread in CPython, which
@@ -24,7 +24,7 @@ BOUNDS = tuple(2**power / 1e6 for power in range(SMALLEST_POWER, LARGEST_POWER +
 """The upper bounds of a histogram's buckets in seconds: 16 µs, and twice as much each time, to 134 s."""
 
 STAGES = ("prune", "place", "optimize", "partition", "register")
-"""What `prepare` does for a run signature, in this order."""
+"""The stages of `prepare` for a run signature, in order."""
 
 SAMPLE_MASK = 127
 SAMPLE_SECONDS = 1.0
@@ -32,7 +32,7 @@ MAX_SAMPLED_NODES = 10_000
 
 
 class Histogram:
-    """How often something took how long, in powers of two of a microsecond."""
+    """A histogram of times, in powers of two of a microsecond."""
 
     __slots__ = ("_counts", "_nanoseconds")
 
@@ -110,7 +110,7 @@ class OpSampler:
 
 
 class Errors:
-    """How many errors there were of each code. Errors are rare enough for a lock."""
+    """The number of errors of each code. Errors are rare enough for a lock."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -126,7 +126,7 @@ class Errors:
 
 
 class MasterMeter:
-    """What a master counts.
+    """The counts of a master.
 
     Attributes:
         local: steps that this task ran alone.
@@ -155,7 +155,7 @@ def timed(meter: MasterMeter | None, stage: str) -> Iterator[None]:
 
 
 class PlanTotals:
-    """What plans have done, those of dropped graphs included.
+    """The work of plans, those of dropped graphs included.
 
     Attributes:
         ops: by type, how many have run.

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
 
-# What takes no time of its own in a step.
+# Ops that take no time of their own in a step.
 NOT_RUN = frozenset(("_Arg", "_Retval", "Const", "NoOp"))
 
 
 class Timed:
-    """How long a plan computes at a stretch, how often it has run, and how it has waited.
+    """The times of a plan: how long it computes at a stretch, how often it has run, and how it has waited.
 
     Attributes:
         nodes: what it runs.

@@ -1,4 +1,4 @@
-"""What steps are doing: which tensors and resources they wait for, which ops they compute.
+"""Progress of steps: the tensors and resources that they wait for, the ops that they compute.
 
 Nothing of this is noted while a step runs. It is read, when somebody asks, from where a step stands: those
 who wait are known to their steps, and a thread that computes has the op's line in its stack.
@@ -47,7 +47,7 @@ class Activity:
 
 @dataclass
 class StepActivity:
-    """What this task knows of a step.
+    """This task's knowledge of a step.
 
     Attributes:
         began: as a monotonic time.
@@ -70,7 +70,7 @@ class StepActivity:
 
 
 def activities(worker: Worker, only: int | None = None) -> list[StepActivity]:
-    """What the steps do that a task's worker runs, or the one of that number."""
+    """The activities of the steps that a task's worker runs, or of the one of that number."""
     found: dict[int, StepActivity] = {}
     for step in worker.known_steps():
         if only is None or step.id == only:
@@ -85,7 +85,7 @@ def activities(worker: Worker, only: int | None = None) -> list[StepActivity]:
 
 
 def waits(step: Step) -> list[Activity]:
-    """What the partitions of a step that are suspended wait for."""
+    """The activities of a step's suspended partitions: what each waits for."""
     result = []
     for source, run in step.waiting():
         node = _suspended_at(run, source)
@@ -165,7 +165,7 @@ def computes(worker: Worker) -> bool:
 
 
 def computing_in(thread: int, plan: AnyPlan) -> Activity:
-    """What a thread computes that runs a plan by itself."""
+    """The activity of a thread that runs a plan by itself: the node that it computes."""
     frame = sys._current_frames().get(thread)
     node, mark = _op(list(_chain(frame)), plan) if frame is not None else (None, ())
     return _computes(node, mark)

@@ -19,7 +19,7 @@ Pull = tuple[str, int, str]
 
 
 class TaskGraph:
-    """What one task runs of a step: a plan per device; fed values and fetches travel in the order of
+    """A task's part of steps: a plan per device; fed values and fetches travel in the order of
     `layout`.
 
     Attributes:

@@ -212,7 +212,7 @@ class Worker:
         return handle, graph
 
     def _sender(self, nodes: Sequence[Node]) -> Push:
-        """What sends the graph's tensors to other tasks."""
+        """The function that sends the graph's tensors to other tasks."""
         tasks = {task_of(n.attrs["recv_device"].decode()) for n in nodes if n.op == "_Send"} - {self.task}
         return self._no_push if self._peers is None else self._peers.sender(tasks)
 
@@ -222,7 +222,7 @@ class Worker:
         return frozenset(tasks - {self.task})
 
     def _watches(self, session: str, nodes: Sequence[Node]) -> list[Watch]:
-        """What the graph's kernels want to be called with when a step begins."""
+        """The watches of the graph's kernels, to be called when a step begins."""
         kernels = self._stateful.get(session, {})
         found = [kernels.get((node.assigned, node.name)) for node in nodes if node.opdef.is_stateful]
         return [k.watch for k in found if isinstance(k, AsyncKernel) and k.watch is not None]
@@ -408,16 +408,16 @@ class Worker:
 
     @property
     def steps(self) -> int:
-        """How many steps are known at this moment."""
+        """The number of steps known at this moment."""
         return len(self._steps)
 
     @property
     def running(self) -> list[float]:
-        """When the steps began that run at this moment and can be found, as monotonic times."""
+        """The start times of steps that run at this moment and can be found, as monotonic times."""
         return [step.began for step in list(self._steps.values()) if step.started]
 
     def totals(self) -> PlanTotals:
-        """What all plans have done so far."""
+        """The work of all plans so far."""
         with self._lock:
             totals = self._dropped.copy()
             for graph in self._graphs.values():
@@ -431,7 +431,7 @@ class Worker:
 
     @property
     def graphs(self) -> int:
-        """How many graphs are registered."""
+        """The number of registered graphs."""
         return len(self._graphs)
 
     def drain(self, end: float) -> bool:

@@ -17,6 +17,7 @@ from tensorfleet.core import dtypes, errors
 from tensorfleet_service.kernels.registry import registered
 from tensorfleet_service.state.files import ConfinedFiles
 from tensorfleet_service.state.resources import Resources
+from tensorfleet_service.state.tables import StaticTable
 from tests.kernels.harness import run_op
 
 PACKAGE = Path(tensorfleet_service.__file__).parent
@@ -45,8 +46,35 @@ def print_to(path: bytes, resources: Resources) -> None:
     run_op("PrintV2", b"text", output_stream=b"file://" + path, resources=resources)
 
 
-USES = {"SaveV2": save, "RestoreV2": restore, "MergeV2Checkpoints": merge, "PrintV2": print_to}
-"""What opens files: how each is run with a path. Those that read find a checkpoint there."""
+def fill_table(path: bytes, resources: Resources) -> None:
+    table = StaticTable("words", dtypes.int64, dtypes.int64)
+    run_op(
+        "InitializeTableFromTextFileV2",
+        *(table, path + b".index"),
+        **{"key_index": -1, "value_index": -1},
+        resources=resources,
+    )
+
+
+def draw(path: bytes, resources: Resources) -> None:
+    sizes = {"num_true": 1, "num_sampled": 1, "unique": True, "range_max": 1}
+    inputs = {"vocab_file": path + b".index", **sizes}
+    with pytest.raises((errors.PermissionDeniedError, errors.InvalidArgumentError)) as caught:
+        run_op("FixedUnigramCandidateSampler", np.zeros((1, 1), np.int64), resources=resources, **inputs)
+    if isinstance(caught.value, errors.PermissionDeniedError):
+        raise caught.value
+    assert "vocabulary format" in caught.value.message  # what lies there is a checkpoint
+
+
+USES = {
+    "SaveV2": save,
+    "RestoreV2": restore,
+    "MergeV2Checkpoints": merge,
+    "PrintV2": print_to,
+    "InitializeTableFromTextFileV2": fill_table,
+    "FixedUnigramCandidateSampler": draw,
+}
+"""What opens files, and how each is run with a path: those that read find a checkpoint there."""
 
 PURE = {"ShardedFilename", "Snapshot"}
 """What has a name like those, but opens none."""
@@ -79,7 +107,7 @@ def test_all_ops_of_files_are_known() -> None:
     """An op type with a name like those is in USES, or does nothing to files."""
     here = {"PyFunc", "PyFuncStateless", "DebugGradientIdentity", "DebugGradientRefIdentity", "CacheDataset"}
     named = {op_type for op_type in registered() if _NAMES.search(op_type)}
-    assert named - here - PURE == set(USES)
+    assert named - here - PURE == set(USES) - {"FixedUnigramCandidateSampler"}
 
 
 # What opens files, and where it may stand: ways to files themselves, and what is the task's own business.

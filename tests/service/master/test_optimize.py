@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tensorfleet_service.graph.graph import Node, describe
+import tensorfleet as tf
+from tensorfleet_service.executor.evaluate import evaluate_node
+from tensorfleet_service.graph.graph import Node, SessionGraph, describe
 from tensorfleet_service.master.optimize import optimize
 from tensorfleet_service.master.place import place
 from tensorfleet_service.master.prune import prune
-from tests.service.graphs import graph
+from tests.service.graphs import graph, graph_def
 from tests.service.master.test_prune import LOOP, check_order
 
 DEVICES = [f"/job:worker/replica:0/task:{i}/device:CPU:0" for i in range(3)]
@@ -224,3 +226,65 @@ def test_many_equal_nodes() -> None:
     text += f"all = AddN({', '.join(f'n{i}' for i in range(count))}) N={count}"
     nodes = optimized(text, ["x"], ["all"])
     assert [node.op for node in nodes] == ["_Arg", "Neg", "AddN", "_Retval"]
+
+
+def steps_of(fetches: list[tf.Tensor]) -> list[str]:
+    """The op types of what a step computes for the fetches, constants and what is fed and fetched apart."""
+    definition = SessionGraph()
+    definition.extend(fetches[0].graph.as_graph_def())
+    nodes = prune(definition, [], [fetch.name for fetch in fetches], [])
+    place(nodes, DEVICES, DEVICES[0])
+    result = optimize(nodes, evaluate_node, 0)
+    check_order(result)
+    return sorted(node.op for node in result if node.op not in ("Const", "Placeholder", "_Retval"))
+
+
+@pytest.fixture
+def x() -> Iterator[tf.Tensor]:
+    with tf.Graph().as_default():
+        yield tf.placeholder(tf.float32, [None, 3], name="x")
+
+
+def test_gradients_of_a_broadcast_need_one_sum(x: tf.Tensor) -> None:
+    b = tf.constant([1.0, 2.0, 3.0])
+    y = tf.exp(x + b)
+    assert steps_of(tf.gradients(y, [x, b], grad_ys=[x])) == ["AddV2", "Exp", "Mul", "Sum"]
+
+
+def test_gradients_that_wait_for_each_other_need_no_more(x: tf.Tensor) -> None:
+    b = tf.constant([1.0, 2.0, 3.0])
+    grads = tf.gradients(tf.exp(x + b), [x, b], grad_ys=[x], gate_gradients=True)
+    assert steps_of(grads) == ["AddV2", "Exp", "Mul", "Sum"]
+
+
+def test_a_mean_is_divided_before_it_is_repeated(x: tf.Tensor) -> None:
+    assert steps_of(tf.gradients(tf.reduce_mean(x), [x])) == ["Cast", "RealDiv", "Shape", "Size", "Tile"]
+
+
+def test_cross_entropy_of_matrices_is_not_reshaped(x: tf.Tensor) -> None:
+    loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=x, logits=x)
+    assert steps_of([loss]) == ["SoftmaxCrossEntropyWithLogits"]
+
+
+def test_where_branches_are_the_axes_are_found_in_the_run(x: tf.Tensor) -> None:
+    b = tf.constant([[1.0, 2.0, 3.0]])
+    chosen = tf.cond(tf.constant(True), lambda: x + b, lambda: x)
+    found = tf.gradients(chosen, [x, b], grad_ys=[x])
+    assert {"BroadcastGradientArgs", "Reshape", "Switch"} <= set(steps_of(found))
+    with tf.Session(graph=x.graph) as session:
+        rows = np.array([[1.0, 2.0, 3.0]], np.float32)
+        for value in session.run(found, {x: rows}):
+            np.testing.assert_array_equal(value, rows)
+
+
+def test_a_wrong_hint_of_an_unknown_kind_is_passed_over() -> None:
+    definition = graph_def(
+        "x = Placeholder() dtype=int32\ny = Placeholder() dtype=int32\ng = BroadcastGradientArgs(x, y)"
+    )
+    definition.node[2].attr["_known_0"].s = b"0"
+    definition.node[2].attr["_known_1"].list.i.append(1 << 40)
+    session_graph = SessionGraph()
+    session_graph.extend(definition)
+    nodes = prune(session_graph, [], ["g:0", "g:1"], [])
+    place(nodes, DEVICES, DEVICES[0])
+    assert "BroadcastGradientArgs" in [node.op for node in optimize(nodes, None, 0)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -56,6 +56,10 @@ def _cast_dims(op: RuleNode) -> Dims:
     return static_dims(op.inputs[0])
 
 
+@overload
+def cast(x: Tensor, dtype: Any, name: str | None = None) -> Tensor: ...
+@overload
+def cast(x: Any, dtype: Any, name: str | None = None) -> Any: ...
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """`x` in another dtype (`tf.cast`).
 
@@ -92,7 +96,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
         greatest = _within(source, min(source.max, target.max), target.max)
         raised = apply_one("Maximum", value, convert_to_tensor(least, source))
         clamped = apply_one("Minimum", raised, convert_to_tensor(greatest, source))
-        return cast(clamped, target, scope)  # type: ignore[no-any-return]
+        return cast(clamped, target, scope)
 
 
 def _within(source: DType, limit: Any, bound: Any) -> np.generic:
@@ -100,7 +104,8 @@ def _within(source: DType, limit: Any, bound: Any) -> np.generic:
     number = source.as_numpy_dtype(limit)
     exact = float(number) if source.is_floating else int(number)
     beyond = exact > bound if bound > 0 else exact < bound
-    return np.nextafter(number, source.as_numpy_dtype(0)) if beyond else number  # type: ignore[no-any-return]
+    within: np.generic = np.nextafter(number, source.as_numpy_dtype(0)) if beyond else number
+    return within
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:

@@ -61,7 +61,7 @@ def _range_shape(op: RuleNode) -> list[Dims]:
 
 
 def range_size(start: Any, limit: Any, delta: Any) -> int:
-    """How many numbers the range has. Raises ValueError in TensorFlow's words."""
+    """The number of elements of a range. Raises ValueError in TensorFlow's words."""
     if delta == 0:
         raise ValueError("Requires delta != 0")
     if delta > 0 and start > limit:
@@ -268,14 +268,23 @@ def eye(
                [0., 1.]], dtype=float32)
     """
     from tensorfleet.ops.array.joining import concat
-    from tensorfleet.ops.array.shaping import broadcast_to, expand_dims
 
     with get_default_graph().name_scope(name or "eye"):
-        rows = range(num_rows)
-        columns = rows if num_columns is None else range(num_columns)
-        if rows.dtype is not columns.dtype:
-            rows, columns = cast(rows, dtypes.int64), cast(columns, dtypes.int64)
-        matrix: Tensor = cast(apply_one("Equal", expand_dims(rows, 1), columns), dtype)
-        if batch_shape is None or (isinstance(batch_shape, (list, tuple)) and not batch_shape):
-            return matrix
-        return broadcast_to(matrix, concat([batch_shape, shape_tensor(matrix)], 0))
+        sizes = [num_rows, num_rows if num_columns is None else num_columns]
+        is_square = sizes[0] is sizes[1] or (isinstance(sizes[0], int) and sizes[0] == sizes[1])
+        is_static = not any(isinstance(value, Tensor) for value in (*sizes, batch_shape))
+        length = min(sizes) if is_static else apply_one("Minimum", *sizes)
+        batches = () if batch_shape is None else batch_shape
+        if is_static:
+            shapes_of: list[Any] = [[*batches, length], [*batches, *sizes]]
+        else:
+            before: Any = convert_to_tensor(
+                np.array(batches, np.int32) if batches == () else batches, name="shape"
+            )
+            after = [[length]] if is_square else [[length], sizes]
+            shapes_of = [concat([before, part], 0) for part in after]
+        diagonal = ones(shapes_of[0], dtype)
+        if is_square:
+            padding = np.zeros((), diagonal.dtype.base.np)[()]
+            return apply_one("MatrixDiagV3", diagonal, 0, -1, -1, padding, name="diag")
+        return apply_one("MatrixSetDiagV3", zeros(shapes_of[1], dtype), diagonal, 0, name="set_diag")

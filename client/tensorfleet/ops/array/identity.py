@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from tensorfleet.core import dims as dims_module, shapes
 from tensorfleet.core.dims import Dims
@@ -98,6 +98,10 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     return apply_one("PlaceholderWithDefault", input, shape=shapes.as_dims(shape), name=name)
 
 
+@overload
+def identity(input: Tensor, name: str | None = None) -> Tensor: ...
+@overload
+def identity(input: Any, name: str | None = None) -> Any: ...
 def identity(input: Any, name: str | None = None) -> Any:
     """A tensor with the value of `input` (`tf.identity`).
 

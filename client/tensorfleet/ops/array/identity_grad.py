@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tensorfleet.graph import hints
 from tensorfleet.graph.gradient_registry import gradient, not_differentiable
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
@@ -55,7 +56,10 @@ def _fill(op: Operation, grad: Tensor) -> list[Tensor | None]:
 
 @gradient("Reshape")
 def _reshape(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    return [reshape_like(grad, op.inputs[0]), None]
+    result = apply_one("Reshape", grad, shape_of(op.inputs[0]))
+    if hints.UNCHANGED in op.attrs:
+        hints.unchanged(result)
+    return [result, None]
 
 
 @gradient("ExpandDims")

@@ -106,7 +106,7 @@ register_composite(IndexedSlices, _components)
 
 
 class IndexedSlicesValue(NamedTuple):
-    """What fetching an IndexedSlices gives, and what may be fed for one (`tf.IndexedSlicesValue`)."""
+    """The value of a fetched IndexedSlices, which may also be fed for one (`tf.IndexedSlicesValue`)."""
 
     values: Any
     indices: Any

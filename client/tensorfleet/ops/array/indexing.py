@@ -217,7 +217,8 @@ def gather(
     """
     axis = batch_dims if axis is None else axis
     if isinstance(axis, int) and axis == 0 and hasattr(params, "sparse_read"):
-        return params.sparse_read(indices, name=name)  # type: ignore[no-any-return]
+        rows: Tensor = params.sparse_read(indices, name=name)
+        return rows
     return apply_one("GatherV2", params, indices, axis, batch_dims=batch_dims, name=name)
 
 

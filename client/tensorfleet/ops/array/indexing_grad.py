@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.graph import hints
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import constant_node
 from tensorfleet.graph.gradient_registry import gradient, no_rule, not_differentiable
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.constants import zeros
 from tensorfleet.ops.array.indexed_slices import IndexedSlices
+from tensorfleet.ops.array.joining import concat
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.gradient_common import (
     ints,
@@ -93,17 +96,16 @@ def _rows(grad: Tensor, indices: Tensor, shape: Tensor, row: tuple[int | None, .
     """The gradient of a gather along the first axis of a tensor of that shape; `row` is what is known of
     the shape of its rows.
     """
+    count = apply_one("ExpandDims", size_of(indices), 0)
+    sizes: Any = shape
+    values = apply_one("Reshape", grad, concat([count, sizes[1:]], 0))
+    flat = apply_one("Reshape", indices, count)
     if indices.ndim == 1:
-        return IndexedSlices(grad, indices, shape)
-    count = size_of(indices)
-    known = static_value(count)
-    if row is not None and None not in row and known is not None:
-        target = ints([int(known), *row])
-    else:
-        row_shape = apply_one("StridedSlice", shape, ints([1]), ints([0]), ints([1]), end_mask=1)
-        target = apply_one("ConcatV2", [apply_one("ExpandDims", count, 0), row_shape], 0)
-    values = apply_one("Reshape", grad, target)
-    return IndexedSlices(values, apply_one("Reshape", indices, ints([-1])), shape)
+        for reshaped in (values, flat):
+            hints.unchanged(reshaped)
+    if row is not None:
+        values.set_shape((None, *row))
+    return IndexedSlices(values, flat, shape)
 
 
 @gradient("Gather")
@@ -251,7 +253,7 @@ def _select(op: Operation, grad: Tensor) -> list[Tensor | None]:
 @gradient("SelectV2")
 def _select_v2(op: Operation, grad: Tensor) -> list[Tensor | None]:
     condition, x, y = op.inputs
-    zero = zeros_like(grad)
+    zero = zeros([], grad.dtype.base)
     chosen = where(condition, grad, zero), where(condition, zero, grad)
     return [None, *(summed_to(g, op.outputs[0], t) for g, t in zip(chosen, (x, y), strict=True))]
 

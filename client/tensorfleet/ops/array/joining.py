@@ -265,7 +265,8 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     if len(values) == 1:
         with get_default_graph().name_scope(name or "concat"):
             with_rank(convert_to_tensor(axis, int32, "concat_dim").dims, 0)
-            return identity(values[0], name)  # type: ignore[no-any-return]
+            only: Tensor = identity(values[0], name)
+            return only
     return apply_one("ConcatV2", values, axis, name=name)
 
 

@@ -19,12 +19,12 @@ no_rule("ParallelConcat")
 
 @gradient("Pack")
 def _pack(op: Operation, grad: Tensor) -> list[Tensor]:
-    return apply_list("Unpack", grad, num=op.attrs["N"], axis=op.attrs["axis"])
+    return apply_list("Unpack", grad, num=op.attrs["N"], axis=op.attrs["axis"], name="unstack")
 
 
 @gradient("Unpack")
 def _unpack(op: Operation, *grads: Tensor) -> Tensor:
-    return apply_one("Pack", list(grads), axis=op.attrs["axis"])
+    return apply_one("Pack", list(grads), axis=op.attrs["axis"], name="stack")
 
 
 @gradient("ConcatV2")
@@ -60,7 +60,7 @@ def _size(value: Tensor, axis: Tensor) -> int | Tensor:
 
 
 def _joined(grads: tuple[Tensor, ...], axis: Tensor) -> Tensor:
-    return grads[0] if len(grads) == 1 else apply_one("ConcatV2", list(grads), axis)
+    return grads[0] if len(grads) == 1 else apply_one("ConcatV2", list(grads), axis, name="concat")
 
 
 @gradient("Split")
@@ -107,14 +107,10 @@ def _mirror_pad_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
 @gradient("Transpose", "ConjugateTranspose")
 def _transpose(op: Operation, grad: Tensor) -> list[Tensor | None]:
     perm = op.inputs[1]
-    known = static_value(perm)
-    if known is not None and known.ndim == 1:
-        inverse = constant_node(np.argsort(known).astype(known.dtype), "Const")
-    else:
-        inverse = apply_one("InvertPermutation", perm)
+    inverse = apply_one("InvertPermutation", perm)
     if op.type == "ConjugateTranspose":
         grad = conj(grad)
-    return [apply_one("Transpose", grad, inverse), None]
+    return [apply_one("Transpose", grad, inverse, name="transpose"), None]
 
 
 @gradient("Reverse", "ReverseV2")

@@ -15,7 +15,7 @@ from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import Array, static_rule, static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.constants import ones
-from tensorfleet.ops.array.joining import concat
+from tensorfleet.ops.array.joining import concat, stack
 from tensorfleet.ops.array.shaping import rank, renamed_argument, reshape, size
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import merge_dim, unchanged, with_rank, with_rank_at_least, with_rank_at_most
@@ -299,18 +299,22 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
         raise ValueError(f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{indexing}'")
     with get_default_graph().name_scope(name):
         count = len(args)
-        order: list[int] = np.arange(count).tolist()
-        if indexing == "xy" and count > 1:
-            order[:2] = [1, 0]
         columns = []
         for i, vector in enumerate(args):
             sizes = [1] * count
-            sizes[order[i]] = -1
-            columns.append(reshape(vector, sizes))
+            sizes[i] = -1
+            columns.append(reshape(vector if isinstance(vector, Tensor) else stack(vector), sizes))
         if not columns:
             return []
-        extents: list[Any] = [size(args[i]) for i in order]
-        full = ones(extents, columns[0].dtype.base)
+        extents: list[Any] = [size(vector) for vector in args]
+        dtype = convert_to_tensor(args[0]).dtype.base
+        if indexing == "xy" and count > 1:
+            for i in (0, 1):
+                sizes = [1] * count
+                sizes[1 - i] = -1
+                columns[i] = reshape(columns[i], sizes)
+            extents[:2] = extents[1::-1]
+        full = ones(extents, dtype)
         return [column * full for column in columns]
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorfleet.core import dims as dims_module, dtypes, shapes
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph.apply import apply_op
-from tensorfleet.graph.convert import constant, convert_to_tensor
+from tensorfleet.graph.convert import constant, constant_node, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.constants import range as array_range
 from tensorfleet.ops.array.indexing import gather
 from tensorfleet.ops.array.joining import concat
 from tensorfleet.ops.array.shaping import expand_dims, rank, reshape, shape, squeeze
@@ -227,7 +230,9 @@ def sequence_mask(
     with get_default_graph().name_scope(name or "SequenceMask"):
         lengths = convert_to_tensor(lengths)
         if maxlen is None:
-            greatest = apply_one("Max", lengths, apply_one("Range", 0, rank(lengths), 1))
+            axes: Any = np.arange(lengths.ndim, dtype=np.int32) if lengths.ndim else None
+            axes = array_range(0, rank(lengths)) if axes is None else constant_node(axes, "Const")
+            greatest = apply_one("Max", lengths, axes)
             maxlen = apply_one("Maximum", constant(0, greatest.dtype.base), greatest)
         else:
             maxlen = convert_to_tensor(maxlen)
@@ -236,4 +241,4 @@ def sequence_mask(
         kind = maxlen.dtype.base
         row = apply_one("Range", constant(0, kind), maxlen, constant(1, kind))
         result = apply_one("Less", row, apply_one("Cast", expand_dims(lengths, -1), DstT=kind))
-        return cast(result, dtype)  # type: ignore[no-any-return]
+        return cast(result, dtype)

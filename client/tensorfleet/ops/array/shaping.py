@@ -100,7 +100,7 @@ def _broadcast_to_shape(op: RuleNode) -> list[Dims]:
         d, w = given[i], wanted[i]
         if d is not None and w is not None and d not in (1, w):
             raise ValueError(f"Dimensions must be equal, but are {d} and {w}")
-        # Whatever size this is, only 1 can become another.
+        # Of all sizes only 1 can become another.
         result[i] = d if w is None and d != 1 else w
     return [tuple(result)]
 
@@ -211,7 +211,7 @@ def shape_tensor(input: Any, name: str | None = None, optimize: bool = True, out
         if hasattr(input, "dense_shape") and not isinstance(input, Tensor):
             from tensorfleet.ops.array.casting import cast
 
-            return cast(input.dense_shape, out_type or dtypes.int32)  # type: ignore[no-any-return]
+            return cast(convert_to_tensor(input.dense_shape), out_type or dtypes.int32)
         input = convert_to_tensor(input)
         if optimize and input.dims is not None and None not in input.dims:
             if out_type is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator, ValuesView
-from typing import Any
+from typing import Any, overload
 
 from tensorfleet.graph import framework
 from tensorfleet.graph.apply import apply_none
@@ -124,6 +124,10 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
         return result
 
 
+@overload
+def with_dependencies(dependencies: list[Any], output: Tensor, name: str | None = None) -> Tensor: ...
+@overload
+def with_dependencies(dependencies: list[Any], output: Any, name: str | None = None) -> Any: ...
 def with_dependencies(dependencies: list[Any], output: Any, name: str | None = None) -> Any:
     """`output`, available only once `dependencies` have run."""
     from tensorfleet.ops.array.identity import identity

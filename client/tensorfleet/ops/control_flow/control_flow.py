@@ -31,7 +31,7 @@ def cond(
     fn1: Any = None,
     fn2: Any = None,
 ) -> Any:
-    """What `true_fn` returns if `pred` holds, else what `false_fn` does (`tf.cond`).
+    """The result of `true_fn` if `pred` holds, else that of `false_fn` (`tf.cond`).
 
     Only ops that are made inside of the functions are on a branch: of them, only those of the branch that is
     taken run.
@@ -94,7 +94,8 @@ def _one_of(function: Any, older: Any, name: str, older_name: str) -> Callable[[
         raise TypeError(f"cond(): '{name}' argument required")
     if not callable(function):
         raise TypeError(f"'{name}' must be callable.")
-    return function  # type: ignore[no-any-return]
+    chosen: Callable[[], Any] = function
+    return chosen
 
 
 def _branch(
@@ -137,7 +138,7 @@ def while_loop(
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
 ) -> Any:
-    """What `loop_vars` have become when `cond` no longer holds (`tf.while_loop`).
+    """The values of `loop_vars` when `cond` no longer holds (`tf.while_loop`).
 
     Args:
         cond, body: functions of the loop's variables: `cond` returns a bool tensor of rank 0, `body` the next
@@ -215,7 +216,7 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """What the function beside the first condition that holds returns (`tf.case`).
+    """The result of the function beside the first condition that holds (`tf.case`).
 
     Args:
         pred_fn_pairs: a list or dict of pairs of a bool tensor of rank 0 and a function.

@@ -80,7 +80,7 @@ class ControlFlowContext:
 
     @property
     def grad_state(self) -> Any:
-        """What `tf.gradients` keeps of the loop, while it differentiates it."""
+        """The state of `tf.gradients` while it differentiates the loop."""
         return None
 
     @property
@@ -109,7 +109,7 @@ class ControlFlowContext:
         raise NotImplementedError
 
     def AddValue(self, val: Tensor) -> Tensor:
-        """What stands for a tensor inside of the context."""
+        """The tensor that stands for another inside of the context."""
         raise NotImplementedError
 
     def AddInnerOp(self, op: Operation) -> None:
@@ -128,7 +128,7 @@ class ControlFlowContext:
         return None if self._outer_context is None else self._outer_context.GetWhileContext()
 
     def GetControlPivot(self) -> Tensor | None:
-        """What an op without inputs must wait for, to run when the context does."""
+        """The tensor that an op without inputs must wait for, to run when the context does."""
         return None
 
     def IsWhileContext(self) -> bool:
@@ -268,7 +268,7 @@ class CondContext(ControlFlowContext):
         self._add_outputs(op)
 
     def BuildCondBranch(self, fn: Callable[[], Any]) -> tuple[Any, Any]:
-        """What `fn` returns, and the tensors for a Merge in the same structure; (None, None) for None."""
+        """The result of `fn`, and the tensors for a Merge in the same structure; (None, None) for None."""
         returned = fn()
         if returned is None:
             return None, None
@@ -280,7 +280,7 @@ class CondContext(ControlFlowContext):
         from tensorfleet.ops.data_flow.tensor_array import as_flow
 
         if isinstance(value, Operation):
-            return with_dependencies([value], self._pivot)  # type: ignore[no-any-return]
+            return with_dependencies([value], self._pivot)
         return self._output_of(convert_to_tensor(as_flow(value)))
 
     def _output_of(self, val: Tensor) -> Tensor:

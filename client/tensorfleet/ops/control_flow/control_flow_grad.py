@@ -72,7 +72,7 @@ def _loop_variable(op: Operation, context: WhileContext, from_exit: Any, from_bo
 
 
 def _entered(op: Operation) -> Operation:
-    """What a loop variable's Switch begins with, outside of the loop."""
+    """The initial value of a loop variable's Switch, outside of the loop."""
     return op.inputs[0].op.inputs[0].op.inputs[0].op
 
 

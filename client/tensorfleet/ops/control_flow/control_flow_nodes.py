@@ -15,7 +15,7 @@ from tensorfleet.ops.array.indexed_slices import IndexedSlices
 
 
 def by_part(function: Callable[[Tensor], Tensor], value: Any) -> Any:
-    """What a function makes of a tensor, or of each part of an IndexedSlices."""
+    """The result of a function for a tensor, or for each part of an IndexedSlices."""
     if not isinstance(value, IndexedSlices):
         return function(value)
     shape = value.dense_shape

@@ -1,4 +1,4 @@
-"""What backpropagation asks about conditionals and loops.
+"""Conditionals and loops, as backpropagation sees them.
 
 `ControlFlow` is the answer for graphs without them. Who implements control flow registers a subclass by
 `set_control_flow` in a module `ops/…_grad.py`; the rules of Switch, Merge, Enter, Exit and NextIteration are

@@ -79,7 +79,7 @@ class LoopGradient:
 
     @property
     def forward_sync(self) -> Operation:
-        """What all pushes on branches come before, in one iteration; it comes before the next one."""
+        """The operation after all pushes on branches of one iteration, and before the next iteration."""
         if self._forward_sync is None:
             self._forward_sync = self._trigger("f_sync", self.forward_context, self.forward_index)
             self.forward_index.op._add_control_input(self._forward_sync)
@@ -139,7 +139,7 @@ class LoopGradient:
             return stacks.push(history, value, self.forward_context.swap_memory).op
 
     def replay(self, history: Tensor, value: Tensor, dead_branch: bool = False) -> Tensor:
-        """What the stack has of a value, in the gradient loop."""
+        """The value on a stack, in the gradient loop."""
         branch = self._branch_of(value, history.op._control_flow_context)
         graph = get_default_graph()
         with (
@@ -175,7 +175,7 @@ class LoopGradient:
         return branch.pred
 
     def real_value(self, value: Tensor) -> Tensor:
-        """What stands in the gradient loop for a tensor of the forward loop; the gradient loop is entered."""
+        """The tensor that stands for one of the forward loop in the gradient loop, which is entered."""
         found = self.history_map.get(value.name)
         if found is not None:
             return found

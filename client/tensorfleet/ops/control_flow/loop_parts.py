@@ -1,4 +1,4 @@
-"""What a loop gets so that it can be differentiated: counters of iterations, and sums of gradients.
+"""Parts that make a loop differentiable: counters of iterations, and sums of gradients.
 
 The loop itself counts its iterations, the gradient loop counts them down. What all iterations use alike gets
 the sum of the gradients of all of them.
@@ -30,7 +30,7 @@ def count_iterations(context: WhileContext, outer: LoopGradient | None) -> tuple
     """Has a loop count its iterations: their number after it, and the counter's next value in it."""
     count = constant(0, name="f_count")
     if outer is not None:
-        # What one run of an inner loop pushes comes before what the next run of it pushes.
+        # Pushes of one run of an inner loop come before those of its next run.
         count.op._add_control_input(outer.forward_index.op.inputs[0].op)
     assert context.pivot is not None
     with within(context), _beside(context.pivot):
@@ -56,7 +56,7 @@ def count_down(context: WhileContext, count: Tensor, outer: LoopGradient | None)
         joined.op._update_input(1, following)
         end = _left(context, over, "b_count")
     if outer is not None:
-        # What one run of an inner loop pops comes before what the next run of it pops.
+        # Pops of one run of an inner loop come before those of its next run.
         outer.grad_sync._add_control_input(end.op)
     return following
 
@@ -120,7 +120,8 @@ def _joined(context: WhileContext, start: Tensor, name: str, dims: Any = _AS_IT_
     if dims is not _AS_IT_IS:
         entered.dims = dims
     context.loop_enters.append(entered)
-    return merge([entered, entered], name="b_acc" if name == "b_acc" else None)[0]  # type: ignore[no-any-return]
+    joined: Tensor = merge([entered, entered], name="b_acc" if name == "b_acc" else None)[0]
+    return joined
 
 
 def _left(context: WhileContext, over: Tensor, name: str) -> Tensor:

@@ -24,7 +24,7 @@ def known_predicate(pred: Any) -> bool | None:
 def smart_cond(
     pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
 ) -> Any:
-    """What one of the functions returns: called at once where `pred` is known, else in a `tf.cond`."""
+    """The result of one of the functions: called at once where `pred` is known, else in a `tf.cond`."""
     known = known_predicate(pred)
     if known is None:
         return cond(pred, true_fn, false_fn, name=name)

@@ -149,7 +149,7 @@ class WhileContext(ControlFlowContext):
         if op.inputs:
             self._own_inputs(op)
             external = self._remove_external_controls(op)
-            # What depends on constants of the loop alone would run before its iteration.
+            # An op that depends on constants of the loop alone would run before its iteration.
             if not op.control_inputs and all(is_constant_enter(tensor.op) for tensor in op.inputs):
                 self._wait_for_pivot(op)
         else:

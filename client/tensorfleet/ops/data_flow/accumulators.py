@@ -83,11 +83,11 @@ op(
 def _as_step(step: Any) -> Tensor:
     from tensorfleet.ops.array.casting import cast
 
-    return cast(convert_to_tensor(step), dtypes.int64)  # type: ignore[no-any-return]
+    return cast(convert_to_tensor(step), dtypes.int64)
 
 
 class ConditionalAccumulatorBase:
-    """What both accumulators have in common (`tf.ConditionalAccumulatorBase`).
+    """The base of both accumulators (`tf.ConditionalAccumulatorBase`).
 
     Args:
         dtype, shape: of the gradients; None for an unknown shape.
@@ -120,16 +120,14 @@ class ConditionalAccumulatorBase:
         return apply_op(prefix + op_type, self._accumulator_ref, *inputs, name=name, **attrs)
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
-        """How many gradients have been added since the last was taken: int32, rank 0."""
-        return self._apply(  # type: ignore[no-any-return]
-            "AccumulatorNumAccumulated", name=name or f"{self._name}_NumAccumulated"
-        )
+        """The number of gradients added since the last mean was taken: int32, rank 0."""
+        count: Tensor = self._apply("AccumulatorNumAccumulated", name=name or f"{self._name}_NumAccumulated")
+        return count
 
     def set_global_step(self, new_global_step: Any, name: str | None = None) -> Operation:
         """Sets the step below which gradients are dropped."""
-        return self._apply(  # type: ignore[no-any-return]
-            "AccumulatorSetGlobalStep", _as_step(new_global_step), name=name
-        )
+        made: Operation = self._apply("AccumulatorSetGlobalStep", _as_step(new_global_step), name=name)
+        return made
 
 
 class ConditionalAccumulator(ConditionalAccumulatorBase):
@@ -168,9 +166,8 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         grad = convert_to_tensor(grad, self._dtype)
         grad.get_shape().assert_is_compatible_with(self._shape)
         step = _as_step(local_step)
-        return self._apply(  # type: ignore[no-any-return]
-            "AccumulatorApplyGradient", step, grad, name=name
-        )
+        made: Operation = self._apply("AccumulatorApplyGradient", step, grad, name=name)
+        return made
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
         """The mean of the gradients, once `num_required` have been added; then the next step begins.

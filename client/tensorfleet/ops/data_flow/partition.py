@@ -227,7 +227,7 @@ def sparse_to_dense(
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
-    """How many values fall into each of `nbins` bins of equal width (`tf.histogram_fixed_width`).
+    """The number of values in each of `nbins` bins of equal width (`tf.histogram_fixed_width`).
 
     Args:
         value_range: [least, greatest]; values outside count for the first or last bin.

@@ -179,7 +179,8 @@ class QueueBase:
             tensors = self._as_list(vals)
             for tensor, shape in zip(tensors, self._shapes, strict=False):
                 tensor.get_shape().assert_is_compatible_with(shape)
-            return self._apply("QueueEnqueue", tensors, name=scope)  # type: ignore[no-any-return]
+            made: Operation = self._apply("QueueEnqueue", tensors, name=scope)
+            return made
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
         """Puts the elements in of which `vals` are batches, as soon as there is room for each.
@@ -196,7 +197,8 @@ class QueueBase:
                 if dims is not None:
                     size = size.merge_with(dims[0])
                     TensorShape(dims[1:]).assert_is_compatible_with(shape)
-            return self._apply("QueueEnqueueMany", tensors, name=scope)  # type: ignore[no-any-return]
+            made: Operation = self._apply("QueueEnqueueMany", tensors, name=scope)
+            return made
 
     def dequeue(self, name: str | None = None) -> Any:
         """Takes an element out, once there is one: a tensor, a list, or with names a dictionary.
@@ -239,19 +241,22 @@ class QueueBase:
         Args:
             cancel_pending_enqueues: whether those who wait to put something in fail, or still may.
         """
-        return self._apply(  # type: ignore[no-any-return]
+        made: Operation = self._apply(
             "QueueClose",
             name=name or f"{self._name}_Close",
             cancel_pending_enqueues=cancel_pending_enqueues,
         )
+        return made
 
     def is_closed(self, name: str | None = None) -> Tensor:
         """Whether the queue is closed: bool, rank 0."""
-        return self._apply("QueueIsClosed", name=name or f"{self._name}_Is_Closed")  # type: ignore[no-any-return]
+        result: Tensor = self._apply("QueueIsClosed", name=name or f"{self._name}_Is_Closed")
+        return result
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements are in: int32, rank 0."""
-        return self._apply("QueueSize", name=name or f"{self._name}_Size")  # type: ignore[no-any-return]
+        """The number of elements in the queue: int32, rank 0."""
+        result: Tensor = self._apply("QueueSize", name=name or f"{self._name}_Size")
+        return result
 
 
 def _values(vals: Any) -> list[Any]:

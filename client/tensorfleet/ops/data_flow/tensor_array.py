@@ -185,7 +185,7 @@ class TensorArray:
 
     @property
     def flow(self) -> Tensor:
-        """What orders the uses of the array."""
+        """The tensor that orders the uses of the array."""
         return self._flow
 
     @property
@@ -344,7 +344,7 @@ class TensorArray:
         return self._with_flow(flow)
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements the array has: int32, rank 0."""
+        """The number of elements of the array: int32, rank 0."""
         if self._size is not None:
             return convert_to_tensor(self._size, dtypes.int32)
         return apply_one("TensorArraySizeV3", self._handle, self._flow, name=name)

@@ -41,12 +41,10 @@ def _compare(
             ]
         if message is not None:
             data = [message, *data]
-        static = static_value(x), static_value(y)
-        if static[0] is not None and static[1] is not None:
-            if _STATIC[kind](*static).all():
-                return no_op("static_checks_determined_all_ok")
-            raise errors.InvalidArgumentError(None, None, "\n".join(_static_text(item) for item in data))
         condition = _all(getattr(comparison, kind)(x, y))
+        static = static_value(x), static_value(y)
+        if static[0] is not None and static[1] is not None and not _STATIC[kind](*static).all():
+            raise errors.InvalidArgumentError(None, None, "\n".join(_static_text(item) for item in data))
         return Assert(condition, data, summarize=summarize)
 
 
@@ -134,12 +132,10 @@ def _sign(
     with framework.name_scope(name, default_name, [x]):
         x = convert_to_tensor(x, name="x")
         if data is None:
-            data = [
-                f"{message}.  " if message else "",
-                f"Condition x {sign} 0 did not hold element-wise:",
-                f"x ({x.name}) = ",
-                x,
-            ]
+            prefix = f"{message}.  " if message else ""
+            data = [prefix, f"Condition x {sign} 0 did not hold element-wise:", f"x ({x.name}) = ", x]
+            if default_name == "assert_non_positive" and not prefix:
+                del data[0]  # TensorFlow forgets it there
         zero = convert_to_tensor(0, x.dtype.base)
         first, second = (zero, x) if zero_first else (x, zero)
         return _compare(kind, "", first, second, data, summarize, None, None)
@@ -218,6 +214,9 @@ def _rank(
         x = x if is_tensor(x) else convert_to_tensor(x)
         x = convert_to_tensor(x)
         tensors = [convert_to_tensor(rank, dtypes.int32, "rank") for rank in ranks]
+        for tensor in tensors:
+            assert_type(tensor, dtypes.int32)
+        shape = shape_of(x)
         known = [static_value(tensor) for tensor in tensors]
         if all(value is not None and value.ndim == 0 for value in known) and x.dims is not None:
             wanted = [int(value) for value in known if value is not None]
@@ -228,7 +227,7 @@ def _rank(
                 f"{prefix}Tensor {x.name} {words} {listed}.  Received rank {len(x.dims)}, shape {x.shape}"
             )
         if data is None:
-            data = [prefix, f"Tensor {x.name} {words}", *tensors, "Received shape: ", shape_of(x)]
+            data = [prefix, f"Tensor {x.name} {words}", *tensors, "Received shape: ", shape]
         return Assert(compare(rank_of(x), tensors), data, summarize=summarize)
 
 
@@ -262,12 +261,12 @@ def assert_rank_in(
     x: Any, ranks: Any, data: Any = None, summarize: Any = None, message: Any = None, name: Any = None
 ) -> Any:
     """Fails unless the rank of `x` is one of these (`tf.assert_rank_in`); see `assert_rank`."""
-    from tensorfleet.ops.math.comparison import equal
+    from tensorfleet.ops.math.comparison import equal, logical_or
 
     def any_equal(got: Any, tensors: list[Any]) -> Any:
-        found = equal(got, tensors[0])
+        found = equal(tensors[0], got)
         for tensor in tensors[1:]:
-            found = found | equal(got, tensor)
+            found = logical_or(found, equal(tensor, got))
         return found
 
     return _rank(

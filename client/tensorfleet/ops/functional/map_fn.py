@@ -39,7 +39,7 @@ def _variables_beside_users() -> Iterator[None]:
 
 
 def _rows(tensors: list[Tensor]) -> tuple[int | None, Any]:
-    """How many rows the tensors have: as far as that is static, and for the graph."""
+    """The number of rows of the tensors: as far as it is static, and for the graph."""
     static = None
     for tensor in tensors:
         if tensor.dims is not None:
@@ -82,7 +82,7 @@ def map_fn(
     name: str | None = None,
     fn_output_signature: Any = None,
 ) -> Any:
-    """What `fn` makes of each row of `elems`, stacked (`tf.map_fn`).
+    """The results of `fn` for each row of `elems`, stacked (`tf.map_fn`).
 
     Args:
         fn: a function from one row, in the structure of `elems`, to tensors.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorfleet.core import dtypes
 from tensorfleet.graph import framework
 from tensorfleet.graph.apply import apply_none, apply_one, apply_op
 from tensorfleet.graph.convert import constant, convert_to_tensor
@@ -61,10 +62,13 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
     summarize = 3 if summarize is None else summarize
     items = list(data)
     with framework.name_scope(name, "Assert", [condition, *items]):
-        for item in items:
-            # These constants serve nothing, but TensorFlow makes them, and names count on.
-            convert_to_tensor(item)
-        return apply_none("Assert", condition, items, summarize=summarize, name="Assert")
+        # The constants among them serve nothing, but TensorFlow makes them, and names count on.
+        tensors = [convert_to_tensor(item) for item in items]
+        # TensorFlow makes the Assert of other values in a branch, to spare the step their way to it. That
+        # costs more than it saves here; the node that fails has its name.
+        plain = all(tensor.dtype.base in (dtypes.string, dtypes.int32) for tensor in tensors)
+        node_name = "Assert" if plain else "AssertGuard/Assert"
+        return apply_none("Assert", condition, items, summarize=summarize, name=node_name)
 
 
 def Print(
@@ -129,7 +133,7 @@ def _unused(placeholder: str, inputs: Any) -> str:
 
 
 def _template(item: Any, placeholder: str, tensors: list[Tensor], top: bool = False) -> str:
-    """How an input is written, with a placeholder for each tensor in it."""
+    """The template of an input, with a placeholder for each tensor in it."""
     if is_tensor(item):
         tensors.append(convert_to_tensor(item))
         return placeholder

@@ -15,6 +15,7 @@ from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import COMPLEX, apply_one
 from tensorfleet.ops.linalg.matrix_parts import matrix_diag_part
+from tensorfleet.ops.math.reduction import reduced_axes
 from tensorfleet.ops.shape_rules import merge_dim, with_rank_at_least
 
 
@@ -280,13 +281,7 @@ def _magnitude(x: Tensor) -> Tensor:
 
 
 def _summed(op_type: str, x: Tensor, axis: Any) -> Tensor:
-    if axis is None:
-        known = x.ndim is not None
-        axis = (
-            np.arange(x.ndim or 0, dtype=np.int32)
-            if known
-            else apply_one("Range", 0, apply_one("Rank", x), 1)
-        )
+    axis = reduced_axes(x, axis)
     return apply_one(op_type, x, axis, keep_dims=True)
 
 

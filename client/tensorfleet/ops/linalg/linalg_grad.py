@@ -139,7 +139,7 @@ def _svd(op: Operation, s_grad: Tensor, u_grad: Tensor, v_grad: Tensor) -> Tenso
     assert matrix.dims is not None
     rows, columns = matrix.dims[-2:]
     if rows != columns:
-        # What leaves the space that the thin factors span.
+        # The part outside of the space that the thin factors span.
         u_out = u_grad - _product(u, _product(u, u_grad, adjoint_x=True))
         v_out = v_grad - _product(v, _product(v, v_grad, adjoint_x=True))
         result = result + _product(_product(u_out, inverse), v, adjoint_y=True)

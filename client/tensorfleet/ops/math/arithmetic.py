@@ -81,7 +81,7 @@ def multiply(x: Any, y: Any, name: str | None = None) -> Tensor:
 sub = subtract
 mul = multiply
 
-# What true division makes of its operands; None leaves them as they are.
+# The dtypes in which true division computes; None leaves the operands as they are.
 _TRUE_DIVISION: dict[DType, DType | None] = {
     dtypes.uint8: dtypes.float32,
     dtypes.int8: dtypes.float32,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from tensorfleet.core import dtypes
+from tensorfleet.graph.convert import constant
 from tensorfleet.graph.gradient_registry import gradient
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array import constants
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.gradient_common import conj, like, reduced, where, zeros_like
 
@@ -22,6 +25,9 @@ def _sub(op: Operation, grad: Tensor) -> list[Tensor]:
 @gradient("Mul")
 def _mul(op: Operation, grad: Tensor) -> list[Tensor]:
     x, y = op.inputs
+    same = x.dims == y.dims == grad.dims and x.dims is not None and None not in x.dims
+    if same and grad.dtype.base in (dtypes.float32, dtypes.int32):
+        return [apply_one("Mul", grad, y), apply_one("Mul", grad, x)]
     return reduced(op, apply_one("Mul", grad, conj(y)), apply_one("Mul", conj(x), grad))
 
 
@@ -35,15 +41,17 @@ def _mul_no_nan(op: Operation, grad: Tensor) -> list[Tensor]:
 def _div(op: Operation, grad: Tensor) -> list[Tensor]:
     x, y = op.inputs
     x, y = conj(x), conj(y)
-    return reduced(op, apply_one("RealDiv", grad, y), grad * (-x / y / y))
+    first = apply_one("RealDiv", grad, y)
+    return reduced(op, first, grad * apply_one("RealDiv", apply_one("RealDiv", -x, y), y))
 
 
 @gradient("DivNoNan")
 def _div_no_nan(op: Operation, grad: Tensor) -> list[Tensor]:
     x, y = op.inputs
     x, y = conj(x), conj(y)
-    quotient = apply_one("DivNoNan", apply_one("DivNoNan", -x, y), y)
-    return reduced(op, apply_one("DivNoNan", grad, y), grad * quotient)
+    first = apply_one("DivNoNan", grad, y, name="div_no_nan")
+    quotient = apply_one("DivNoNan", -x, y, name="div_no_nan")
+    return reduced(op, first, grad * apply_one("DivNoNan", quotient, y, name="div_no_nan"))
 
 
 @gradient("FloorDiv", "TruncateDiv")
@@ -66,32 +74,36 @@ def _pow(op: Operation, grad: Tensor) -> list[Tensor]:
     x, y = op.inputs
     z = conj(op.outputs[0])
     x, y = conj(x), conj(y)
-    x_grad = grad * y * apply_one("Pow", x, y - like(1, y))
+    x_grad = grad * y * apply_one("Pow", x, y - 1)
     # The logarithm is taken where it exists only: its infinity would make 0 · ∞ out of a gradient of zero.
-    exists = apply_one("NotEqual", x, zeros_like(x)) if x.dtype.base.is_complex else x > like(0, x)
-    logarithm = where(exists, apply_one("Log", where(exists, x, like(1, x))), like(0, x))
+    exists = apply_one("NotEqual", x, 0) if x.dtype.base.is_complex else x > 0
+    logarithm = apply_one("Log", apply_one("Select", exists, x, constants.ones_like(x)))
+    logarithm = apply_one("Select", exists, logarithm, zeros_like(x))
     return reduced(op, x_grad, grad * z * logarithm)
 
 
 @gradient("SquaredDifference")
 def _squared_difference(op: Operation, grad: Tensor) -> list[Tensor]:
     x, y = op.inputs
-    x_grad = grad * like(2, grad) * (x - y)
+    doubled = apply_one("Mul", constant(2, grad.dtype.base, name="scalar"), grad)
+    x_grad = doubled * (x - y)
     return reduced(op, x_grad, -x_grad)
 
 
 @gradient("Maximum", "Minimum")
 def _extremum(op: Operation, grad: Tensor) -> list[Tensor]:
     # Where both are equal x has it.
-    x_wins = apply_one("GreaterEqual" if op.type == "Maximum" else "LessEqual", *op.inputs)
     zero = zeros_like(grad)
+    x_wins = apply_one("GreaterEqual" if op.type == "Maximum" else "LessEqual", *op.inputs)
     return reduced(op, where(x_wins, grad, zero), where(x_wins, zero, grad))
 
 
 @gradient("Atan2")
 def _atan2(op: Operation, grad: Tensor) -> list[Tensor]:
     y, x = op.inputs
-    scaled = grad / (apply_one("Square", x) + apply_one("Square", y))
+    # The square of y first: so the graph is TensorFlow's.
+    squares = apply_one("Square", y), apply_one("Square", x)
+    scaled = grad / (squares[0] + squares[1])
     return reduced(op, x * scaled, -y * scaled)
 
 

@@ -12,9 +12,10 @@ from tensorfleet.graph.framework import name_scope
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
-from tensorfleet.ops.array.constants import ones_like
+from tensorfleet.ops.array.constants import ones_like, range as array_range
 from tensorfleet.ops.array.indexed_slices import IndexedSlices
 from tensorfleet.ops.array.selection import where
+from tensorfleet.ops.array.shaping import rank, size
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.math.arithmetic import maximum, minimum
 from tensorfleet.ops.math.reduction import reduce_sum
@@ -84,8 +85,8 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
     """`t`, scaled down where its norm by element is greater than `clip_norm` (`tf.clip_by_average_norm`)."""
     with name_scope(name, "clip_by_average_norm", [t, clip_norm]) as scope:
         values = convert_to_tensor(t, name="t")
-        count = cast(apply_one("Size", values), "float32")
-        everything = apply_one("Range", 0, apply_one("Rank", values), 1)
+        count = cast(size(values), "float32")
+        everything = array_range(rank(values))
         inverse = apply_one("Rsqrt", reduce_sum(values * values, everything))
         one = convert_to_tensor(1.0, "float32")
         return apply_one(

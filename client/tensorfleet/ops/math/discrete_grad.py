@@ -1,5 +1,5 @@
-"""The op types of `comparison`, `extrema`, `strings`, `script` and `random` that have no gradient, and the
-gradient of the one that has.
+"""The op types of `comparison`, `extrema`, `strings`, `hashing`, `script` and `random` that have no gradient,
+and the gradient of the one that has.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ not_differentiable("PopulationCount", "PyFunc", "PyFuncStateless")
 not_differentiable("AsString", "DecodeBase64", "DecodeRaw", "EncodeBase64", "ReduceJoin", "RegexReplace")
 not_differentiable("StringJoin", "StringLength", "StringLower", "StringStrip", "StringToNumber")
 not_differentiable("StringUpper", "Substr")
+not_differentiable("StringToHashBucket", "StringToHashBucketFast", "StringToHashBucketStrong")
+no_rule("Fingerprint")
 not_differentiable("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt")
 not_differentiable("RandomShuffle", "Multinomial", "StatelessMultinomial", "StatelessRandomGetAlg")
 not_differentiable("StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg")

@@ -12,21 +12,27 @@ from tensorfleet.ops.gradient_common import conj, like, zeros_like
 
 not_differentiable("IsNan", "IsInf", "IsFinite")
 
+
+def _one_and_square(op_type: str, name: str, x: Tensor) -> Tensor:
+    square = apply_one("Square", x)
+    return apply_one(op_type, like(1, x), square, name=name)
+
+
+def _root_of_one_less_square(x: Tensor) -> Tensor:
+    return apply_one("Sqrt", _one_and_square("Sub", "Sub", x))
+
+
 _OF_INPUT: dict[str, Callable[[Tensor], Tensor]] = {
     "Abs": lambda x: apply_one("Sign", x),
-    "Square": lambda x: like(2, x) * x,
     "Expm1": lambda x: apply_one("Exp", x),
     "Log": lambda x: apply_one("Reciprocal", x),
-    "Log1p": lambda x: apply_one("Reciprocal", like(1, x) + x),
+    "Log1p": lambda x: apply_one("Reciprocal", 1 + x),
     "Sin": lambda x: apply_one("Cos", x),
-    "Cos": lambda x: -apply_one("Sin", x),
-    "Tan": lambda x: apply_one("Square", apply_one("Reciprocal", apply_one("Cos", x))),
-    "Asin": lambda x: apply_one("Rsqrt", like(1, x) - apply_one("Square", x)),
-    "Acos": lambda x: -apply_one("Rsqrt", like(1, x) - apply_one("Square", x)),
-    "Atan": lambda x: apply_one("Reciprocal", like(1, x) + apply_one("Square", x)),
+    "Asin": lambda x: apply_one("Reciprocal", _root_of_one_less_square(x)),
+    "Atan": lambda x: apply_one("Reciprocal", _one_and_square("AddV2", "Add", x)),
     "Sinh": lambda x: apply_one("Cosh", x),
     "Cosh": lambda x: apply_one("Sinh", x),
-    "Atanh": lambda x: apply_one("Reciprocal", like(1, x) - apply_one("Square", x)),
+    "Atanh": lambda x: apply_one("Reciprocal", _one_and_square("Sub", "Sub", x)),
 }
 _OF_OUTPUT: dict[str, Callable[[Tensor], Tensor]] = {
     "Exp": lambda y: y,
@@ -43,6 +49,30 @@ _NOT_CONJUGATING = (
 @gradient(*_OF_INPUT)
 def _of_input(op: Operation, grad: Tensor) -> Tensor:
     return grad * _OF_INPUT[op.type](conj(op.inputs[0]))
+
+
+@gradient("Square")
+def _square(op: Operation, grad: Tensor) -> Tensor:
+    x = conj(op.inputs[0])
+    return apply_one("Mul", grad, apply_one("Mul", x, like(2, x)))
+
+
+@gradient("Cos")
+def _cos(op: Operation, grad: Tensor) -> Tensor:
+    x = conj(op.inputs[0])
+    return -grad * apply_one("Sin", x)
+
+
+@gradient("Tan")
+def _tan(op: Operation, grad: Tensor) -> Tensor:
+    x = conj(op.inputs[0])
+    return apply_one("Square", apply_one("Reciprocal", apply_one("Cos", x))) * grad
+
+
+@gradient("Acos")
+def _acos(op: Operation, grad: Tensor) -> Tensor:
+    x = conj(op.inputs[0])
+    return -grad * apply_one("Reciprocal", _root_of_one_less_square(x))
 
 
 @gradient(*_OF_OUTPUT)

@@ -1,4 +1,4 @@
-"""Where the greatest and the least elements are: argmax, argmin."""
+"""Positions of the greatest and the least elements: argmax, argmin."""
 
 from __future__ import annotations
 

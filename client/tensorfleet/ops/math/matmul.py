@@ -9,12 +9,16 @@ import numpy as np
 
 from tensorfleet.core import dtypes, shapes
 from tensorfleet.core.shapes import Dims
-from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.convert import constant_node, convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.joining import concat, stack
+from tensorfleet.ops.array.rearranging import transpose
+from tensorfleet.ops.array.shaping import shape as shape_of
 from tensorfleet.ops.common import COMPLEX, FLOATS, apply_one
+from tensorfleet.ops.math.reduction import reduce_prod
 from tensorfleet.ops.shape_rules import merge_dim, with_rank, with_rank_at_least
 
 
@@ -207,7 +211,12 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         left, a_free = _as_matrix(a, a_axes, summed_last=True)
         right, b_free = _as_matrix(b, b_axes, summed_last=False)
         product = matmul(left, right)
-        return apply_one("Reshape", product, _joined(a_free, b_free), name=scope)
+        shape = _joined(a_free, b_free)
+        if isinstance(shape, np.ndarray) and product.dims == tuple(shape.tolist()):
+            return product
+        if isinstance(shape, np.ndarray):
+            shape = constant_node(shape, "shape")
+        return apply_one("Reshape", product, shape, name=scope)
 
 
 def _paired_axes(a_rank: int, b_rank: int, axes: Any) -> tuple[list[int], list[int]]:
@@ -239,28 +248,34 @@ def _as_matrix(x: Tensor, axes: list[int], summed_last: bool) -> tuple[Tensor, A
     assert x.dims is not None
     free = [i for i in range(len(x.dims)) if i not in axes]
     order = free + axes if summed_last else axes + free
-    if order != list(range(len(x.dims))):
-        transposed = apply_one("Transpose", x, np.array(order, np.int32))
-    else:
-        transposed = x
     if shapes.num_elements(x.dims) is not None:
+        in_order = order == list(range(len(x.dims)))
+        transposed = x if in_order else transpose(x, np.array(order, np.int32))
         free_dims, summed_dims = ([x.dims[i] or 0 for i in which] for which in (free, axes))
         sizes: Any = np.array(free_dims, np.int32)
         count, summed = (math.prod(d) for d in (free_dims, summed_dims))
         shape: Any = [count, summed] if summed_last else [summed, count]
+        if tuple(shape) == transposed.dims:
+            return transposed, sizes
         return apply_one("Reshape", transposed, np.array(shape, np.int32)), sizes
-    everything = apply_one("Shape", x)
-    sizes, others = (_gather(everything, which) for which in (free, axes))
-    pair = [apply_one("Prod", sizes, 0), apply_one("Prod", others, 0)]
-    shape = apply_one("Pack", pair if summed_last else pair[::-1], axis=0)
-    return apply_one("Reshape", transposed, shape), sizes
-
-
-def _gather(shape: Tensor, axes: list[int]) -> Tensor:
-    return apply_one("GatherV2", shape, np.array(axes, np.int32), 0)
+    which = {
+        name: constant_node(np.array(found, np.int32), name)
+        for name, found in (("axes", axes), ("free", free))
+    }
+    everything = shape_of(x)
+    sizes, others = (apply_one("GatherV2", everything, which[name], 0) for name in ("free", "axes"))
+    pair = [reduce_prod(part) for part in (sizes, others)]
+    names = ("free", "axes") if summed_last else ("axes", "free")
+    turned = concat([which[name] for name in names], 0)
+    shape = stack(pair if summed_last else pair[::-1])
+    return apply_one("Reshape", transpose(x, turned), shape), sizes
 
 
 def _joined(a: Any, b: Any) -> Any:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return np.concatenate([a, b])
-    return apply_one("ConcatV2", [a, b], 0)
+    return concat([_constant(a), _constant(b)], 0)
+
+
+def _constant(sizes: Any) -> Tensor:
+    return constant_node(sizes, "Const") if isinstance(sizes, np.ndarray) else sizes

@@ -36,7 +36,7 @@ def _batch_matmul(op: Operation, grad: Tensor) -> list[Tensor]:
     x, y = op.inputs
     op_type = "BatchMatMul" if op.type == "BatchMatMul" else "BatchMatMulV2"
     x_grad, y_grad = (
-        apply_one(op_type, a, b, adj_x=a_turned, adj_y=b_turned)
+        apply_one(op_type, a, b, adj_x=a_turned, adj_y=b_turned, name="MatMul")
         for (a, a_turned), (b, b_turned) in _factors((x, op.attrs["adj_x"]), (y, op.attrs["adj_y"]), grad)
     )
     if op.type == "BatchMatMul" or _same_batches(x, y):

@@ -15,6 +15,8 @@ from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.constants import range as array_range, zeros
+from tensorfleet.ops.array.shaping import rank as rank_of
 from tensorfleet.ops.common import ORDERED, QUANTIZED, apply_one
 
 
@@ -59,13 +61,13 @@ for _name in ("All", "Any"):
     )
 
 
-def _axes(x: Tensor, axis: Any) -> Any:
-    """The axes to reduce; for None all of them, as a constant where the rank is known."""
+def reduced_axes(x: Any, axis: Any) -> Any:
+    """The axes to reduce; for None all of them, as a constant where the rank of a tensor is known."""
     if axis is not None:
         return axis
-    if x.ndim is not None:
+    if isinstance(x, Tensor) and x.ndim is not None:
         return constant_node(np.arange(x.ndim, dtype=np.int32), "Const")
-    return apply_one("Range", 0, apply_one("Rank", x), 1, name="range")
+    return array_range(0, rank_of(x))
 
 
 def _renamed(new: str, value: Any, old: str, old_value: Any) -> Any:
@@ -93,9 +95,8 @@ def _reduce(
 ) -> Tensor:
     axis = _renamed("axis", axis, "reduction_indices", reduction_indices)
     keepdims = _renamed("keepdims", keepdims, "keep_dims", keep_dims)
-    wanted = dtypes.bool if op_type in ("All", "Any") else None
-    x = convert_to_tensor(input_tensor, dtype=wanted)
-    result = apply_one(op_type, x, _axes(x, axis), name=name, keep_dims=bool(keepdims))
+    axes = reduced_axes(input_tensor, axis)
+    result = apply_one(op_type, input_tensor, axes, name=name, keep_dims=bool(keepdims))
     if axis is None and not keepdims:
         result.set_shape(())
     return result
@@ -310,12 +311,7 @@ def reduce_logsumexp(
         x = convert_to_tensor(input_tensor)
         greatest = reduce_max(x, axis, keepdims=True)
         # An infinite maximum is left inside, where inf - inf would make a NaN of it.
-        offset = apply_one(
-            "SelectV2",
-            apply_one("IsFinite", greatest),
-            greatest,
-            apply_one("ZerosLike", greatest),
-        )
+        offset = apply_one("SelectV2", apply_one("IsFinite", greatest), greatest, 0)
         offset = apply_one("StopGradient", offset)
         total = reduce_sum(apply_one("Exp", apply_one("Sub", x, offset)), axis, keepdims=keepdims)
         result = apply_one("Log", total)
@@ -334,7 +330,7 @@ def count_nonzero(
     keep_dims: bool | None = None,
     input: Any = None,
 ) -> Tensor:
-    """How many elements are not zero, or not the empty string (`tf.count_nonzero`).
+    """The number of elements that are not zero, or not the empty string (`tf.count_nonzero`).
 
     Args:
         input_tensor: a tensor of any dtype; `input` is its newer name.
@@ -345,7 +341,7 @@ def count_nonzero(
     keepdims = _renamed("keepdims", keepdims, "keep_dims", keep_dims)
     with get_default_graph().name_scope(name or "count_nonzero"):
         x = convert_to_tensor(value, name="input")
-        zero = b"" if x.dtype.base is dtypes.string else x.dtype.base.as_numpy_dtype()
+        zero = zeros([], x.dtype.base)
         nonzero = apply_one("Cast", apply_one("NotEqual", x, zero), DstT=dtypes.int64)
         total = reduce_sum(nonzero, axis, keepdims=keepdims)
         if dtypes.as_dtype(dtype) is dtypes.int64:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from tensorfleet.core.dims import num_elements
+from tensorfleet.graph import hints
 from tensorfleet.graph.convert import constant_node
 from tensorfleet.graph.gradient_registry import gradient, not_differentiable
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array import constants
+from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.gradient_common import conj, ints, rank_of, shape_of
+from tensorfleet.ops.gradient_common import conj, ints, rank_of, shape_of, size_of
 
 not_differentiable("All", "Any")
 
@@ -29,9 +35,27 @@ def _axes(op: Operation) -> Tensor:
     static = _static_axes(op)
     if static is not None:
         return ints(static)
-    axes = apply_one("Reshape", apply_one("Cast", op.inputs[1], DstT=np.int32), [-1])
-    rank = rank_of(op.inputs[0])
-    return apply_one("FloorMod", axes + rank, rank)
+    axes = cast(op.inputs[1], np.int32)
+    if axes.ndim != 1:
+        axes = apply_one("Reshape", axes, [-1])
+    rank = size_of(shape_of(op.inputs[0]))
+    return apply_one("FloorMod", axes + rank, rank, name="mod")
+
+
+def _kept_shape(op: Operation) -> Any:
+    """The shape of the output with the reduced axes in it, with size 1."""
+    x, axes = op.inputs[0], _static_axes(op)
+    if axes is not None:
+        assert x.dims is not None
+        sizes = [1 if axis in axes else size for axis, size in enumerate(x.dims)]
+        if None not in sizes:
+            return np.array(sizes, np.int32)
+    shape = shape_of(x)
+    reduced = _axes(op)
+    size = size_of(shape)
+    everything = constants.range(0, size)
+    ones = constants.fill(shape_of(reduced), constant_node(np.int32(1), "ones/Const"), "ones")
+    return apply_one("DynamicStitch", [everything, reduced], [shape, ones])
 
 
 def _kept(op: Operation, value: Tensor) -> Tensor:
@@ -48,20 +72,24 @@ def _kept(op: Operation, value: Tensor) -> Tensor:
             return apply_one("Reshape", value, ints(sizes))
         if len(axes) == 1:
             return apply_one("ExpandDims", value, ints(axes[0]))
-    shape = shape_of(x)
-    reduced = _axes(op)
-    ones = apply_one("Fill", apply_one("Shape", reduced), 1)
-    everything = apply_one("Range", 0, apply_one("Size", shape), 1)
-    sizes_in_run = apply_one("DynamicStitch", [everything, reduced], [shape, ones])
-    return apply_one("Reshape", value, sizes_in_run)
+    return apply_one("Reshape", value, _kept_shape(op))
 
 
 def _spread(op: Operation, grad: Tensor) -> Tensor:
-    """The gradient of the output, repeated along the reduced axes."""
+    """The gradient of the output, repeated along the reduced axes: named as TensorFlow's Tile."""
     x, axes = op.inputs[0], _static_axes(op)
-    if axes is None or len(axes) != x.ndim:  # else it is a scalar, which can be repeated as it is
-        grad = _kept(op, grad)
-    return apply_one("BroadcastTo", grad, shape_of(x))
+    if axes is None or (None in (x.dims or ()) and len(axes) != x.ndim):
+        # TensorFlow finds the multiples of a Tile in the run, which is more work.
+        return apply_one("BroadcastTo", _kept(op, grad), shape_of(x), name="Tile")
+    assert x.dims is not None
+    if len(axes) == x.ndim:
+        ones = apply_one("Reshape", grad, np.ones(x.ndim, np.int32))
+        shape = ints(x.dims) if None not in x.dims else apply_one("Shape", x)
+        return apply_one("Tile", ones, shape)
+    kept = [1 if axis in axes else size for axis, size in enumerate(x.dims)]
+    multiples = [size if axis in axes else 1 for axis, size in enumerate(x.dims)]
+    ones = apply_one("Reshape", grad, np.array(kept, np.int32))
+    return apply_one("Tile", ones, np.array(multiples, np.int32))
 
 
 @gradient("Sum")
@@ -69,36 +97,36 @@ def _sum(op: Operation, grad: Tensor) -> list[Tensor | None]:
     return [_spread(op, grad), None]
 
 
-def _count(op: Operation) -> Tensor:
-    """How many elements each mean is of, in the input's dtype."""
-    x, axes = op.inputs[0], _static_axes(op)
-    dtype = x.dtype.base
-    if axes is not None:
-        assert x.dims is not None
-        sizes = [x.dims[i] for i in axes]
-        if None not in sizes:
-            count = np.array(np.prod([size or 0 for size in sizes], dtype=np.int64))
-            return constant_node(count.astype(dtype.np)[()], "Const")
-        if len(axes) == len(x.dims):
-            return apply_one("Cast", apply_one("Size", x), DstT=dtype)
-    sizes_in_run = apply_one("GatherV2", apply_one("Shape", x), _axes(op), 0)
-    return apply_one("Cast", apply_one("Prod", sizes_in_run, [0]), DstT=dtype)
-
-
 @gradient("Mean")
 def _mean(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    # Dividing before repeating divides fewer numbers.
-    return [_spread(op, grad / _count(op)), None]
+    x, result = op.inputs[0], op.outputs[0]
+    total = _spread(op, grad)
+    sizes = num_elements(x.dims), num_elements(result.dims)
+    if sizes[0] is not None and sizes[1] is not None:
+        count: Any = constant_node(
+            np.array(sizes[0] // max(sizes[1], 1)).astype(total.dtype.base.np)[()], "Const"
+        )
+    else:
+        before, after = (_product(shape_of(tensor)) for tensor in (x, result))
+        count = cast(before // apply_one("Maximum", after, 1), total.dtype.base)
+    quotient = total / count
+    return [hints.scaled(quotient), None]
+
+
+def _product(sizes: Tensor) -> Any:
+    """The product of a vector of sizes."""
+    return apply_one("Prod", sizes, ints([0]))
 
 
 @gradient("Max", "Min")
 def _extremum(op: Operation, grad: Tensor) -> list[Tensor | None]:
     # Equal extremes share the gradient.
     x = op.inputs[0]
-    chosen = apply_one("Equal", _kept(op, op.outputs[0]), x)
-    indicators = apply_one("Cast", chosen, DstT=grad.dtype.base)
-    number = apply_one("Sum", indicators, op.inputs[1], keep_dims=True)
-    return [indicators / number * _kept(op, grad), None]
+    shape = _kept_shape(op)
+    result, spread = (apply_one("Reshape", tensor, shape) for tensor in (op.outputs[0], grad))
+    indicators = cast(apply_one("Equal", result, x), grad.dtype.base)
+    number = apply_one("Reshape", apply_one("Sum", indicators, op.inputs[1]), shape)
+    return [indicators / number * spread, None]
 
 
 @gradient("EuclideanNorm")

@@ -188,7 +188,7 @@ def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: s
 
 
 def _counts(data: Tensor, segment_ids: Tensor, num_segments: Any) -> Tensor:
-    """How many elements each segment has, at least 1, in a shape to divide the segments by."""
+    """The number of elements of each segment, at least 1, in a shape to divide the segments by."""
     ones = apply_one("Fill", apply_one("Shape", segment_ids), data.dtype.base.as_numpy_dtype(1))
     counts = unsorted_segment_sum(ones, segment_ids, num_segments)
     inner_rank = apply_one("Sub", apply_one("Rank", data), apply_one("Rank", segment_ids))

@@ -15,8 +15,8 @@ from tensorfleet.ops.gradient_common import like, reduced
 def _erf(op: Operation, grad: Tensor) -> Tensor:
     x = op.inputs[0]
     factor = 2 / math.sqrt(math.pi)
-    slope = like(factor if op.type == "Erf" else -factor, x) * apply_one("Exp", -apply_one("Square", x))
-    return grad * slope
+    scaled = grad * like(factor if op.type == "Erf" else -factor, x)
+    return scaled * apply_one("Exp", -apply_one("Square", x))
 
 
 @gradient("Erfinv")

@@ -1,4 +1,4 @@
-"""What arithmetic makes of values that are known before any run, for the shapes of what they decide.
+"""Arithmetic on values that are known before any run, for the shapes that they decide.
 
 TensorFlow's shape inference computes such parts of a graph; `tf.get_static_value` does not look at them.
 """

@@ -1,4 +1,4 @@
-"""What networks apply to each element, or to each vector of logits."""
+"""Activations: functions of each element, or of each vector of logits."""
 
 from __future__ import annotations
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tensorfleet.graph.gradient_registry import gradient
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.gradient_common import ints, like, rank_of, where, zeros_like
+
+_LAST = np.array([-1], np.int32)
 
 
 @gradient("AddN", "AccumulateNV2")
@@ -48,12 +52,12 @@ def _l2_loss(op: Operation, grad: Tensor) -> Tensor:
 @gradient("Softmax")
 def _softmax(op: Operation, grad: Tensor) -> Tensor:
     y = op.outputs[0]
-    return (grad - apply_one("Sum", grad * y, ints([-1]), keep_dims=True)) * y
+    return (grad - apply_one("Sum", grad * y, _LAST, keep_dims=True)) * y
 
 
 @gradient("LogSoftmax")
 def _log_softmax(op: Operation, grad: Tensor) -> Tensor:
-    return grad - apply_one("Sum", grad, ints([-1]), keep_dims=True) * apply_one("Exp", op.outputs[0])
+    return grad - apply_one("Sum", grad, _LAST, keep_dims=True) * apply_one("Exp", op.outputs[0])
 
 
 @gradient("BiasAdd")

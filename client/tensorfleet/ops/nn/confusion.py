@@ -6,13 +6,28 @@ from typing import Any
 
 from tensorfleet.core import dtypes
 from tensorfleet.graph.convert import convert_to_tensor
-from tensorfleet.graph.framework import control_dependencies, name_scope
+from tensorfleet.graph.framework import name_scope
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.constants import ones_like
 from tensorfleet.ops.array.joining import stack
+from tensorfleet.ops.array.shaping import squeeze
 from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.control_flow.control import with_dependencies
 from tensorfleet.ops.debugging.checks import assert_less, assert_non_negative
 from tensorfleet.ops.math.reduction import reduce_max
+
+
+def remove_squeezable_dimensions(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
+    """The two as tensors of one rank where a last dimension of 1 is all that one has more than the other."""
+    with name_scope(None, "remove_squeezable_dimensions", [labels, predictions]):
+        predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
+        if predictions.ndim is not None and labels.ndim is not None:
+            if predictions.ndim - labels.ndim == 1 and predictions.dims[-1] in (1, None):
+                predictions = squeeze(predictions, [-1])
+            elif labels.ndim - predictions.ndim == 1 and labels.dims[-1] in (1, None):
+                labels = squeeze(labels, [-1])
+        return labels, predictions
 
 
 def confusion_matrix(
@@ -23,7 +38,7 @@ def confusion_matrix(
     name: str | None = None,
     weights: Any = None,
 ) -> Tensor:
-    """How often each class was predicted for each label (`tf.math.confusion_matrix`).
+    """The number of times that each class was predicted for each label (`tf.math.confusion_matrix`).
 
     Args:
         labels, predictions: integers [n], 0 to num_classes - 1.
@@ -39,23 +54,30 @@ def confusion_matrix(
         InvalidArgumentError: in a run, for a class that is negative or too large.
     """
     with name_scope(name, "confusion_matrix", [predictions, labels, num_classes, weights]):
-        labels, predictions = (cast(convert_to_tensor(t), dtypes.int64) for t in (labels, predictions))
+        labels, predictions = remove_squeezable_dimensions(
+            convert_to_tensor(labels, name="labels"), convert_to_tensor(predictions, name="predictions")
+        )
+        predictions, labels = cast(predictions, dtypes.int64), cast(labels, dtypes.int64)
         predictions.shape.assert_is_compatible_with(labels.shape)
+        labels = with_dependencies(
+            [assert_non_negative(labels, message="`labels` contains negative values")], labels
+        )
+        predictions = with_dependencies(
+            [assert_non_negative(predictions, message="`predictions` contains negative values")], predictions
+        )
         if num_classes is None:
-            size = apply_one("Maximum", reduce_max(predictions), reduce_max(labels)) + 1
+            size = num_classes = apply_one("Maximum", reduce_max(predictions), reduce_max(labels)) + 1
         else:
-            size = cast(convert_to_tensor(num_classes), dtypes.int64)
-        checks = []
-        for values, what in ((labels, "labels"), (predictions, "predictions")):
-            checks.append(assert_non_negative(values, message=f"`{what}` contains negative values"))
-            if num_classes is not None:
-                checks.append(assert_less(values, size, message=f"`{what}` out of bound"))
-        with control_dependencies(checks):
-            labels = apply_one("Identity", labels)
-        if weights is None:
-            counted = apply_one("OnesLike", cast(predictions, dtype))
-        else:
-            weights = convert_to_tensor(weights)
+            size = cast(num_classes, dtypes.int64)
+            labels = with_dependencies([assert_less(labels, size, message="`labels` out of bound")], labels)
+            predictions = with_dependencies(
+                [assert_less(predictions, size, message="`predictions` out of bound")], predictions
+            )
+        if weights is not None:
+            weights = convert_to_tensor(weights, name="weights")
             predictions.shape.assert_is_compatible_with(weights.shape)
-            counted = cast(weights, dtype)
-        return apply_one("ScatterNd", stack([labels, predictions], 1), counted, stack([size, size]))
+            weights = cast(weights, dtype)
+        shape = cast(stack([num_classes, num_classes]), dtypes.int64)
+        places = stack([labels, predictions], 1)
+        counted = ones_like(predictions, dtype) if weights is None else weights
+        return apply_one("ScatterNd", places, counted, shape)

@@ -19,9 +19,10 @@ from tensorfleet.ops.nn.windows import (
     EXPLICIT_PADDINGS,
     PADDING,
     STRIDES,
-    known_shape,
+    spread,
     windows_of,
 )
+from tensorfleet.ops.shape_rules import with_rank
 
 _FLOATS = "T: {float16, bfloat16, float32, float64}"
 _WITH_INT = "T: {float16, bfloat16, float32, float64, int32}"
@@ -30,7 +31,7 @@ _CUDNN = "use_cudnn_on_gpu: bool = true"
 
 def _conv2d(op: RuleNode) -> list[Dims]:
     windows = windows_of(op.attrs)
-    images, weights = (known_shape(t.dims) for t in op.inputs)
+    images, weights = (with_rank(t.dims, 4) for t in op.inputs)
     depth, filter_depth = images[windows.channel_axis], weights[2]
     if depth is not None and filter_depth is not None and (not filter_depth or depth % filter_depth):
         raise ValueError(
@@ -42,7 +43,7 @@ def _conv2d(op: RuleNode) -> list[Dims]:
 
 def _depthwise(op: RuleNode) -> list[Dims]:
     windows = windows_of(op.attrs)
-    images, weights = (known_shape(t.dims) for t in op.inputs)
+    images, weights = (with_rank(t.dims, 4) for t in op.inputs)
     depth, filter_depth = images[windows.channel_axis], weights[2]
     if depth is not None and filter_depth is not None and depth != filter_depth:
         raise ValueError(f"Dimensions must be equal, but are {depth} and {filter_depth}")
@@ -61,7 +62,7 @@ def _backprop_input(op: RuleNode) -> list[Dims]:
         return [dims_module.merge(sizes, (None,) * 4)]
     # Of two sizes, height and width, the rest follows from the filter and the gradient.
     windows = windows_of(op.attrs)
-    weights, gradient = (known_shape(t.dims) for t in op.inputs[1:])
+    weights, gradient = (with_rank(t.dims, 4) for t in op.inputs[1:])
     return [windows.shape(gradient[0], sizes, weights[2])]
 
 
@@ -108,7 +109,10 @@ def window_attrs(
         ValueError: another number of numbers, or another form of padding.
     """
     data_format = data_format or "NHWC"
-    attrs: dict[str, Any] = {"data_format": data_format, "strides": spread(strides, data_format, "strides")}
+    attrs: dict[str, Any] = {
+        "data_format": data_format,
+        "strides": spread(1 if strides is None else strides, data_format, "strides"),
+    }
     if dilations is not None:
         attrs["dilations"] = spread(dilations, data_format, "dilations")
     if isinstance(padding, (list, tuple)):
@@ -126,25 +130,6 @@ def window_attrs(
             )
         attrs["padding"] = padding
     return attrs
-
-
-def spread(value: Any, data_format: str, name: str) -> list[int]:
-    """Four numbers, one for each dimension of images, from one, two or four.
-
-    Raises:
-        ValueError: another number of them.
-    """
-    if value is None:
-        value = [1]
-    numbers = list(value) if isinstance(value, (list, tuple)) or hasattr(value, "__len__") else [value]
-    if len(numbers) == 4:
-        return numbers
-    if len(numbers) not in (1, 2):
-        raise ValueError(
-            f"{name} should be of length 1, 2 or 4. Received: {name}={value} of length {len(numbers)}"
-        )
-    space = numbers * (3 - len(numbers))
-    return [1, 1, *space] if data_format.startswith("NC") else [1, *space, 1]
 
 
 def conv2d(

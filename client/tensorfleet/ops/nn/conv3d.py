@@ -13,23 +13,23 @@ from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_dims
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.nn.volumes import (
+from tensorfleet.ops.nn.windows import (
     DATA_FORMAT_3D,
     DILATIONS_3D,
     PADDING_3D,
     STRIDES_3D,
-    spread_3d,
-    volume_shape,
-    volumes_of,
+    spread,
+    windows_of,
 )
+from tensorfleet.ops.shape_rules import with_rank
 
 _FLOATS = "T: {float16, bfloat16, float32, float64}"
 _WINDOWS = (STRIDES_3D, PADDING_3D, DATA_FORMAT_3D, DILATIONS_3D)
 
 
 def _conv3d(op: RuleNode) -> list[Dims]:
-    windows = volumes_of(op.attrs)
-    volumes, weights = (volume_shape(t.dims) for t in op.inputs)
+    windows = windows_of(op.attrs)
+    volumes, weights = (with_rank(t.dims, 5) for t in op.inputs)
     depth, filter_depth = volumes[windows.channel_axis], weights[3]
     if depth is not None and filter_depth is not None and (not filter_depth or depth % filter_depth):
         raise ValueError(
@@ -66,10 +66,10 @@ op(
 def _attrs(strides: Any, padding: Any, data_format: str | None, dilations: Any) -> dict[str, Any]:
     data_format = data_format or "NDHWC"
     return {
-        "strides": spread_3d(strides, data_format, "strides"),
+        "strides": spread(strides, data_format, "strides"),
         "padding": padding,
         "data_format": data_format,
-        "dilations": spread_3d(1 if dilations is None else dilations, data_format, "dilations"),
+        "dilations": spread(1 if dilations is None else dilations, data_format, "dilations"),
     }
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tensorfleet.core import dims as dims_module, dtypes
 from tensorfleet.core.dims import Dims
+from tensorfleet.graph import hints
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.framework import name_scope
@@ -15,8 +14,12 @@ from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
-from tensorfleet.ops.array.constants import zeros_like
+from tensorfleet.ops.array.constants import range as array_range, zeros_like
+from tensorfleet.ops.array.joining import concat
+from tensorfleet.ops.array.rearranging import transpose
 from tensorfleet.ops.array.selection import where
+from tensorfleet.ops.array.shaping import rank as rank_of, shape as shape_of
+from tensorfleet.ops.array.slicing import slice as slice_
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import merge_dim, with_rank
 
@@ -65,27 +68,29 @@ def _precise(logits: Tensor) -> Tensor:
     return cast(logits, dtypes.float32) if logits.dtype.base in (dtypes.float16, dtypes.bfloat16) else logits
 
 
-def _rows(x: Tensor, name: str = "Reshape") -> Tensor:
+def _rows(x: Tensor) -> Tensor:
     """The tensor as a matrix of its last dimension."""
-    if x.ndim == 2:
-        return x
-    last = x.dims[-1] if x.dims else None
-    if last is None:
-        size: Any = apply_one("Shape", x)
-        return apply_one("Reshape", x, apply_one("ConcatV2", [[-1], size[-1:]], 0), name=name)
-    return apply_one("Reshape", x, np.array([-1, last], np.int32), name=name)
+    rank = rank_of(x)
+    last = slice_(shape_of(x), [_less_one(rank)], [1])
+    result = apply_one("Reshape", x, concat([[-1], last], 0))
+    if x.dims is not None:
+        result.set_shape((dims_module.num_elements(x.dims[:-1]), x.dims[-1]))
+        if len(x.dims) == 2:
+            hints.unchanged(result)
+    return result
 
 
-def _last(x: Tensor, axis: int) -> Tensor:
-    """The tensor with `axis` and the last dimension exchanged."""
-    rank = x.ndim
-    if axis == -1 or (rank is not None and axis == rank - 1):
-        return x
-    if rank is None:
+def _less_one(rank: Tensor) -> Tensor:
+    return apply_one("Sub", rank, 1)
+
+
+def _last(x: Tensor, axis: int, rank: Tensor) -> Tensor:
+    """The tensor with `axis` moved to the end."""
+    if axis < 0 and x.ndim is None:
         raise ValueError("Cross entropy along another axis than the last needs logits of known rank")
-    order = np.arange(rank, dtype=np.int32)
-    order[[axis, -1]] = order[[-1, axis]]
-    return apply_one("Transpose", x, order)
+    axis += (x.ndim or 0) if axis < 0 else 0
+    order = concat([array_range(axis), array_range(axis + 1, rank), [axis]], 0)
+    return transpose(x, order)
 
 
 def softmax_cross_entropy_with_logits_v2(
@@ -116,27 +121,20 @@ def softmax_cross_entropy_with_logits_v2(
     with name_scope(name, "softmax_cross_entropy_with_logits", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
         labels = convert_to_tensor(labels, name="labels")
-        exact = _last(_precise(logits), axis)
-        labels = _last(cast(labels, exact.dtype.base), axis)
-        rows = _rows(exact), _rows(labels, "Reshape_1")
+        exact = _precise(logits)
+        labels = cast(labels, exact.dtype.base)
+        rank = rank_of(exact)
+        if axis not in (-1, None if exact.ndim is None else exact.ndim - 1):
+            exact, labels = _last(exact, axis, rank), _last(labels, axis, rank)
+        shape = shape_of(exact)
+        rows = _rows(exact), _rows(labels)
         loss = apply_op("SoftmaxCrossEntropyWithLogits", *rows, name=scope)[0]
-        result = _reshaped(loss, exact)
+        result = apply_one("Reshape", loss, slice_(shape, [0], [_less_one(rank)]))
+        if exact.dims is not None:
+            result.set_shape(exact.dims[:-1])
+            if len(exact.dims) == 2:
+                hints.unchanged(result)
         return cast(result, logits.dtype.base) if exact.dtype.base != logits.dtype.base else result
-
-
-def _reshaped(loss: Tensor, logits: Tensor) -> Tensor:
-    """One loss per row of `logits` without its last dimension, from a flat list.
-
-    Programs know the result by this name, though here no other reshaping comes before it for a matrix.
-    """
-    name = "Reshape_2"
-    if logits.dims is not None and None not in logits.dims:
-        return apply_one("Reshape", loss, np.array(logits.dims[:-1], np.int32), name=name)
-    size: Any = apply_one("Shape", logits)
-    result = apply_one("Reshape", loss, size[:-1], name=name)
-    if logits.dims is not None:
-        result.set_shape(logits.dims[:-1])
-    return result
 
 
 def softmax_cross_entropy_with_logits(
@@ -175,6 +173,7 @@ def sparse_softmax_cross_entropy_with_logits(
     _given("sparse_softmax_cross_entropy_with_logits", labels, logits)
     with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
         labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
+        shape = shape_of(labels)
         exact = _precise(logits)
         if logits.dims == ():
             raise ValueError(f"`logits` cannot be a scalar. Received logits={logits}`")
@@ -187,9 +186,12 @@ def sparse_softmax_cross_entropy_with_logits(
         if logits.ndim == 2:
             loss: Tensor = apply_op("SparseSoftmaxCrossEntropyWithLogits", exact, labels, name=name)[0]
         else:
-            flat = apply_one("Reshape", labels, np.array([-1], np.int32))
-            rows = apply_op("SparseSoftmaxCrossEntropyWithLogits", _rows(exact), flat, name=name)[0]
-            loss = apply_one("Reshape", rows, apply_one("Shape", labels))
+            sizes: Any = shape_of(logits)
+            classes = sizes[rank_of(logits) - 1]
+            rows = apply_one("Reshape", exact, [-1, classes])
+            flat = apply_one("Reshape", labels, [-1])
+            costs = apply_op("SparseSoftmaxCrossEntropyWithLogits", rows, flat, name=name)[0]
+            loss = apply_one("Reshape", costs, shape)
             loss.set_shape(labels.shape)
         return cast(loss, logits.dtype.base) if exact.dtype.base != logits.dtype.base else loss
 

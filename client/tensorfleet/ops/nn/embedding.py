@@ -89,8 +89,8 @@ def _clipped(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
         safe = apply_one("SelectV2", is_some, squares, apply_one("OnesLike", squares))
         norm = apply_one("SelectV2", is_some, apply_one("Sqrt", safe), squares)
         limit = cast(max_norm, rows.dtype.base)
-        scaled: Any = apply_one("Mul", rows, limit)
-        return scaled / apply_one("Maximum", norm, limit)  # type: ignore[no-any-return]
+        clipped: Tensor = apply_one("Mul", rows, limit) / apply_one("Maximum", norm, limit)
+        return clipped
 
 
 def _from_parts(parts: list[Any], ids: Tensor, strategy: str, max_norm: float | None, scope: str) -> Tensor:

@@ -1,4 +1,4 @@
-"""What `tf.nn` composes of other ops: dropout, relu_layer, xw_plus_b, zero_fraction."""
+"""Functions of `tf.nn` that are composed of other ops: dropout, relu_layer, xw_plus_b, zero_fraction."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def dropout(
                 f"{dtype!r}"
             )
         if isinstance(rate, (int, float)) and rate == 0:
-            return values  # type: ignore[no-any-return]
+            return convert_to_tensor(values)
         probability: Any = convert_to_tensor(rate, dtype=dtype, name="rate")
         shape = _noise_shape(values, noise_shape)
         noise = random_uniform(shape, seed=seed, dtype=dtype)

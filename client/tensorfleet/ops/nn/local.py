@@ -11,8 +11,8 @@ from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import ORDERED, apply_one
-from tensorfleet.ops.nn.conv import spread
-from tensorfleet.ops.nn.windows import known_shape, windows_of
+from tensorfleet.ops.nn.windows import spread, windows_of
+from tensorfleet.ops.shape_rules import with_rank
 
 _LRN = (
     "depth_radius: int = 5",
@@ -30,12 +30,12 @@ _BATCH = "include_batch_in_index: bool = false"
 
 
 def _images(op: RuleNode) -> list[Dims]:
-    return [known_shape(op.inputs[0].dims)]
+    return [with_rank(op.inputs[0].dims, 4)]
 
 
 def _pooled(op: RuleNode) -> list[Dims]:
     windows = windows_of(op.attrs)
-    images, ksize = known_shape(op.inputs[0].dims), op.attrs["ksize"]
+    images, ksize = with_rank(op.inputs[0].dims, 4), op.attrs["ksize"]
     space = [windows.count(i, images[a], ksize[a]) for i, a in enumerate(windows.space_axes)]
     shape = windows.shape(images[0], space, images[3])
     return [shape, shape]

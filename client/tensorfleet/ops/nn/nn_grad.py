@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph import hints
+from tensorfleet.graph.apply import apply_list, apply_op
 from tensorfleet.graph.gradient_registry import gradient
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.static_value import static_value
@@ -39,10 +40,20 @@ def _conv(op: Operation, grad: Tensor) -> list[Tensor]:
     _, images, weights = _conv_ops(op)
     x, w = op.inputs
     attrs = _some(op, _CONV)
+    x_shape, w_shape = _both_shapes(x, w) if op.type == "Conv2D" else (shape_of(x), shape_of(w))
     return [
-        apply_one(images, shape_of(x), w, grad, **attrs),
-        apply_one(weights, x, shape_of(w), grad, **attrs),
+        apply_one(images, x_shape, w, grad, **attrs),
+        apply_one(weights, x, w_shape, grad, **attrs),
     ]
+
+
+def _both_shapes(x: Tensor, y: Tensor) -> list[Tensor]:
+    """The shapes of two tensors by one ShapeN, of which the master is told what is known."""
+    found: list[Tensor] = apply_list("ShapeN", [x, y])
+    for tensor, shape in zip((x, y), found, strict=True):
+        if tensor.dims is not None and None not in tensor.dims:
+            hints.known(shape, [size or 0 for size in tensor.dims])
+    return found
 
 
 @gradient("Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput")
@@ -99,20 +110,19 @@ def _is_used(grad: Any) -> bool:
 @gradient("SoftmaxCrossEntropyWithLogits")
 def _softmax_cross_entropy(op: Operation, grad: Any, backprop_grad: Any) -> list[Any]:
     logits = op.inputs[0]
-    column = apply_one("ExpandDims", grad, ints(-1))
-    to_logits: Any = apply_one("Mul", column, op.outputs[1])
+    to_logits: Any = apply_one("ExpandDims", grad, -1) * op.outputs[1]
     if _is_used(backprop_grad):
         # The backprop is softmax - labels, whose own derivative counts in second derivatives.
         softmax: Any = apply_one("Softmax", logits)
         mean = apply_one("Sum", backprop_grad * softmax, ints([-1]), keep_dims=True)
         to_logits = to_logits + (backprop_grad - mean) * softmax
-    to_labels = column * -apply_one("LogSoftmax", logits)
+    to_labels = apply_one("ExpandDims", grad, -1) * -apply_one("LogSoftmax", logits)
     return [to_logits, to_labels]
 
 
 @gradient("SparseSoftmaxCrossEntropyWithLogits")
 def _sparse_softmax_cross_entropy(op: Operation, grad: Any, backprop_grad: Any) -> list[Any]:
-    to_logits: Any = apply_one("Mul", apply_one("ExpandDims", grad, ints(-1)), op.outputs[1])
+    to_logits: Any = apply_one("ExpandDims", grad, -1) * op.outputs[1]
     if _is_used(backprop_grad):
         softmax: Any = apply_one("Softmax", op.inputs[0])
         mean = apply_one("Sum", backprop_grad * softmax, ints([-1]), keep_dims=True)

@@ -155,7 +155,7 @@ def fused_batch_norm(
         offset,
         mean,
         variance,
-        # What cuDNN asks for at least.
+        # The least that cuDNN asks for.
         epsilon=max(epsilon, 1.001e-5),
         exponential_avg_factor=exponential_avg_factor,
         data_format=data_format,

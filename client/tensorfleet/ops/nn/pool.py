@@ -13,8 +13,9 @@ from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_dims
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import ORDERED, apply_one
-from tensorfleet.ops.nn.conv import spread, window_attrs
-from tensorfleet.ops.nn.windows import DATA_FORMAT, EXPLICIT_PADDINGS, PADDING, known_shape, windows_of
+from tensorfleet.ops.nn.conv import window_attrs
+from tensorfleet.ops.nn.windows import DATA_FORMAT, EXPLICIT_PADDINGS, PADDING, spread, windows_of
+from tensorfleet.ops.shape_rules import with_rank
 
 _SIZES = ("ksize: list(int) >= 4", "strides: list(int) >= 4")
 _PLAIN_PADDING = 'padding: {"SAME", "VALID"}'
@@ -23,13 +24,13 @@ _FLOATS = "T: {float16, bfloat16, float32, float64}"
 
 def _pool(op: RuleNode) -> list[Dims]:
     windows = windows_of(op.attrs)
-    images, window = known_shape(op.inputs[0].dims), op.attrs["ksize"]
+    images, window = with_rank(op.inputs[0].dims, 4), op.attrs["ksize"]
     space = [windows.count(i, images[a], window[a]) for i, a in enumerate(windows.space_axes)]
     return [windows.shape(images[0], space, images[windows.channel_axis])]
 
 
 def _max_pool_grad(op: RuleNode) -> list[Dims]:
-    return [known_shape(op.inputs[0].dims)]
+    return [with_rank(op.inputs[0].dims, 4)]
 
 
 def _max_pool_grad_grad(op: RuleNode) -> list[Dims]:
@@ -82,7 +83,7 @@ def _pooled(
     op_type: str, value: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None, scope: str
 ) -> Tensor:
     attrs = window_attrs(strides, padding, data_format)
-    attrs["ksize"] = spread(ksize, attrs["data_format"], "ksize")
+    attrs["ksize"] = spread(1 if ksize is None else ksize, attrs["data_format"], "ksize")
     return apply_one(op_type, value, name=scope, **attrs)
 
 

@@ -13,27 +13,27 @@ from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_dims
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.nn.volumes import (
+from tensorfleet.ops.nn.windows import (
     DATA_FORMAT_3D,
     PADDING_3D,
     STRIDES_3D,
-    spread_3d,
-    volume_shape,
-    volumes_of,
+    spread,
+    windows_of,
 )
+from tensorfleet.ops.shape_rules import with_rank
 
 _WINDOWS = ("ksize: list(int) >= 5", STRIDES_3D, PADDING_3D, DATA_FORMAT_3D)
 
 
 def _pool3d(op: RuleNode) -> list[Dims]:
-    windows, ksize = volumes_of(op.attrs), op.attrs["ksize"]
-    volumes = volume_shape(op.inputs[0].dims)
+    windows, ksize = windows_of(op.attrs), op.attrs["ksize"]
+    volumes = with_rank(op.inputs[0].dims, 5)
     space = [windows.count(i, volumes[a], ksize[a]) for i, a in enumerate(windows.space_axes)]
     return [windows.shape(volumes[0], space, volumes[windows.channel_axis])]
 
 
 def _max_pool3d_grad(op: RuleNode) -> list[Dims]:
-    return [volume_shape(op.inputs[0].dims)]
+    return [with_rank(op.inputs[0].dims, 5)]
 
 
 def _avg_pool3d_grad(op: RuleNode) -> list[Dims]:
@@ -74,8 +74,8 @@ def _pooled(
     return apply_one(
         op_type,
         input,
-        ksize=spread_3d(ksize, data_format, "ksize"),
-        strides=spread_3d(strides, data_format, "strides"),
+        ksize=spread(ksize, data_format, "ksize"),
+        strides=spread(strides, data_format, "strides"),
         padding=padding,
         data_format=data_format,
         name=name,

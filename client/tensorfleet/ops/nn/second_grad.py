@@ -37,7 +37,7 @@ def _fused_batch_norm_grad(op: Operation, *grads: Any) -> list[Any]:
 def _normalization(
     op: Operation, y_grad: Any, x: Any, scale: Any, mean: Any, variance: Any
 ) -> tuple[Any, Any, Any]:
-    """What the fused op computes, of ops that have gradients: the gradients of x, scale and offset."""
+    """The gradients of x, scale and offset, as the fused op computes them, of ops that have gradients."""
     dtype = x.dtype.base
     if dtype is not dtypes.float32:
         x, y_grad = (apply_one("Cast", t, DstT=dtypes.float32) for t in (x, y_grad))

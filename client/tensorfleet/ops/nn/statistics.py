@@ -24,7 +24,8 @@ def swish(features: Any, beta: Any = 1.0) -> Tensor:
     """features · sigmoid(beta · features) (`tf.nn.swish`, `tf.nn.silu`)."""
     features = convert_to_tensor(features, name="features")
     beta = convert_to_tensor(beta, features.dtype.base, name="beta")
-    return features * apply_one("Sigmoid", beta * features)  # type: ignore[no-any-return]
+    result: Tensor = features * apply_one("Sigmoid", beta * features)
+    return result
 
 
 def sufficient_statistics(
@@ -35,7 +36,7 @@ def sufficient_statistics(
     name: str | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Any]:
-    """What mean and variance follow from, by `normalize_moments` (`tf.nn.sufficient_statistics`).
+    """The sums from which `normalize_moments` computes mean and variance (`tf.nn.sufficient_statistics`).
 
     Args:
         axes: the dimensions to sum over.
@@ -72,9 +73,13 @@ def normalize_moments(
     """Mean and variance, from what `sufficient_statistics` returns (`tf.nn.normalize_moments`)."""
     with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
         divisor: Any = apply_one("Reciprocal", counts, name="divisor")
-        shifted = mean_ss * divisor
-        mean = shifted if shift is None else shifted + shift
-        return mean, variance_ss * divisor - apply_one("Square", shifted)
+        if shift is None:
+            shifted = mean = apply_one("Mul", mean_ss, divisor, name="mean")
+        else:
+            shifted = apply_one("Mul", mean_ss, divisor, name="shifted_mean")
+            mean = apply_one("AddV2", shifted, shift, name="mean")
+        second = apply_one("Mul", variance_ss, divisor)
+        return mean, apply_one("Sub", second, apply_one("Square", shifted), name="variance")
 
 
 def weighted_moments(

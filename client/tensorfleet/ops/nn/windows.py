@@ -1,4 +1,4 @@
-"""Windows that slide over images: how many there are, and how much padding they need.
+"""Windows that slide over images and volumes: how many there are, and how much padding they need.
 
 What convolution and pooling share, in shape rules as in kernels.
 """
@@ -8,13 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tensorfleet.core.dims import Dims
-
 STRIDES = "strides: list(int)"
 PADDING = 'padding: {"SAME", "VALID", "EXPLICIT"}'
 EXPLICIT_PADDINGS = "explicit_paddings: list(int) = []"
 DATA_FORMAT = 'data_format: {"NHWC", "NCHW"} = "NHWC"'
 DILATIONS = "dilations: list(int) = [1, 1, 1, 1]"
+
+# Of volumes:
+STRIDES_3D = "strides: list(int) >= 5"
+PADDING_3D = 'padding: {"SAME", "VALID"}'
+DATA_FORMAT_3D = 'data_format: {"NDHWC", "NCDHW"} = "NDHWC"'
+DILATIONS_3D = "dilations: list(int) = [1, 1, 1, 1, 1]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +32,14 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """How windows slide, as a node's attributes say. Pairs are for height and width.
+    """The windows of a node, as its attributes describe them.
+
+    Dimensions of space are height and width of images; depth, height and width of volumes.
 
     Attributes:
         channels_first: images are [batch, channels, height, width] instead of channels last.
-        explicit: (before, after) for height and width, if `padding` is b"EXPLICIT".
+        strides, dilations: one number for each dimension of space.
+        explicit: (before, after) for each dimension of space; zeros unless `padding` is b"EXPLICIT".
     """
 
     channels_first: bool
@@ -43,15 +50,16 @@ class Windows:
 
     @property
     def channel_axis(self) -> int:
-        return 1 if self.channels_first else 3
+        return 1 if self.channels_first else len(self.strides) + 1
 
     @property
-    def space_axes(self) -> tuple[int, ...]:
-        """The dimensions of height and width."""
-        return (2, 3) if self.channels_first else (1, 2)
+    def space_axes(self) -> range:
+        """The axes of the dimensions of space."""
+        first = 2 if self.channels_first else 1
+        return range(first, first + len(self.strides))
 
     def span(self, axis: int, size: int, window: int) -> Span:
-        """The windows along height (0) or width (1).
+        """The windows along a dimension of space, the first of which is 0.
 
         Raises:
             ValueError: a window is larger than the input.
@@ -69,13 +77,13 @@ class Windows:
         return Span((size + before + after - reach) // stride + 1, before, after)
 
     def count(self, axis: int, size: int | None, window: int | None) -> int | None:
-        """The number of windows along height (0) or width (1), None while it is not known."""
+        """The number of windows along a dimension of space, None while it is not known."""
         if size is None or (window is None and self.padding != b"SAME"):
             return None
         return self.span(axis, size, 1 if window is None else window).count
 
     def shape(self, batch: int | None, space: Any, channels: int | None) -> tuple[int | None, ...]:
-        """The shape of images, in the node's data format."""
+        """The shape of images or volumes, in the node's data format."""
         return (batch, channels, *space) if self.channels_first else (batch, *space, channels)
 
 
@@ -85,33 +93,45 @@ def windows_of(attrs: dict[str, Any]) -> Windows:
     Raises:
         ValueError: attributes that make no sense.
     """
-    channels_first = attrs.get("data_format") == b"NCHW"
-    height = 2 if channels_first else 1
-    strides, dilations = attrs["strides"], attrs.get("dilations", [1, 1, 1, 1])
+    data_format = attrs.get("data_format", b"NHWC")
+    rank = 5 if b"D" in data_format else 4
+    first = 2 if data_format in (b"NCHW", b"NCDHW") else 1
+    space = slice(first, first + rank - 2)
+    strides, dilations = attrs["strides"], attrs.get("dilations", [1] * rank)
     for name, values in (("strides", strides), ("dilations", dilations)):
-        if len(values) != 4:
-            raise ValueError(f"Sliding window {name} field must specify 4 dimensions, but got: {len(values)}")
-    if min(strides[height : height + 2]) <= 0 or min(dilations[height : height + 2]) <= 0:
+        if len(values) != rank:
+            raise ValueError(
+                f"Sliding window {name} field must specify {rank} dimensions, but got: {len(values)}"
+            )
+    if min(strides[space]) <= 0 or min(dilations[space]) <= 0:
         raise ValueError("Inner dimension strides and dilations must be greater than 0")
-    flat = attrs.get("explicit_paddings") or [0] * 8
+    flat = attrs.get("explicit_paddings") or [0] * (2 * rank)
     if attrs["padding"] != b"EXPLICIT" and any(flat):
         raise ValueError("explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT")
-    if len(flat) != 8:
-        raise ValueError(f"explicit_paddings attribute must contain 8 values, but got: {len(flat)}")
-    at = 2 * height
-    return Windows(
-        channels_first,
-        (strides[height], strides[height + 1]),
-        (dilations[height], dilations[height + 1]),
-        attrs["padding"],
-        ((flat[at], flat[at + 1]), (flat[at + 2], flat[at + 3])),
-    )
+    if len(flat) != 2 * rank:
+        raise ValueError(f"explicit_paddings attribute must contain {2 * rank} values, but got: {len(flat)}")
+    pairs = tuple(zip(flat[::2], flat[1::2], strict=True))
+    return Windows(first == 2, tuple(strides[space]), tuple(dilations[space]), attrs["padding"], pairs[space])
 
 
-def known_shape(dims: Dims) -> tuple[int | None, ...]:
-    """An image's shape, of rank 4. Raises ValueError where it has another rank."""
-    if dims is None:
-        return (None,) * 4
-    if len(dims) != 4:
-        raise ValueError(f"Shape must be rank 4 but is rank {len(dims)}")
-    return dims
+def spread(value: Any, data_format: str, name: str) -> list[int]:
+    """One number for each dimension of images or volumes.
+
+    Args:
+        value: one number for all dimensions of space, one for each of them, or one for each dimension.
+        name: of the argument, for the error.
+
+    Raises:
+        ValueError: another number of them.
+    """
+    space = 3 if "D" in data_format else 2
+    numbers = list(value) if isinstance(value, (list, tuple)) or hasattr(value, "__len__") else [value]
+    if len(numbers) == space + 2:
+        return numbers
+    if len(numbers) not in (1, space):
+        raise ValueError(
+            f"{name} should be of length 1, {space} or {space + 2}. Received: {name}={value} of length "
+            f"{len(numbers)}"
+        )
+    numbers *= space // len(numbers)
+    return [1, 1, *numbers] if data_format.startswith("NC") else [1, *numbers, 1]

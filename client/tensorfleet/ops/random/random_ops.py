@@ -248,9 +248,9 @@ def random_uniform(
         first, second = get_seed(seed)
         if dtype.is_integer:
             return apply_one("RandomUniformInt", dims, minval, maxval, seed=first, seed2=second, name=scope)
-        random = apply_op("RandomUniform", dims, dtype=dtype, seed=first, seed2=second)
+        random = apply_one("RandomUniform", dims, dtype=dtype, seed=first, seed2=second)
         if plain:
-            return random  # type: ignore[no-any-return]
+            return random
         span = maxval - minval
         return apply_one("AddV2", random * span, minval, name=scope)
 

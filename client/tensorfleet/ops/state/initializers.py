@@ -13,12 +13,12 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import constant
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.ops.array.constants import ones, zeros
+from tensorfleet.ops.array.constants import eye, ones, zeros
 from tensorfleet.ops.random import random_ops
 
 
 class Initializer:
-    """What all initializers can: be called with a shape, and be written down."""
+    """The base of all initializers: they are called with a shape, and can be serialized."""
 
     _settings: tuple[str, ...] = ()
     dtype: DType
@@ -143,7 +143,7 @@ class uniform_unit_scaling_initializer(Initializer):
 
 
 class variance_scaling_initializer(Initializer):
-    """Of a variance that follows from the shape (`tf.variance_scaling_initializer`).
+    """Random numbers whose variance follows from the shape (`tf.variance_scaling_initializer`).
 
     Args:
         scale: the variance is `scale / n`.
@@ -186,13 +186,13 @@ class variance_scaling_initializer(Initializer):
             return random_ops.random_uniform(shape, -limit, limit, dtype, seed=self.seed)
         if self.distribution == "untruncated_normal":
             return random_ops.random_normal(shape, 0.0, math.sqrt(variance), dtype, seed=self.seed)
-        # What is cut off beyond two standard deviations takes this much of the deviation away.
+        # Cutting off beyond two standard deviations leaves this part of the deviation.
         stddev = math.sqrt(variance) / 0.87962566103423978
         return random_ops.truncated_normal(shape, 0.0, stddev, dtype, seed=self.seed)
 
 
 def fans(shape: Any) -> tuple[int, int]:
-    """How many inputs and outputs a unit of a layer with weights of this shape has."""
+    """The numbers of inputs and outputs of a unit in a layer with weights of this shape."""
     sizes = [int(size) for size in shape]
     if not sizes:
         return 1, 1
@@ -297,7 +297,7 @@ class identity_initializer(Initializer):
                 f"The tensor to initialize, specified by argument `shape` must be at least two-dimensional. "
                 f"Received shape={shape}"
             )
-        return constant(self.gain * np.eye(full[0], full[1]), self._dtype(dtype))
+        return self.gain * eye(full[0], full[1], dtype=self._dtype(dtype))
 
 
 BY_NAME: dict[str, Callable[[], Any]] = {

@@ -184,7 +184,7 @@ register_tensor_conversion_function(PartitionedVariable, _to_tensor)
 
 
 class PartitionInfo:
-    """Which part of a variable an initializer is asked for, its argument `partition_info`.
+    """The part of a variable that an initializer is asked for, its argument `partition_info`.
 
     Attributes:
         full_shape: of the whole variable.
@@ -228,7 +228,7 @@ class PartitionInfo:
 
 
 def partitions_of(partitioner: Any, shape: shapes.TensorShape, dtype: DType) -> list[int]:
-    """How many parts `partitioner` makes along each dimension.
+    """The number of parts that `partitioner` makes along each dimension.
 
     Raises:
         ValueError: it is not callable, the shape is not known, or what it gives does not divide the shape

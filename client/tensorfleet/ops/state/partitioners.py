@@ -91,7 +91,8 @@ def _known(shape: Any) -> list[int]:
     shape = shapes.as_shape(shape)
     if not shape.is_fully_defined():
         raise ValueError(f"Argument `shape` is not fully defined: {shape}")
-    return shape.as_list()  # type: ignore[no-any-return]
+    sizes: list[int] = shape.as_list()
+    return sizes
 
 
 def _element_bytes(dtype: Any, bytes_per_string_element: int) -> int:

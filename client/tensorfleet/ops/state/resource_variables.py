@@ -139,7 +139,7 @@ class ResourceVariable(Variable):
                 with graph.colocate_with(None, ignore_existing=True), graph.device(caching_device):
                     self._cached_value = apply_op("Identity", self._graph_element)
 
-    # What it is
+    # Properties
 
     @property
     def handle(self) -> Tensor:
@@ -179,9 +179,9 @@ class ResourceVariable(Variable):
     # Reading
 
     def _read_variable_op(self) -> Tensor:
-        value = apply_op("ReadVariableOp", self._variable, dtype=self._dtype)
+        value = apply_one("ReadVariableOp", self._variable, dtype=self._dtype)
         value.set_shape(self._shape)
-        return value  # type: ignore[no-any-return]
+        return value
 
     def value(self) -> Tensor:
         if self._cached_value is not None:

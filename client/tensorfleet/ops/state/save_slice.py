@@ -1,4 +1,4 @@
-"""Which part of a larger tensor a variable is, as protos have it."""
+"""Slices of larger tensors that variables are, and their messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tensorfleet.proto import variable_pb2
 
 
 class SaveSliceInfo:
-    """Which part of a larger tensor a variable is, for checkpoints (`tf.Variable.SaveSliceInfo`)."""
+    """The part of a larger tensor that a variable is, for checkpoints (`tf.Variable.SaveSliceInfo`)."""
 
     def __init__(
         self,

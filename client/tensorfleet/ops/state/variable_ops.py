@@ -382,7 +382,7 @@ def scatter_nd_sub(
 def assign_slice(
     op_type: str, ref: Any, begin: Any, end: Any, strides: Any, masks: Any, value: Any, name: str | None
 ) -> Any:
-    """What sets a slice of a variable: the node of that type, with the masks of the StridedSlice."""
+    """The node that sets a slice of a variable, with the masks of the StridedSlice."""
     return apply_op(
         op_type,
         ref,

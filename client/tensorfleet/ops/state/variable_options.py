@@ -1,4 +1,4 @@
-"""What new variables are like by default, and what `tf.Variable` keeps without acting upon it."""
+"""Defaults of new variables, and options that `tf.Variable` keeps without acting upon them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tensorfleet.graph.graph import Graph
 
 
 class VariableSynchronization(enum.Enum):
-    """When copies of a variable are brought together (`tf.VariableSynchronization`); kept, not acted upon."""
+    """The time of synchronizing copies of a variable (`tf.VariableSynchronization`); kept, not acted upon."""
 
     AUTO = 0
     NONE = 1
@@ -19,7 +19,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How copies of a variable are brought together (`tf.VariableAggregation`); kept, not acted upon."""
+    """The way of aggregating copies of a variable (`tf.VariableAggregation`); kept, not acted upon."""
 
     NONE = 0
     SUM = 1

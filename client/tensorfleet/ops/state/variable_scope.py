@@ -192,10 +192,10 @@ _SCOPES = ("__varscope",)
 
 
 def _scope_stack() -> _ScopeStack:
-    held = get_default_graph().get_collection_ref(_SCOPES)
+    held: list[_ScopeStack] = get_default_graph().get_collection_ref(_SCOPES)
     if not held:
         held.append(_ScopeStack())
-    return held[0]  # type: ignore[no-any-return]
+    return held[0]
 
 
 def get_variable_scope() -> VariableScope:

@@ -27,7 +27,7 @@ from tensorfleet.ops.state.variables import Variable
 
 
 class VariableStore:
-    """What `tf.get_variable` finds again."""
+    """The variables that `tf.get_variable` finds again."""
 
     def __init__(self) -> None:
         self.variables: dict[str, Any] = {}
@@ -266,7 +266,7 @@ _STORE = ("__variable_store",)
 
 def variable_store() -> VariableStore:
     """The store of the default graph."""
-    held = get_default_graph().get_collection_ref(_STORE)
+    held: list[VariableStore] = get_default_graph().get_collection_ref(_STORE)
     if not held:
         held.append(VariableStore())
-    return held[0]  # type: ignore[no-any-return]
+    return held[0]

@@ -174,7 +174,7 @@ class Variable(metaclass=VariableMeta):
             )
         return element
 
-    # What it is
+    # Properties
 
     @property
     def name(self) -> str:
@@ -232,12 +232,12 @@ class Variable(metaclass=VariableMeta):
 
     @property
     def synchronization(self) -> VariableSynchronization:
-        """When copies of the variable would be brought together; kept, not acted upon."""
+        """The time at which copies of the variable would be brought together; kept, not acted upon."""
         return self._synchronization
 
     @property
     def aggregation(self) -> VariableAggregation:
-        """How copies of the variable would be brought together; kept, not acted upon."""
+        """The way in which copies of the variable would be brought together; kept, not acted upon."""
         return self._aggregation
 
     @property
@@ -295,9 +295,10 @@ class Variable(metaclass=VariableMeta):
         """The value, or the initial value while the variable is not initialized."""
         from tensorfleet.ops.control_flow.control_flow import cond
 
-        return cond(  # type: ignore[no-any-return]
+        value: Tensor = cond(
             variable_ops.is_variable_initialized(self), self.read_value, lambda: self.initial_value
         )
+        return value
 
     def eval(self, session: BaseSession | None = None) -> Any:
         """The value in `session`, or in the default session."""
@@ -319,14 +320,15 @@ class Variable(metaclass=VariableMeta):
         session.run(self.initializer, {self.initializer.inputs[1]: value})
 
     def _as_graph_element(self) -> Tensor:
-        """What `Session.run` fetches for the variable."""
+        """The tensor that `Session.run` fetches for the variable."""
         raise NotImplementedError
 
     # Changing; `tensorfleet.ops.state.variable_ops` tells the two kinds apart.
 
     def count_up_to(self, limit: int) -> Tensor:
         """`tf.count_up_to` of the variable."""
-        return variable_ops.count_up_to(self, limit=limit)  # type: ignore[no-any-return]
+        counted: Tensor = variable_ops.count_up_to(self, limit=limit)
+        return counted
 
     def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
         """Sets the slices that an IndexedSlices names; the methods beside it combine them instead."""

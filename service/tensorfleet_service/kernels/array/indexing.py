@@ -62,10 +62,10 @@ def gather_v2(node: KernelNode) -> Kernel:
 def _checked_axis(params: Any, axis: Any) -> int:
     if axis.ndim:
         raise invalid("axis must be scalar")
-    at, rank = int(axis), params.ndim
+    at, rank = int(axis), int(params.ndim)
     if not -rank <= at < rank:
         raise invalid(f"Expected axis in the range [{-rank}, {rank}), but got {at}")
-    return at % rank  # type: ignore[no-any-return]
+    return at % rank
 
 
 def check_range(indices: Any, limit: int) -> None:

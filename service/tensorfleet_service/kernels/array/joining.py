@@ -71,7 +71,7 @@ def _concat_error(axis: Any, values: tuple[Any, ...], e: Exception) -> Exception
 
 @kernel("ConcatOffset")
 def concat_offset(node: KernelNode) -> Kernel:
-    """Where each part of a concatenation begins in the whole."""
+    """The offset of each part of a concatenation in the whole."""
 
     def run(axis: Any, *shapes: Any) -> Any:
         if axis.ndim:

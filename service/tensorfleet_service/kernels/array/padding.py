@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes
+from tensorfleet_service.kernels.array.shaping import spread
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
 
@@ -25,7 +26,12 @@ def tile(node: KernelNode) -> Kernel:
         for i, count in enumerate(counts):
             if count < 0:
                 raise invalid(f"Expected multiples[{i}] >= 0, but got {count}")
-        return xp.tile(x, counts) if counts else x
+        if not counts:
+            return x
+        if all(d == 1 or count == 1 for d, count in zip(x.shape, counts, strict=True)):
+            # Only single elements are repeated, as by gradients of sums: no need to copy block by block.
+            return spread(xp, x, [d * count for d, count in zip(x.shape, counts, strict=True)])
+        return xp.tile(x, counts)
 
     return run
 

@@ -11,22 +11,37 @@ from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, check_vector, invalid, results, shape_text
 
 
+def _dims(shape: tuple[int, ...], dtype: Any) -> Any:
+    try:
+        return np.array(shape, dtype)
+    except OverflowError:
+        at = next(i for i, size in enumerate(shape) if size > np.iinfo(dtype).max)
+        raise invalid(f"Shape output type is 32-bit but dim {at} is {shape[at]}") from None
+
+
 @array_kernel("Shape")
 def shape(node: KernelNode) -> Kernel:
     dtype = node.output_types[0].np
-    return lambda x: np.array(x.shape, dtype)
+    return lambda x: _dims(x.shape, dtype)
 
 
 @array_kernel("ShapeN")
 def shape_n(node: KernelNode) -> Kernel:
     dtype = node.output_types[0].np
-    return lambda *values: results([np.array(x.shape, dtype) for x in values])
+    return lambda *values: results([_dims(x.shape, dtype) for x in values])
 
 
 @array_kernel("Size")
 def size(node: KernelNode) -> Kernel:
     scalar = np.int64 if node.output_types[0].size == 8 else np.int32
-    return lambda x: scalar(x.size)
+
+    def run(x: Any) -> Any:
+        try:
+            return scalar(x.size)
+        except OverflowError:
+            raise invalid("Number of elements was larger than representable by 32-bit output type") from None
+
+    return run
 
 
 @array_kernel("Rank")
@@ -117,7 +132,16 @@ def squeeze(node: KernelNode) -> Kernel:
 
 
 SMALL = 10_000
-"""So many elements are sooner copied than described by NumPy's `broadcast_to`."""
+"""Number of elements up to which a copy is quicker than a view by NumPy's `broadcast_to`."""
+
+
+def spread(xp: Any, x: Any, wanted: list[int]) -> Any:
+    """`x` repeated to a shape, as a copy or a view. Raises ValueError where that cannot be."""
+    if xp is np and x.ndim <= len(wanted) and 0 <= math.prod(wanted) <= SMALL:
+        result = np.empty(wanted, x.dtype)
+        result[...] = x
+        return result
+    return xp.broadcast_to(x, wanted)
 
 
 @array_kernel("BroadcastTo")
@@ -127,11 +151,7 @@ def broadcast_to(node: KernelNode) -> Kernel:
     def run(x: Any, shape: Any) -> Any:
         wanted = shape.tolist()
         try:
-            if xp is np and x.ndim <= len(wanted) and 0 <= math.prod(wanted) <= SMALL:
-                result = np.empty(wanted, x.dtype)
-                result[...] = x
-                return result
-            return xp.broadcast_to(x, wanted)
+            return spread(xp, x, wanted)
         except ValueError:
             if x.ndim > len(wanted):
                 raise invalid(

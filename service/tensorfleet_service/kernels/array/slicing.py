@@ -132,7 +132,7 @@ def slice_index(spec: SliceSpec, shape: Any, begin: Any, end: Any, strides: Any)
 
 
 def index_error(e: Exception, spec: SliceSpec, shape: Any, begin: Any, end: Any, strides: Any) -> Exception:
-    """What is wrong with an index that NumPy refused with `e`."""
+    """The error for an index that NumPy refused with `e`."""
     if not begin.ndim == end.ndim == strides.ndim == 1 or not begin.size == end.size == strides.size:
         shapes = ", ".join(shape_text(v.shape) for v in (begin, end))
         return invalid(

@@ -183,7 +183,7 @@ def padded_batch(node: KernelNode) -> Make:
 
 
 def _parallel(value: Any) -> int:
-    """How many calls at a time: as many as there are cores where the user leaves that to us."""
+    """The number of parallel calls: that of the cores where the user leaves it to us."""
     number = int(value)
     return (os.cpu_count() or 1) if number == AUTOTUNE else number
 

@@ -27,7 +27,7 @@ _private = itertools.count()
 
 
 def _handle(node: KernelNode) -> Callable[[], IteratorResource]:
-    """What finds the node's iterator among the task's resources, or makes it."""
+    """The function that finds the node's iterator among the task's resources, or makes it."""
     attrs = node.attrs
     container = attrs["container"].decode() or DEFAULT_CONTAINER
     shared = attrs["shared_name"].decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -89,10 +90,11 @@ def _cname(dtype: DType) -> str:
 
 
 def _error(e: Exception) -> errors.OpError:
-    """What a failed function is to a step: its own error class where TensorFlow has one for it."""
+    """The error of a step whose function failed: of its own class where TensorFlow has one for it."""
     text = f"{type(e).__name__}: {e}\n" + "".join(traceback.format_exception(e))
-    kinds: list[tuple[Any, type[Any]]] = [
-        (errors.OpError, type(e)),
+    if isinstance(e, errors.OpError):
+        return type(e)(None, None, text)
+    kinds: list[tuple[Any, Callable[..., errors.OpError]]] = [
         ((ValueError, TypeError), errors.InvalidArgumentError),
         (StopIteration, errors.OutOfRangeError),
         (MemoryError, errors.ResourceExhaustedError),
@@ -100,5 +102,5 @@ def _error(e: Exception) -> errors.OpError:
     ]
     for kind, made in kinds:
         if isinstance(e, kind):
-            return made(None, None, text)  # type: ignore[no-any-return]
+            return made(None, None, text)
     return errors.UnknownError(None, None, text)

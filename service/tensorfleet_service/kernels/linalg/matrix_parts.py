@@ -11,7 +11,7 @@ import numpy as np
 from tensorfleet_service.kernels.common import format_shape, invalid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
-# What the first versions of these ops have in place of the inputs `k`, `num_rows`, `num_cols`.
+# Values of the inputs `k`, `num_rows`, `num_cols`, which the first versions of these ops lack.
 _MAIN = np.int32(0)
 _SMALLEST = np.int32(-1)
 
@@ -119,7 +119,7 @@ class _Band:
         return (*batch, self.length) if self.single else (*batch, self.highest - self.lowest + 1, self.length)
 
     def diagonals(self, xp: ModuleType) -> Any:
-        """Of each diagonal: its index into compact forms, the rows and the columns of its elements."""
+        """Indices of each diagonal: into compact forms, and the rows and the columns of its elements."""
         above, below = self.align.split(b"_")
         for position, d in enumerate(range(self.highest, self.lowest - 1, -1)):
             size = min(self.rows + min(d, 0), self.columns - max(d, 0))

@@ -42,7 +42,7 @@ WORTH = 400_000
 may have to wait for the interpreter's lock, for half as long."""
 
 Source = tuple[bool, int]
-"""Where an input of an op comes from: (True, which input of the group) or (False, which op of it)."""
+"""The source of an op's input: (True, index of the group's input) or (False, index of the group's op)."""
 
 
 @dataclass(slots=True)
@@ -125,7 +125,7 @@ def _size(value: Any) -> int:
 
 
 def _form(value: Any, shape: tuple[int, ...]) -> int | None:
-    """What a value is beside an array of the shape; None for anything else."""
+    """The form of a value beside an array of the shape; None for any other."""
     own = value.shape
     if not own:
         return _NUMBER

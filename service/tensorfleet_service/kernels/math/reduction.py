@@ -14,7 +14,7 @@ from tensorfleet_service.kernels.common import SMALL_FLOATS, invalid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 LARGE = 1 << 20
-"""So many elements are reduced on several threads, 0.1 ms of work,"""
+"""Number of elements from which several threads reduce, 0.1 ms of work,"""
 
 PART = 1 << 18
 """and in parts of so many elements where all of them become one."""

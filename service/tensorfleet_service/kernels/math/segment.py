@@ -83,7 +83,7 @@ def _wide(function: Kernel, dtype: dtypes.DType) -> Kernel:
 
 
 def neutral_of(kind: str, dtype: Any) -> Any:
-    """What combines with any number to that number; of floats, as in TensorFlow, the greatest finite one."""
+    """The neutral number of an operation; of floats, as in TensorFlow, the greatest finite one."""
     if kind in ("Min", "Max"):
         limits = dtypes.from_numpy(dtype)
         return limits.max if kind == "Min" else limits.min

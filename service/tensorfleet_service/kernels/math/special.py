@@ -142,7 +142,7 @@ def polygamma(xp: ModuleType, n: Any, x: Any) -> Any:
 
 
 def random_gamma_grad(xp: ModuleType, alpha: Any, sample: Any) -> Any:
-    """How a sample of the gamma distribution moves with its parameter, at a fixed probability P.
+    """The derivative of a sample of the gamma distribution by its parameter, at a fixed probability P.
 
     That is -∂P/∂α by the density. P = xᵅ e⁻ˣ S / Γ(α + 1), where S = Σ xⁿ / ((α + 1) … (α + n)).
     """

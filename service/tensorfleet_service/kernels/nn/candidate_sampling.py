@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tensorfleet.checkpoint.files import reported
 from tensorfleet.core.files import Files
 from tensorfleet_service.kernels.common import invalid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
@@ -254,7 +255,7 @@ def _fixed_unigram(node: KernelNode) -> Kernel:
 
 def _frequencies(files: Files, path: str) -> Any:
     found = []
-    with files.open_for_read(path) as file:
+    with reported(path), files.open_for_read(path) as file:
         for line in file:
             if line.strip():
                 try:

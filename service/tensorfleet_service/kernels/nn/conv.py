@@ -34,11 +34,11 @@ from tensorfleet_service.kernels.nn.patches import (
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 PARALLEL_PRODUCTS = 1 << 22
-"""From so many multiplications on, a convolution uses several threads."""
+"""Number of multiplications from which a convolution uses several threads."""
 
 
 def compute_dtype(dtype: DType) -> Any:
-    """What a convolution of this dtype computes in: half precision is summed in float32."""
+    """The dtype in which a convolution is computed: half precision is summed in float32."""
     return np.dtype(np.float32) if dtype.name in ("float16", "bfloat16") else dtype.np
 
 

@@ -1,4 +1,4 @@
-"""What convolution and pooling kernels share: padded images or volumes, and the windows over them."""
+"""Common parts of convolution and pooling: padded images or volumes, and the windows over them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
-from tensorfleet.ops.nn.volumes import volumes_of
 from tensorfleet.ops.nn.windows import Windows, windows_of
 from tensorfleet_service.devices.blocks import BLOCK_BYTES
 
@@ -25,9 +24,8 @@ def node_windows(attrs: dict[str, Any]) -> Windows:
     Raises:
         InvalidArgumentError: attributes that make no sense.
     """
-    found = volumes_of if attrs.get("data_format") in (b"NDHWC", b"NCDHW") else windows_of
     try:
-        return found(attrs)
+        return windows_of(attrs)
     except ValueError as e:
         raise errors.InvalidArgumentError(None, None, str(e)) from None
 
@@ -109,7 +107,7 @@ class Geometry:
 
 
 def rows_of_patches(geometry: Geometry, images: Any) -> int:
-    """Of how many rows of windows the patches fit the cache."""
+    """The number of rows of windows whose patches fit the cache."""
     row: int = geometry.out[1] * prod(geometry.window) * images.shape[3] * images.itemsize
     return max(1, min(geometry.out[0], BLOCK_BYTES // row))
 

@@ -61,7 +61,7 @@ def window_size(node: KernelNode, windows: Windows) -> tuple[int, ...]:
 
 
 def _sliding(node: KernelNode) -> tuple[Windows, tuple[int, ...]]:
-    """How the windows of a node slide, and how large they are."""
+    """The windows of a node: how they slide, and how large they are."""
     windows = node_windows(node.attrs)
     if rank_of(windows) == 4:
         _check_images(node, windows)
@@ -69,7 +69,7 @@ def _sliding(node: KernelNode) -> tuple[Windows, tuple[int, ...]]:
 
 
 def lowest(dtype: Any) -> Any:
-    """What is never the maximum of a window, as no window lies in the padding alone."""
+    """The value of padding: never the maximum of a window, as no window lies in the padding alone."""
     return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
 
 
@@ -148,7 +148,7 @@ def max_pool_grad_grad(node: KernelNode) -> Kernel:
 
 
 def _counts(xp: Any, geometry: Geometry, dtype: Any) -> Any:
-    """How many elements of the images, padding aside, each window sees: a number, or [1, *out, 1]."""
+    """The number of elements of the images, without padding, in each window: a number, or [1, *out, 1]."""
     if not geometry.is_padded:
         return prod(geometry.window)
     inside = xp.zeros((1, *geometry.size, 1), dtype)

@@ -237,7 +237,7 @@ def random_by_rate(node: KernelNode) -> Kernel:
 
 
 _FAST_RATES = 1e15
-"""Up to here NumPy's generators take any rate from 0 on."""
+"""The greatest rate that NumPy's generators take."""
 
 
 def _vector_dims(shape: Any) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ Scatter = Callable[[Any, Any, Any], None]
 
 
 def scatter_function(op_type: str, xp: ModuleType) -> Scatter:
-    """What a Scatter op type does to an array: by `ScatterAdd`, `ResourceScatterNdUpdate`, …"""
+    """The function of a Scatter op type on an array: by `ScatterAdd`, `ResourceScatterNdUpdate`, …"""
     is_resource = op_type.startswith("Resource")
     kind = op_type.removeprefix("Resource").removeprefix("Scatter")
     is_nd = kind.startswith("Nd")
@@ -42,7 +42,7 @@ def scatter_function(op_type: str, xp: ModuleType) -> Scatter:
 
 
 def _combine(kind: str, xp: ModuleType) -> Scatter:
-    """How updates join what is there; each of several updates to one position counts, in their order."""
+    """The function that joins updates to what is there; several to one position count in their order."""
     if kind == "Update":
         return _set
     if kind == "Div":

@@ -25,10 +25,10 @@ def variable(node: KernelNode) -> Kernel:
     lookup, create = node.resources.lookup, node.resources.variable
 
     def handle() -> Variable:
-        found = lookup(key)
+        found: Variable | None = lookup(key)
         if found is None or found.dtype is not dtype or found.dims != dims:
             found = create(container, name, dtype, dims, kind)
-        return found  # type: ignore[no-any-return]
+        return found
 
     return handle
 

@@ -15,17 +15,48 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, ints, invalid, shape_text
 
+PART = 1 << 16
+"""So many elements are taken out of an array, or put into one, in one go, which holds the interpreter."""
 
-def _each(function: Callable[[bytes], Any], dtype: Any = object) -> Kernel:
-    """A kernel that applies a function to every string."""
+TEXT_PART = 3 << 20
+"""So many bytes of a text are worked on in one go; three and four divide it."""
+
+MAX_WIDTH = 1 << 16
+"""The characters to which a number may be filled up."""
+
+
+MAX_TEXT = 64 << 20
+"""The bytes of a text of UTF-8 that is worked on as a whole."""
+
+
+def _decoded(item: bytes) -> str:
+    if len(item) > MAX_TEXT:
+        raise invalid(f"a text of UTF-8 has {len(item)} bytes, and may have {MAX_TEXT}: use smaller ones")
+    return item.decode("utf-8", "surrogateescape")
+
+
+def _each(function: Callable[[Any], Any], dtype: Any = object) -> Kernel:
+    """A kernel that applies a function to every element."""
 
     def run(x: Any) -> Any:
+        flat = x.reshape(-1)
         result = np.empty(x.size, dtype)
-        for i, item in enumerate(x.reshape(-1).tolist()):
-            result[i] = function(item)
+        for begin in range(0, x.size, PART):
+            result[begin : begin + PART] = [function(item) for item in flat[begin : begin + PART].tolist()]
         return result.reshape(x.shape)
 
     return run
+
+
+def _by_parts(function: Callable[[bytes], bytes], size: int = TEXT_PART) -> Callable[[bytes], bytes]:
+    """A function of texts that is the same on their parts, one after the other."""
+
+    def whole(item: bytes) -> bytes:
+        if len(item) <= size:
+            return function(item)
+        return b"".join([function(item[i : i + size]) for i in range(0, len(item), size)])
+
+    return whole
 
 
 def _text(attr: bytes) -> str:
@@ -41,9 +72,11 @@ def string_join(node: KernelNode) -> Kernel:
         for x in inputs:
             if x.ndim and x.shape != shape:
                 raise invalid(f"Input shapes do not match: {shape_text(shape)} vs. {shape_text(x.shape)}")
-        columns = [np.broadcast_to(x, shape).reshape(-1).tolist() for x in inputs]
+        columns = [np.broadcast_to(x, shape).reshape(-1) for x in inputs]
         result = np.empty(int(np.prod(shape)), object)
-        result[:] = [separator.join(row) for row in zip(*columns, strict=True)]
+        for begin in range(0, result.size, PART):
+            part = [column[begin : begin + PART].tolist() for column in columns]
+            result[begin : begin + PART] = [separator.join(row) for row in zip(*part, strict=True)]
         return result.reshape(shape)
 
     return run
@@ -69,13 +102,22 @@ def reduce_join(node: KernelNode) -> Kernel:
         groups = int(np.prod([x.shape[axis] for axis in kept]))
         count = int(np.prod([x.shape[axis] for axis in axes]))
         # The first axis is joined first: along it, neighbours stay neighbours.
-        rows = x.transpose(kept + axes[::-1]).reshape(groups, count).tolist()
+        rows = x.transpose(kept + axes[::-1]).reshape(groups, count)
         result = np.empty(groups, object)
-        result[:] = [separator.join(row) for row in rows]
+        for i in range(groups):
+            result[i] = separator.join(_joined(rows[i], separator))
         dims = [1 if axis in axes else d for axis, d in enumerate(x.shape)]
         return result.reshape(dims if keep else [x.shape[axis] for axis in kept])
 
     return run
+
+
+def _joined(row: Any, separator: bytes) -> list[bytes]:
+    """The strings of a row, joined by parts."""
+    if row.size <= PART:
+        found: list[bytes] = row.tolist()
+        return found
+    return [separator.join(row[i : i + PART].tolist()) for i in range(0, row.size, PART)]
 
 
 @array_kernel("AsString")
@@ -83,17 +125,14 @@ def as_string(node: KernelNode) -> Kernel:
     dtype: DType = node.attrs["T"]
     spell = _formatter(dtype, node.attrs)
 
-    def run(x: Any) -> Any:
-        result = np.empty(x.size, object)
-        result[:] = [spell(item).encode() for item in x.reshape(-1).tolist()]
-        return result.reshape(x.shape)
-
-    return (lambda x: x) if dtype is dtypes.string else run
+    return (lambda x: x) if dtype is dtypes.string else _each(lambda item: spell(item).encode())
 
 
 def _formatter(dtype: DType, attrs: dict[str, Any]) -> Callable[[Any], str]:
     fill, width, precision = _text(attrs["fill"]), attrs["width"], attrs["precision"]
     is_float = dtype.is_floating or dtype.is_complex
+    if max(width, precision) > MAX_WIDTH:
+        raise invalid(f"width {width} or precision {precision} is over {MAX_WIDTH} characters")
     if attrs["scientific"] and attrs["shortest"]:
         raise invalid("Cannot select both scientific and shortest notation")
     if len(fill) > 1:
@@ -158,8 +197,12 @@ def string_length(node: KernelNode) -> Kernel:
 
 
 def _characters(item: bytes) -> int:
-    """How many characters of UTF-8: bytes that do not continue one."""
-    return sum(byte & 0xC0 != 0x80 for byte in item)
+    """The number of characters of UTF-8: of bytes that do not continue one."""
+    count = 0
+    for begin in range(0, len(item), TEXT_PART):
+        part = np.frombuffer(item, np.uint8, min(TEXT_PART, len(item) - begin), begin)
+        count += int(np.count_nonzero(part & 0xC0 != 0x80))
+    return count
 
 
 @array_kernel("Substr")
@@ -196,7 +239,7 @@ def _cut_bytes(item: bytes, begin: int, count: int) -> bytes | None:
 
 
 def _cut_characters(item: bytes, begin: int, count: int) -> bytes | None:
-    text = item.decode("utf-8", "surrogateescape")
+    text = _decoded(item)
     if not -len(text) <= begin <= len(text):
         return None
     begin += len(text) if begin < 0 else 0
@@ -232,15 +275,20 @@ def decode_raw(node: KernelNode) -> Kernel:
 @array_kernel("EncodeBase64")
 def encode_base64(node: KernelNode) -> Kernel:
     encode = base64.urlsafe_b64encode
-    return _each(encode if node.attrs["pad"] else lambda item: encode(item).rstrip(b"="))
+    whole = _by_parts(encode)
+    return _each(whole if node.attrs["pad"] else lambda item: whole(item).rstrip(b"="))
 
 
 @array_kernel("DecodeBase64")
 def decode_base64(node: KernelNode) -> Kernel:
+    decode_part = _by_parts(lambda part: base64.b64decode(part, b"-_", validate=True))
+
     def decode(item: bytes) -> bytes:
         padded = item if item.endswith(b"=") else item + b"=" * (-len(item) % 4)
+        if padded.find(b"=", 0, -2) >= 0:  # an end in the middle
+            raise invalid("Invalid character found in base64.")
         try:
-            return base64.b64decode(padded, b"-_", validate=True)
+            return decode_part(padded)
         except binascii.Error:
             raise invalid("Invalid character found in base64.") from None
 
@@ -250,11 +298,9 @@ def decode_base64(node: KernelNode) -> Kernel:
 def _case(node: KernelNode, ascii_only: Callable[[bytes], bytes], full: Callable[[str], str]) -> Kernel:
     match node.attrs["encoding"]:
         case b"":
-            return _each(ascii_only)
+            return _each(_by_parts(ascii_only))
         case b"utf-8":
-            return _each(
-                lambda item: full(item.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-            )
+            return _each(lambda item: full(_decoded(item)).encode("utf-8", "surrogateescape"))
     raise invalid(f"only utf8 or '' (no encoding) is supported, received {_text(node.attrs['encoding'])}")
 
 

@@ -21,7 +21,7 @@ Build = Callable[[Any, dict[str, Any]], Prepare]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How one optimizer updates: on how many variables, with how many temporaries."""
+    """The update of one optimizer: on how many variables, with how many temporaries."""
 
     variables: int
     scratch: int

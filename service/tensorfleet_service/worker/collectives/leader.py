@@ -267,7 +267,7 @@ class Leader:
         self._fail(late, errors.DeadlineExceededError(None, None, f"{describe(late.key)} {text}"))
 
     def _missing(self, late: _Round, joins: Sequence[str]) -> str:
-        """Who has not come: the members of the group's last collective, else tasks without a member here."""
+        """The members of the group's last collective that have not come, else tasks without a member here."""
         known = {device for join in late.joins.values() for device, _ in join.known} - late.joins.keys()
         if known:
             return f"these have not: {', '.join(sorted(known, key=order))}"

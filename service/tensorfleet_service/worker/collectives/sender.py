@@ -15,7 +15,7 @@ NEXT_SECONDS = 30.0  # to reach the next task of a ring, which is known to be th
 
 
 class ChunkSender:
-    """What a ring sends to the next task by."""
+    """The sender by which a ring's chunks go to the next task."""
 
     __slots__ = ("_peer", "_peers", "_task")
 

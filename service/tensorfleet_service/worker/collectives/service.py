@@ -93,7 +93,7 @@ class Collectives:
         self.seconds = seconds or DEFAULT_SECONDS
 
     def __len__(self) -> int:
-        """How much is remembered of collectives that have not ended."""
+        """The amount that is remembered of collectives that have not ended."""
         with self._lock:
             return len(self._members) + len(self._running) + len(self._early) + len(self._leader)
 
@@ -101,10 +101,10 @@ class Collectives:
         self._closed = True
         self._deadlines.close()
 
-    # What kernels call
+    # Called by kernels
 
     def group(self, device: str, group_key: int) -> Group:
-        """What is known of a group; the caller keeps it alive."""
+        """The record of a group; the caller keeps it alive."""
         with self._lock:
             found = self._groups.get((device, group_key))
             if found is None:
@@ -140,7 +140,7 @@ class Collectives:
                 log.debug("the leader was not told of a step that failed: %s", e.message)
 
     def waits_for(self, future: Future) -> str:
-        """What a member of a collective waits for."""
+        """A description of what a member of a collective waits for."""
         with self._locked():
             member = next((m for m in self._members.values() if m.future is future), None)
         if member is None:
@@ -162,7 +162,7 @@ class Collectives:
             except errors.OpError as e:
                 log.debug("the leader was not told of a member that left: %s", e.message)
 
-    # What the connections to other tasks call
+    # Called by the connections to other tasks
 
     def receive(self, peer: Peer, frame: Frame) -> None:
         """A message about collectives. Raises ValueError if it cannot be understood."""

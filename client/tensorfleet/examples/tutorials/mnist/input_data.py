@@ -93,7 +93,7 @@ class DataSet:
 
     @property
     def epochs_completed(self) -> int:
-        """How often next_batch has gone through all examples."""
+        """The number of times that next_batch has gone through all examples."""
         return self._epochs_completed
 
     def next_batch(

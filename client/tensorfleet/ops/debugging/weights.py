@@ -1,0 +1,82 @@
+"""Weights of values: of rank 0, or of the values' rank with each size 1 or theirs; nodes as TensorFlow's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.constants import ones_like
+from tensorfleet.ops.array.shaping import rank as rank_of, shape as shape_of
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.control_flow.control import no_op
+
+
+def assert_broadcastable(weights: Any, values: Any) -> Operation | None:
+    """Checks by static shapes that weights can be broadcast to values without new dimensions.
+
+    Returns:
+        What shows in the graph that this was checked; None where shapes are not known well enough (TensorFlow
+        then checks in the run).
+
+    Raises:
+        ValueError: they cannot.
+    """
+    with framework.name_scope(None, "assert_broadcastable", [weights, values]):
+        with framework.name_scope(None, "weights", [weights]) as scope:
+            weights = convert_to_tensor(weights, name=scope)
+            _shape_and_rank(weights)
+        with framework.name_scope(None, "values", [values]) as scope:
+            values = convert_to_tensor(values, name=scope)
+            _shape_and_rank(values)
+        if weights.dims is None or values.dims is None:
+            return None
+        if not weights.dims:
+            return no_op("static_scalar_check_success")
+        _check_sizes(weights, values)
+        if None in weights.dims or None in values.dims:
+            return None
+        return no_op("static_dims_check_success")
+
+
+def _shape_and_rank(tensor: Tensor) -> None:
+    """The constants that programs find in TensorFlow's graphs."""
+    shape_of(tensor, name="shape")
+    rank_of(tensor, name="rank")
+
+
+def _check_sizes(weights: Tensor, values: Tensor) -> None:
+    prefix = "weights can not be broadcast to values."
+    rest = f"Received weights={weights}, values={values}"
+    assert weights.dims is not None
+    assert values.dims is not None
+    if len(values.dims) != len(weights.dims):
+        raise ValueError(
+            f"{prefix} values.rank={len(values.dims)}. weights.rank={len(weights.dims)}. "
+            f"values.shape={values.shape}. weights.shape={weights.shape}. {rest}"
+        )
+    for axis, (size, weight) in enumerate(zip(values.dims, weights.dims, strict=True)):
+        if weight not in (1, None) and size not in (weight, None):
+            shapes = (f"[{' '.join(map(str, dims))}]" for dims in (values.dims, weights.dims))
+            raise ValueError(
+                f"{prefix} Mismatch at dim {axis}. values.shape={next(shapes)}, "
+                f"weights.shape={next(shapes)}. {rest}"
+            )
+
+
+def broadcast_weights(weights: Any, values: Any) -> Tensor:
+    """Weights of the values' shape and dtype."""
+    with framework.name_scope(None, "broadcast_weights", [weights, values]) as scope:
+        values = convert_to_tensor(values, name="values")
+        factors = convert_to_tensor(weights, values.dtype.base, name="weights")
+        if factors.dims == values.dims and factors.dims is not None and None not in factors.dims:
+            return factors
+        with after(assert_broadcastable(factors, values)):
+            return apply_one("Mul", factors, ones_like(values), name=scope)
+
+
+def after(check: Operation | None) -> Any:
+    """The scope of operations that wait for a check."""
+    return framework.control_dependencies([] if check is None else [check])

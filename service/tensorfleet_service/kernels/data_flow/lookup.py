@@ -1,0 +1,239 @@
+"""Kernels of `tensorfleet.ops.data_flow.lookup`: tables, and what fills them from files."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.checkpoint.files import reported
+from tensorfleet.core import dtypes, errors
+from tensorfleet.core.dtypes import DType
+from tensorfleet.core.files import Files
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import array_kernel, invalid
+from tensorfleet_service.state.tables import KEY_TYPES, VALUE_TYPES, DenseTable, StaticTable, Table
+
+TABLE = "table"
+"""The kind of tables among a task's resources."""
+
+_private = itertools.count()
+
+_WHOLE_LINE, _LINE_NUMBER = -2, -1
+
+
+def _name(node: KernelNode) -> str:
+    """What others call the table; "" for one that is its node's own."""
+    shared: str = node.attrs["shared_name"].decode()
+    return shared or (node.name if node.attrs["use_node_name_sharing"] else "")
+
+
+def _check_dtypes(node: KernelNode) -> tuple[DType, DType]:
+    key, value = node.attrs["key_dtype"], node.attrs["value_dtype"]
+    if key not in KEY_TYPES or value not in VALUE_TYPES:
+        raise invalid(
+            f"No OpKernel was registered to support Op '{node.op}' with key_dtype={key.name}, "
+            f"value_dtype={value.name}. Keys are {', '.join(t.name for t in KEY_TYPES)}"
+        )
+    return key, value
+
+
+def _dims(node: KernelNode) -> tuple[int, ...]:
+    dims = node.attrs.get("value_shape", ())
+    if dims is None or None in dims:
+        raise invalid("value_shape must be fully defined")
+    return tuple(dims)
+
+
+def _handle(node: KernelNode, *inputs: Any) -> Table:
+    """The table of a node, made if there is none yet."""
+    shared = _name(node)
+    container = node.attrs["container"].decode()
+    found = node.resources.get_or_create(container, TABLE, shared, lambda: _make(node, shared, *inputs))
+    key, value = node.attrs["key_dtype"], node.attrs["value_dtype"]
+    if (found.key_dtype, found.value_dtype, found.kind) != (key, value, _kind(node)):
+        raise invalid(
+            f"Table {shared} is a {found.kind} of {found.key_dtype.name} to {found.value_dtype.name}, but "
+            f"this graph asks for a {_kind(node)} of {key.name} to {value.name}. Another program made it: "
+            "build the same graph there, or forget it with tf.Session.reset"
+        )
+    return found
+
+
+def _kind(node: KernelNode) -> str:
+    return node.op.removeprefix("Anonymous").removesuffix("V2").removesuffix("OfTensors")
+
+
+def _make(node: KernelNode, name: str, *inputs: Any) -> Table:
+    key, value = _check_dtypes(node)
+    if node.op.startswith("MutableDense"):
+        buckets = node.attrs["initial_num_buckets"]
+        if buckets < 4 or buckets & (buckets - 1):
+            raise invalid(f"Number of buckets must be at least 4 and a power of 2, got: {buckets}")
+        return DenseTable(name, inputs[0], inputs[1], key, value, _dims(node))
+    if node.op.startswith("Mutable"):
+        return Table(name, key, value, _dims(node))
+    return StaticTable(name, key, value)
+
+
+@array_kernel("HashTableV2", "MutableHashTableV2", "MutableHashTableOfTensorsV2", "MutableDenseHashTableV2")
+def _table(node: KernelNode) -> Kernel:
+    _check_dtypes(node)
+    if _name(node):
+        return lambda *inputs: _handle(node, *inputs)
+    own: list[Table] = []
+    name = f"_{next(_private)}_{node.name}"
+    lock = threading.Lock()
+
+    def run(*inputs: Any) -> Table:
+        with lock:
+            if not own:
+                own.append(_make(node, name, *inputs))
+            return own[0]
+
+    return run
+
+
+@array_kernel("LookupTableFindV2")
+def _find(node: KernelNode) -> Kernel:
+    keys_type, values_type = node.attrs["Tin"], node.attrs["Tout"]
+
+    def run(table: Table, keys: Any, default: Any) -> Any:
+        table.check_types(keys_type, values_type)
+        return table.find(keys, default)
+
+    return run
+
+
+@array_kernel("LookupTableInsertV2")
+def _insert(node: KernelNode) -> Kernel:
+    keys_type, values_type = node.attrs["Tin"], node.attrs["Tout"]
+
+    def run(table: Table, keys: Any, values: Any) -> None:
+        table.check_types(keys_type, values_type)
+        table.insert(keys, values)
+
+    return run
+
+
+@array_kernel("LookupTableRemoveV2")
+def _remove(node: KernelNode) -> Kernel:
+    keys_type = node.attrs["Tin"]
+
+    def run(table: Table, keys: Any) -> None:
+        table.check_types(keys_type)
+        table.remove(keys)
+
+    return run
+
+
+@array_kernel("LookupTableImportV2", "InitializeTableV2")
+def _import(node: KernelNode) -> Kernel:
+    attrs = node.attrs
+    imports = node.op.startswith("LookupTable")
+    keys_type, values_type = (attrs["Tin"], attrs["Tout"]) if imports else (attrs["Tkey"], attrs["Tval"])
+
+    def run(table: Table, keys: Any, values: Any) -> None:
+        table.check_types(keys_type, values_type)
+        table.replace(keys, values)
+
+    return run
+
+
+@kernel("LookupTableSizeV2")
+def _size(node: KernelNode) -> Kernel:
+    return lambda table: np.int64(len(table))
+
+
+@kernel("LookupTableExportV2")
+def _export(node: KernelNode) -> Kernel:
+    keys_type, values_type = node.attrs["Tkeys"], node.attrs["Tvalues"]
+
+    def run(table: Table) -> tuple[Any, Any]:
+        table.check_types(keys_type, values_type)
+        return table.export()
+
+    return run
+
+
+@array_kernel("InitializeTableFromTextFileV2")
+def _from_file(node: KernelNode) -> Kernel:
+    attrs = node.attrs
+    columns = attrs["key_index"], attrs["value_index"]
+    for index in columns:
+        if index < _WHOLE_LINE:
+            raise invalid(f"An index of a column is {_WHOLE_LINE} (whole line) or more, got {index}")
+    if attrs["vocab_size"] < -1 or attrs["vocab_size"] == 0:
+        raise invalid(f"vocab_size must be > 0 or -1, got {attrs['vocab_size']}")
+    delimiter = attrs["delimiter"]
+    if len(delimiter) != 1:
+        raise invalid(f"delimiter should be only 1 char, got {delimiter!r}")
+    files = node.resources.files
+
+    def run(table: Table, filename: Any) -> None:
+        if not isinstance(table, StaticTable):
+            raise invalid(f"{table.kind} {table.name} is not filled from files")
+        if filename.ndim:
+            raise invalid("filename should be a single string")
+        path = filename[()].decode()
+        types = table.key_dtype, table.value_dtype
+        table.initialize(_lines(files, path, columns, types, delimiter, attrs["vocab_size"], attrs["offset"]))
+
+    return run
+
+
+def _lines(
+    files: Files,
+    path: str,
+    columns: tuple[int, int],
+    types: tuple[DType, DType],
+    delimiter: bytes,
+    size: int,
+    offset: int,
+) -> Iterator[tuple[Any, Any]]:
+    """The key and the value of each line."""
+    count = 0
+    with reported(path), files.open_for_read(path) as file:
+        for count, raw in enumerate(file, 1):
+            line = raw.rstrip(b"\r\n")
+            key, value = (
+                _field(line, count - 1, index, dtype, delimiter, path, offset if i else 0)
+                for i, (index, dtype) in enumerate(zip(columns, types, strict=True))
+            )
+            yield key, value
+            if count == size:
+                return
+    if size > count:
+        raise invalid(f"Invalid vocab_size in {path}: expected {size} but got {count}")
+
+
+def _field(
+    line: bytes, number: int, index: int, dtype: DType, delimiter: bytes, path: str, offset: int
+) -> Any:
+    if index == _LINE_NUMBER:
+        return number + offset
+    if index == _WHOLE_LINE:
+        text = line
+    else:
+        parts = line.split(delimiter)
+        if index >= len(parts):
+            shown = line.decode(errors="backslashreplace")
+            raise invalid(
+                f"Invalid number of columns in {path} line {number} ({shown}) : expected at least "
+                f"{index + 1} got {len(parts)}"
+            )
+        text = parts[index]
+    if dtype is dtypes.string:
+        return text
+    try:
+        if b"_" in text:
+            raise ValueError  # Python's own numbers may have underscores
+        return int(text) if dtype.is_integer else float(text)
+    except ValueError:
+        shown = text.decode(errors="backslashreplace")
+        raise errors.InvalidArgumentError(
+            None, None, f"Field {shown} in line {number} is not a valid {dtype.name}."
+        ) from None

@@ -1,0 +1,303 @@
+"""Parsers of what comes from outside, each as a function of bytes.
+
+A target returns, or raises what its parser promises to raise; anything else is a defect. Each has *seeds*,
+inputs that are right, of which fuzzers make others that are almost so.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+import tensorfleet as tf
+import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
+from tensorfleet.checkpoint import slices, table
+from tensorfleet.checkpoint.bundle_reader import BundleReader
+from tensorfleet.checkpoint.bundle_writer import BundleWriter
+from tensorfleet.core import attr_value, device, errors, tensor_util
+from tensorfleet.core.files import local_path
+from tensorfleet.proto import attr_value_pb2, config_pb2, graph_pb2, tensor_pb2
+from tensorfleet.wire import hello, stream
+from tensorfleet.wire.stream import HEADER, MAGIC, FrameTooLarge, Kind, Reader, encode
+from tensorfleet_service.devices.device import task_devices
+from tensorfleet_service.kernels.text import regex
+from tensorfleet_service.master.master import Master
+from tensorfleet_service.master.members import LocalMember
+from tensorfleet_service.settings import settings
+from tensorfleet_service.settings.environment import SettingsError
+from tensorfleet_service.state.files import ConfinedFiles
+from tensorfleet_service.worker.worker import Worker
+
+MAX_ELEMENTS = 1 << 20
+"""Inputs whose values are larger than this are right, and would only take the fuzzer's time."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A parser under test.
+
+    Attributes:
+        run: parses an input.
+        raises: what it may raise.
+        seeds: inputs that are right.
+    """
+
+    run: Callable[[bytes], object]
+    raises: tuple[type[BaseException], ...]
+    seeds: Callable[[], list[bytes]]
+
+
+class _Bytes:
+    """A socket that these bytes come from, and that takes whatever is sent."""
+
+    family = socket.AF_INET
+
+    def __init__(self, data: bytes) -> None:
+        self._rest = memoryview(data)
+
+    def recv_into(self, view: Any, size: int = 0, flags: int = 0) -> int:
+        count = min(len(view), len(self._rest))
+        view[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+    def sendall(self, data: bytes) -> None:
+        """Nobody is there to hear it."""
+
+    def settimeout(self, seconds: float | None) -> None:
+        """Nothing here waits."""
+
+
+def _reader(data: bytes) -> Reader:
+    sock: Any = _Bytes(data)
+    return Reader(sock)
+
+
+def frames(data: bytes) -> None:
+    """Frames one after the other, those over the limits skipped."""
+    reader = _reader(data)
+    reader.max_head = reader.max_payload = 1 << 20
+    while True:
+        try:
+            frame = reader.read()
+        except FrameTooLarge as e:
+            reader.skip(e)
+            continue
+        for value in frame.tensors:
+            assert value.nbytes <= 1 << 23
+        if frame.kind == Kind.PUSH_ALL:
+            stream.pushed_edges(frame)
+        elif frame.kind == Kind.ERROR:
+            assert isinstance(stream.unpack_error(frame), errors.OpError)
+
+
+def _frames() -> list[bytes]:
+    tensors = [np.arange(6.0).reshape(2, 3), np.float32(1), np.array([b"a", b"bc"], object), np.zeros((0, 5))]
+    made = [
+        encode(Kind.RUN, 1, 2, b"", tensors),
+        stream.encode_with_meta(Kind.RUN, 1, 2, b"meta", tensors),
+        stream.encode_pushes(3, [1, 2], [np.float32(1), np.float32(2)]),
+        encode(Kind.ERROR, 1, 3, b"text"),
+        encode(Kind.CALL, 1, 3, bytes(100)),
+        [HEADER.pack(1, 0, 1, 18, 0, 0, 1 << 40) + bytes(18)],
+    ]
+    return [b"".join(map(bytes, frame)) for frame in made]
+
+
+def greeting(data: bytes) -> None:
+    """The first frame of a connection."""
+    sock: Any = _Bytes(data)
+    about, arena = hello.answer_hello(sock, Reader(sock), {"task": "x"})
+    assert isinstance(about, dict)
+    assert arena is None
+
+
+def _greetings() -> list[bytes]:
+    about = {"task": "/job:worker/replica:0/task:0", "incarnation": 5, "shared_memory": 1 << 28}
+    texts = [b"{}", json.dumps(about).encode(), b"[" * 500, b'{"a": 1e999}', b'{"a": ' + b"9" * 4000 + b"}"]
+    return [encode(Kind.HELLO, 0, 0, MAGIC + text)[0] for text in texts]
+
+
+@cache
+def _master() -> Master:
+    name = "/job:worker/replica:0/task:0"
+    worker = Worker(name, task_devices(name, 1, cpus=1, gpus=0), 1, files=ConfinedFiles())
+    return Master(lambda handle, _: [LocalMember(worker, handle, True)], lambda _: None)
+
+
+def graph(data: bytes) -> None:
+    """A graph is imported, and its last node made ready to run."""
+    made = graph_pb2.GraphDef.FromString(data)
+    session = _master().create_session(made, config_pb2.ConfigProto())
+    try:
+        if made.node:
+            session.prepare((), (), (made.node[-1].name,))
+    finally:
+        _master().close_session(session.handle)
+
+
+def _graphs() -> list[bytes]:
+    found = []
+    for make in (_arithmetic, _loop, _strings):
+        with tf.Graph().as_default() as made:
+            make()
+        found.append(made.as_graph_def().SerializeToString())
+    return found
+
+
+def _arithmetic() -> None:
+    x = tf.placeholder_with_default([[1.0, 2.0]], [None, 2])
+    v = tf.Variable([1.0, 2.0])
+    tf.assign_add(v, tf.reduce_sum(tf.matmul(x, tf.ones([2, 2])), 0))
+
+
+def _loop() -> None:
+    tf.while_loop(lambda i: i < 3, lambda i: tf.cond(i > 1, lambda: i + 1, lambda: i + 2), [0])
+
+
+def _strings() -> None:
+    tf.data.Dataset.range(3).map(lambda n: n * 2).make_one_shot_iterator().get_next()
+    tf.regex_replace(tf.as_string(tf.range(3)), "1", "x")
+
+
+def attribute(data: bytes) -> None:
+    """An attribute of a node."""
+    attr_value.from_proto(attr_value_pb2.AttrValue.FromString(data))
+
+
+def _attributes() -> list[bytes]:
+    values = [1, 2.0, True, b"s", (2, None), None, [1, 2], [b"a"], np.arange(3), tf.float32.base_dtype]
+    found = []
+    for value in values:
+        made = attr_value_pb2.AttrValue()
+        attr_value.to_proto(value, made)
+        found.append(made.SerializeToString())
+    return found
+
+
+def tensor(data: bytes) -> None:
+    """A tensor in a message."""
+    array = tensor_util.array_of(tensor_pb2.TensorProto.FromString(data), 1 << 20)
+    if array.size <= MAX_ELEMENTS:
+        array.tolist()
+
+
+def _tensors() -> list[bytes]:
+    values = [np.arange(6.0).reshape(2, 3), np.float32(1), np.array([b"a", b"bc"], object), np.zeros((0, 5))]
+    found = [tensor_util.make_tensor_proto(value) for value in values]
+    found.append(tensor_pb2.TensorProto(dtype=1, float_val=[1.0]))
+    found[-1].tensor_shape.dim.add(size=1000)
+    return [made.SerializeToString() for made in found]
+
+
+def strings(data: bytes) -> None:
+    """A tensor of strings."""
+    if data:
+        tensor_util.strings_from_bytes(data[1:], data[0])
+
+
+def sstable(data: bytes) -> None:
+    """The index of a checkpoint."""
+    table.read(data)
+
+
+def _tables() -> list[bytes]:
+    items = [(b"key%d" % i, b"value" * (i % 7)) for i in range(40)]
+    return [table.write([]), table.write(sorted(items)), table.write([(b"", b"x" * 300_000), (b"a", b"")])]
+
+
+def checkpoint(data: bytes) -> None:
+    """A checkpoint with this index, read with the data of a right one."""
+    with tempfile.TemporaryDirectory() as directory:
+        prefix = str(Path(directory) / "m")
+        Path(f"{prefix}.index").write_bytes(data)
+        Path(f"{prefix}.data-00000-of-00001").write_bytes(bytes(200))
+        with BundleReader(prefix) as reader:
+            for name in list(reader.entries)[:20]:
+                if np.prod([abs(d) for d in reader.shape(name)], dtype=float) <= MAX_ELEMENTS:
+                    reader.read(name)
+
+
+def _indexes() -> list[bytes]:
+    with tempfile.TemporaryDirectory() as directory:
+        prefix = str(Path(directory) / "m")
+        with BundleWriter(prefix) as writer:
+            writer.add("x", np.arange(6.0))
+            writer.add("s", np.array([b"a", b"bc"], object))
+            writer.add("part", np.arange(2.0), "4 0,2")
+        index = Path(f"{prefix}.index").read_bytes()
+    # Blocks whose checksum is right: what a fuzzer changes in the file itself goes no further than that.
+    items = table.read(index)
+    shorter = {key: value[:-1] for key, value in items.items()}
+    return [index, table.write(sorted(shorter.items()))]
+
+
+def cluster(data: bytes) -> None:
+    """A ClusterSpec in JSON."""
+    settings._cluster_spec(settings._json(data.decode("utf-8", "replace"), "X"), "X")
+
+
+def _clusters() -> list[bytes]:
+    return [
+        b'{"ps": ["a:1"], "worker": {"0": "b:2", "5": "[::1]:3"}}',
+        b'{"worker": [null]}',
+        b'{"a": {"-1": "b:2"}}',
+        b"[" * 100_000,
+        b'{"a": {"' + b"9" * 5000 + b'": "b:1"}}',
+    ]
+
+
+def device_name(data: bytes) -> None:
+    """The name of a device."""
+    text = data.decode("utf-8", "replace")
+    device.parse(text)
+    device.canonical_name(text)
+
+
+def slice_spec(data: bytes) -> None:
+    """The part of a variable that is saved."""
+    slices.parse(data.decode("utf-8", "replace"))
+
+
+def path(data: bytes) -> None:
+    """The name of a file, for a task that lets ops use none."""
+    text = data.decode("utf-8", "surrogateescape")
+    local_path(text)
+    ConfinedFiles().open_for_read(text)
+
+
+def expression(data: bytes) -> None:
+    """A pattern, a replacement and a text, with zero bytes between them."""
+    pattern, _, rest = data.partition(b"\0")
+    rewrite, _, text = rest.partition(b"\0")
+    regex.replacer(pattern, rewrite, True)(text)
+
+
+TARGETS = {
+    "frames": Target(frames, (EOFError, ValueError), _frames),
+    "greeting": Target(greeting, (EOFError, ValueError, errors.OpError, RecursionError), _greetings),
+    "graph": Target(graph, (errors.OpError, DecodeError), _graphs),
+    "attribute": Target(attribute, (ValueError, TypeError, DecodeError), _attributes),
+    "tensor": Target(tensor, (ValueError, TypeError, DecodeError), _tensors),
+    "strings": Target(strings, (ValueError,), lambda: [b"\3\1\0\2abc", b"\1\x80\1" + bytes(128)]),
+    "sstable": Target(sstable, (table.CorruptTable,), _tables),
+    "checkpoint": Target(checkpoint, (errors.OpError,), _indexes),
+    "cluster": Target(cluster, (SettingsError,), _clusters),
+    "device": Target(
+        device_name, (ValueError,), lambda: [b"/job:a/replica:0/task:1/device:GPU:0", b"/cpu:0"]
+    ),
+    "slice": Target(slice_spec, (errors.InvalidArgumentError,), lambda: [b"10 4 0,5:-", b"3 0,1"]),
+    "path": Target(path, (errors.OpError, OSError), lambda: [b"/tmp/x", b"file:///a/../b", b"gs://a/b"]),
+    "regex": Target(
+        expression, (errors.InvalidArgumentError,), lambda: [b"(a+)+$\0[\\1]\0aaab", b"\\pL\0\0x"]
+    ),
+}

@@ -10,7 +10,22 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+from tensorfleet import contrib
 from tensorfleet.core.public import missing_names
+
+# The namespaces of TensorFlow 1.15's contrib.
+CONTRIB = """
+    all_reduce autograph batching bayesflow bigtable boosted_trees checkpoint cloud cluster_resolver
+    coder compiler constrained_optimization copy_graph crf cudnn_rnn data decision_trees deprecated
+    distribute distributions eager estimator factorization feature_column ffmpeg framework
+    fused_conv gan graph_editor grid_rnn hadoop hooks image input_pipeline integrate keras
+    kernel_methods labeled_tensor layers learn legacy_seq2seq libsvm linalg linear_optimizer lite
+    lookup losses memory_stats metrics mixed_precision model_pruning nccl nearest_neighbor nn opt
+    optimizer_v2 periodic_resample predictor proto quantization quantize recurrent reduce_slice_ops
+    remote_fused_graph resampler rnn rpc saved_model seq2seq session_bundle signal slim solvers
+    sparsemax specs staging stat_summarizer stateless summary tensor_forest tensorboard tensorrt
+    testing text tfprof timeseries tpu training util
+"""
 
 PAGE = Path(__file__).parent / "missing.md"
 
@@ -46,6 +61,13 @@ def page() -> str:
     for namespace, names in sorted(namespaces.items()):
         title = f"tf.{namespace}" if namespace else "tf"
         parts.append(f"## {title}\n\n{', '.join(f'`{name}`' for name in names)}\n")
+    absent = [name for name in CONTRIB.split() if name not in dir(contrib)]
+    listed = ", ".join(f"`{name}`" for name in absent)
+    parts.append(
+        "## tf.contrib\n\nThese namespaces of TensorFlow 1.15's contrib are missing as a whole; of the "
+        "others the names that many programs use are there, and `tensorfleet doctor` tells which of a "
+        f"program's are not.\n\n{listed}\n"
+    )
     return "\n".join(parts)
 
 

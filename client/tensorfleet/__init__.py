@@ -66,7 +66,11 @@ from tensorfleet.core.shapes import (
     dimension_value as dimension_value,
 )
 from tensorfleet.core.tensor_util import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
-from tensorfleet.core.version import __version__ as __version__
+from tensorfleet.core.version import (
+    API_VERSION as _API_VERSION,
+    COMPILER_VERSION as COMPILER_VERSION,
+    GIT_VERSION as GIT_VERSION,
+)
 from tensorfleet.graph import graph as _graph
 from tensorfleet.graph.convert import (
     constant as constant,
@@ -527,9 +531,14 @@ from tensorfleet.proto.graph_pb2 import GraphDef as GraphDef
 from tensorfleet.proto.node_def_pb2 import NodeDef as NodeDef
 from tensorfleet.session.session import InteractiveSession as InteractiveSession, Session as Session
 
-VERSION = __version__
+VERSION = __version__ = _API_VERSION
+__git_version__ = GIT_VERSION
+__compiler_version__ = COMPILER_VERSION
+CXX11_ABI_FLAG = __cxx11_abi_flag__ = 0
+MONOLITHIC_BUILD = __monolithic_build__ = 0
 GRAPH_DEF_VERSION = _graph.PRODUCER_VERSION
 GRAPH_DEF_VERSION_MIN_CONSUMER = _graph.MIN_CONSUMER_VERSION
+GRAPH_DEF_VERSION_MIN_PRODUCER = 0
 
 if _typing.TYPE_CHECKING:
     from tensorfleet import (
@@ -555,6 +564,7 @@ if _typing.TYPE_CHECKING:
         manip as manip,
         math as math,
         metrics as metrics,
+        nest as nest,
         nn as nn,
         queue as queue,
         random as random,
@@ -563,6 +573,7 @@ if _typing.TYPE_CHECKING:
         summary as summary,
         test as test,
         train as train,
+        version as version,
     )
     from tensorfleet.proto.event_pb2 import Event as Event, LogMessage as LogMessage, SessionLog as SessionLog
     from tensorfleet.proto.histogram_pb2 import HistogramProto as HistogramProto
@@ -596,6 +607,7 @@ else:
             "manip",
             "math",
             "metrics",
+            "nest",
             "nn",
             "queue",
             "random",
@@ -604,6 +616,7 @@ else:
             "summary",
             "test",
             "train",
+            "version",
         ),
         names={
             "Event": "tensorfleet.proto.event_pb2",

@@ -262,3 +262,30 @@ print(len(descriptors))
     assert found.stdout.strip() == "0"
     until(lambda: len(os.listdir(f"/proc/{task.process.pid}/fd")) <= before, 20)
     assert task.good_client() < ANSWER_SECONDS
+
+
+def test_ops_use_the_directories_of_the_settings_alone(tmp_path: Path) -> None:
+    """As a task that others can reach; the error names the op, the path and the setting."""
+    (allowed := tmp_path / "allowed").mkdir()
+    (allowed / "link").symlink_to(tmp_path)
+    task = Task(TENSORFLEET_WRITE_PATHS=str(allowed), TENSORFLEET_READ_PATHS="none")
+    try:
+        variable = tf.Variable([1.0, 2.0])
+        saver = tf.train.Saver()
+        with tf.Session(f"grpc://{task.target}") as session:
+            session.run(variable.initializer)
+            path = saver.save(session, str(allowed / "model"), write_meta_graph=False)
+            session.run(tf.assign(variable, [0.0, 0.0]))
+            saver.restore(session, path)
+            assert session.run(variable).tolist() == [1, 2]
+            for outside in (tmp_path, allowed / "link", allowed / ".."):
+                with pytest.raises(errors.PermissionDeniedError, match="TENSORFLEET_WRITE_PATHS") as caught:
+                    session.run(tf.print("key", output_stream=f"file://{outside}/authorized_keys"))
+                assert f"{outside}/authorized_keys" in caught.value.message
+                assert "PrintV2" in caught.value.message
+                with pytest.raises(errors.PermissionDeniedError, match="TENSORFLEET_WRITE_PATHS"):
+                    saver.save(session, str(outside / "model"), write_meta_graph=False)
+        assert sorted(os.listdir(tmp_path)) == ["allowed"]
+    finally:
+        task.process.kill()
+        task.process.wait()

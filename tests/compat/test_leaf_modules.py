@@ -196,7 +196,7 @@ VALUES: list[Any] = [
     1, -1, 2**31, 2**63, 2**64, 1.5, float("nan"), float("inf"), True, 1j, "a", "grün", b"a\0", "", None,
     [], [[]], [1], [1, 2, 3], [[1, 2], [3, 4]], [[1, 2], [3]], [1, 2.5], [True, 2], [1, "a"], ["a", "bc"],
     [["a"], ["b\0"]], [b"x", "y"], [None], (1, 2), [(1, 2), (3, 4)], [1, 2**40], [2**63], [1j, 2], {"a": 1},
-    object, range(3), bytearray(b"ab"), np.float64(1), np.int8(-1), np.bool_(True), np.str_("ab"),
+    object, bytearray(b"ab"), np.float64(1), np.int8(-1), np.bool_(True), np.str_("ab"),
     np.array(3), np.array([1, 2]), np.array([[1.5, -2.5]]), np.array(["a", "b"]),
     np.array([b"a", None], object), np.array([], np.int16), [np.True_], [np.array([1, 2])],
     [np.float32(1), np.float32(2)],

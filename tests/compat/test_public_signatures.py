@@ -35,8 +35,8 @@ _LAZY = frozenset(("keras", "layers", "estimator", "initializers.keras", "nn.rnn
 # Ours take more, or TensorFlow's say less than they take.
 _OURS_DIFFER: dict[str, str] = {
     "logging": "by Python's own logging, whose functions take keywords",
-    "flags": "without absl",
-    "app": "without absl",
+    "flags": "TensorFlow's FLAGS reads the command line of the tests where it is inspected",
+    "app": "of which flags are a part",
     "Graph.as_graph_def": "without a choice of protobuf implementations",
     "DType": "made by this library only",
     "Tensor": "made by this library only",

@@ -142,6 +142,17 @@ def test_packages_are_installed_before_the_script_runs(api: FakeApi, script: str
     assert {*packages, ".tensorfleet-packages.py"} < set(files)
 
 
+def test_a_script_whose_imports_say_tensorflow(api: FakeApi, script: str, tmp_path: Path) -> None:
+    wheel = tmp_path / "mine-1-py3-none-any.whl"
+    wheel.write_bytes(b"PK")
+    assert run(script, "x", "--tensorflow") == 0
+    assert run(script, "--tensorflow", "--requirements", str(wheel)) == 0
+    commands = [job["spec"]["template"]["spec"]["containers"][0]["command"] for job in api.submitted]
+    program = ["-m", "tensorfleet.run", "/job/My_Script.py"]
+    assert commands[0] == ["python", *program, "x"]
+    assert commands[1] == ["python", "/job/.tensorfleet-packages.py", wheel.name, "--", *program]
+
+
 def test_each_program_has_its_own_variables(
     api: FakeApi, script: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

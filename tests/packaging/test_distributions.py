@@ -16,6 +16,7 @@ PACKAGES = {"client": "tensorfleet", "service": "tensorfleet_service"}
 
 # Where a module's name is not that of its distribution.
 DISTRIBUTIONS = {
+    "absl": "absl-py",
     "google.protobuf": "protobuf",
     "grpc": "grpcio",
     "cupyx": "cupy",

@@ -8,6 +8,8 @@ from importlib import import_module
 from tensorfleet.core.entry_points import load_entry_point
 
 COMMANDS = {
+    "run": "run a program whose imports say tensorflow",
+    "doctor": "tell what a program, graph or checkpoint uses and is missing",
     "serve": "serve one task of a cluster",
     "up": "start a cluster on this machine",
     "status": "show the tasks of a cluster and what they hold",

@@ -75,6 +75,11 @@ def parser() -> argparse.ArgumentParser:
         help="how long the script may take to start (default: 300)",
     )
     p.add_argument("--timeout", type=_whole, metavar="S", help="stop the script after so long")
+    p.add_argument(
+        "--tensorflow",
+        action="store_true",
+        help="the script's imports say tensorflow: run it as `tensorfleet run` does",
+    )
     p.add_argument("--detach", action="store_true", help="leave the Job to itself, and print its name")
     p.add_argument(
         "--keep-seconds",
@@ -203,6 +208,7 @@ def _settings(
         memory=flags.memory,
         seconds=flags.timeout,
         keep_seconds=flags.keep_seconds,
+        runner=("-m", "tensorfleet.run") if flags.tensorflow else (),
     )
 
 

@@ -5,10 +5,14 @@ import typing as _typing
 from tensorfleet.contrib import (
     framework as framework,
     layers as layers,
+    legacy_seq2seq as legacy_seq2seq,
     lookup as lookup,
+    losses as losses,
+    metrics as metrics,
     opt as opt,
     rnn as rnn,
     seq2seq as seq2seq,
+    slim as slim,
     training as training,
 )
 
@@ -20,10 +24,14 @@ if not _typing.TYPE_CHECKING:
         modules=(
             "framework",
             "layers",
+            "legacy_seq2seq",
+            "losses",
+            "metrics",
             "lookup",
             "opt",
             "rnn",
             "seq2seq",
+            "slim",
             "training",
         ),
     )

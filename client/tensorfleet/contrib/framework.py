@@ -1,7 +1,47 @@
-"""`tf.contrib.framework`: the count of global steps."""
+"""`tf.contrib.framework`: argument scopes, variables of models, the count of global steps."""
 
 import typing as _typing
 
+from tensorfleet.contrib import nest as nest
+from tensorfleet.contrib.arg_scopes import (
+    add_arg_scope as add_arg_scope,
+    arg_scope as arg_scope,
+    arg_scope_func_key as arg_scope_func_key,
+    arg_scoped_arguments as arg_scoped_arguments,
+    current_arg_scope as current_arg_scope,
+    has_arg_scope as has_arg_scope,
+)
+from tensorfleet.contrib.model_variables import (
+    add_model_variable as add_model_variable,
+    assign_from_checkpoint as assign_from_checkpoint,
+    assign_from_checkpoint_fn as assign_from_checkpoint_fn,
+    assign_from_values as assign_from_values,
+    assign_from_values_fn as assign_from_values_fn,
+    filter_variables as filter_variables,
+    get_local_variables as get_local_variables,
+    get_model_variables as get_model_variables,
+    get_trainable_variables as get_trainable_variables,
+    get_unique_variable as get_unique_variable,
+    get_variable_full_name as get_variable_full_name,
+    get_variables as get_variables,
+    get_variables_by_name as get_variables_by_name,
+    get_variables_by_suffix as get_variables_by_suffix,
+    get_variables_to_restore as get_variables_to_restore,
+    global_variable as global_variable,
+    local_variable as local_variable,
+    model_variable as model_variable,
+    variable as variable,
+)
+from tensorfleet.graph.tensor import is_tensor as is_tensor
+from tensorfleet.ops.control_flow.smart_cond import (
+    known_predicate as smart_constant_value,
+    smart_cond as smart_cond,
+)
+from tensorfleet.train.checkpoint_reader import (
+    list_variables as list_variables,
+    load_checkpoint as load_checkpoint,
+    load_variable as load_variable,
+)
 from tensorfleet.train.step_count import (
     assert_global_step as assert_global_step,
     create_global_step as create_global_step,
@@ -12,4 +52,43 @@ from tensorfleet.train.step_count import (
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
 
-    __getattr__, __dir__ = _namespace(__name__)
+    __getattr__, __dir__ = _namespace(__name__, modules=("nest",))
+
+__all__ = [
+    "add_arg_scope",
+    "add_model_variable",
+    "arg_scope",
+    "arg_scope_func_key",
+    "arg_scoped_arguments",
+    "assert_global_step",
+    "assign_from_checkpoint",
+    "assign_from_checkpoint_fn",
+    "assign_from_values",
+    "assign_from_values_fn",
+    "create_global_step",
+    "current_arg_scope",
+    "filter_variables",
+    "get_global_step",
+    "get_local_variables",
+    "get_model_variables",
+    "get_or_create_global_step",
+    "get_trainable_variables",
+    "get_unique_variable",
+    "get_variable_full_name",
+    "get_variables",
+    "get_variables_by_name",
+    "get_variables_by_suffix",
+    "get_variables_to_restore",
+    "global_variable",
+    "has_arg_scope",
+    "is_tensor",
+    "list_variables",
+    "load_checkpoint",
+    "load_variable",
+    "local_variable",
+    "model_variable",
+    "nest",
+    "smart_cond",
+    "smart_constant_value",
+    "variable",
+]

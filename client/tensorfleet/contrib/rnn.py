@@ -2,6 +2,17 @@
 
 import typing as _typing
 
+from tensorfleet.contrib.more_cells import (
+    AttentionCellWrapper as AttentionCellWrapper,
+    EmbeddingWrapper as EmbeddingWrapper,
+    GRUBlockCellV2 as GRUBlockCellV2,
+    InputProjectionWrapper as InputProjectionWrapper,
+    LayerNormBasicLSTMCell as LayerNormBasicLSTMCell,
+    LSTMBlockCell as LSTMBlockCell,
+    OutputProjectionWrapper as OutputProjectionWrapper,
+    stack_bidirectional_dynamic_rnn as stack_bidirectional_dynamic_rnn,
+    stack_bidirectional_rnn as stack_bidirectional_rnn,
+)
 from tensorfleet.rnn.cell import RNNCell as RNNCell
 from tensorfleet.rnn.cells import (
     BasicLSTMCell as BasicLSTMCell,
@@ -26,3 +37,28 @@ if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
 
     __getattr__, __dir__ = _namespace(__name__)
+
+__all__ = [
+    "AttentionCellWrapper",
+    "BasicLSTMCell",
+    "BasicRNNCell",
+    "DeviceWrapper",
+    "DropoutWrapper",
+    "EmbeddingWrapper",
+    "GRUBlockCellV2",
+    "GRUCell",
+    "InputProjectionWrapper",
+    "LSTMBlockCell",
+    "LSTMCell",
+    "LSTMStateTuple",
+    "LayerNormBasicLSTMCell",
+    "MultiRNNCell",
+    "OutputProjectionWrapper",
+    "RNNCell",
+    "ResidualWrapper",
+    "stack_bidirectional_dynamic_rnn",
+    "stack_bidirectional_rnn",
+    "static_bidirectional_rnn",
+    "static_rnn",
+    "static_state_saving_rnn",
+]

@@ -1,7 +1,27 @@
-"""`tf.contrib.seq2seq`: the loss of sequences."""
+"""`tf.contrib.seq2seq`: decoders, attention, the loss of sequences."""
 
 import typing as _typing
 
+from tensorfleet.contrib.attending import (
+    AttentionMechanism as AttentionMechanism,
+    AttentionWrapper as AttentionWrapper,
+    AttentionWrapperState as AttentionWrapperState,
+    BahdanauAttention as BahdanauAttention,
+    LuongAttention as LuongAttention,
+    hardmax as hardmax,
+)
+from tensorfleet.contrib.decoding import (
+    BasicDecoder as BasicDecoder,
+    BasicDecoderOutput as BasicDecoderOutput,
+    CustomHelper as CustomHelper,
+    Decoder as Decoder,
+    GreedyEmbeddingHelper as GreedyEmbeddingHelper,
+    Helper as Helper,
+    SampleEmbeddingHelper as SampleEmbeddingHelper,
+    TrainingHelper as TrainingHelper,
+    dynamic_decode as dynamic_decode,
+    tile_batch as tile_batch,
+)
 from tensorfleet.contrib.sequences import sequence_loss as sequence_loss
 
 if not _typing.TYPE_CHECKING:

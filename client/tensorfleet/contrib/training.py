@@ -1,7 +1,20 @@
-"""`tf.contrib.training`: where variables are placed."""
+"""`tf.contrib.training`: settings, operations that train, evaluation, where variables are placed."""
 
 import typing as _typing
 
+from tensorfleet.contrib.evaluating import (
+    checkpoints_iterator as checkpoints_iterator,
+    get_or_create_eval_step as get_or_create_eval_step,
+    wait_for_new_checkpoint as wait_for_new_checkpoint,
+)
+from tensorfleet.contrib.hparam import HParams as HParams, parse_values as parse_values
+from tensorfleet.contrib.train_ops import (
+    add_gradients_summaries as add_gradients_summaries,
+    clip_gradient_norms as clip_gradient_norms,
+    clip_gradient_norms_fn as clip_gradient_norms_fn,
+    create_train_op as create_train_op,
+    multiply_gradients as multiply_gradients,
+)
 from tensorfleet.train.device_setter import (
     GreedyLoadBalancingStrategy as GreedyLoadBalancingStrategy,
     byte_size_load_fn as byte_size_load_fn,

@@ -53,8 +53,8 @@ class Files:
         """Makes directories that this way needs, before the first use."""
 
     def open_for_read(self, path: str) -> BinaryIO:
-        """A file to read from, without a buffer. Raises InvalidArgumentError: it is none, but a directory."""
-        return open(local_path(path), "rb", buffering=0)
+        """A file to read from."""
+        return open(local_path(path), "rb")
 
     def open_for_write(self, path: str, mode: WriteMode = "wb") -> BinaryIO:
         """A file to write into, without a buffer: emptied (`wb`), at its end (`ab`), or a new one (`xb`)."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Iterator
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,6 +105,8 @@ def convert(
     dims = None if shape is None else tuple([int(size) for size in shape])
     if _is_array_like(values):
         values = np.asarray(values)
+    elif not isinstance(values, (np.ndarray, np.generic)):
+        values = _as_lists(values)
     if isinstance(values, (np.ndarray, np.generic)):
         array = (
             values
@@ -150,6 +153,22 @@ def _from_python(values: Any, wanted: DType | None, dims: tuple[int, ...] | None
         narrow = array.astype(np.int32)
         return narrow if np.array_equal(narrow, array) else array
     return array
+
+
+def _as_lists(values: Any) -> Any:
+    """Ranges and other sequences as lists, also those in a list or tuple; in Python 2 `range` gave one."""
+    if isinstance(values, (list, tuple)):
+        # Numbers and texts, of which there may be many, are not looked at one by one.
+        kinds = set(map(type, values))
+        if not any(issubclass(kind, Sequence) and not issubclass(kind, (str, bytes)) for kind in kinds):
+            return values
+        made = [_as_lists(value) for value in values]
+        return values if all(map(operator.is_, made, values)) else made
+    if isinstance(values, range) and not values:
+        return np.empty(0, np.int32)  # an empty list would be of floats
+    if isinstance(values, Sequence) and not isinstance(values, (str, bytes)):
+        return [_as_lists(value) for value in values]
+    return values
 
 
 def _is_array_like(value: Any) -> bool:

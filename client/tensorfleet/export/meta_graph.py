@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorfleet.checkpoint import files
 from tensorfleet.core import logging
-from tensorfleet.core.version import __version__
+from tensorfleet.core.version import API_VERSION
 from tensorfleet.graph import op_def, op_def_proto
 from tensorfleet.graph.graph import Graph, get_default_graph
 from tensorfleet.graph.graph_keys import GraphKeys
@@ -109,7 +109,7 @@ def export_meta_graph(
     for found in map(op_def.lookup, used):
         if found is not None:
             definition.meta_info_def.stripped_op_list.op.add().CopyFrom(op_def_proto.to_proto(found))
-    definition.meta_info_def.tensorflow_version = __version__
+    definition.meta_info_def.tensorflow_version = API_VERSION
     definition.meta_info_def.tensorflow_git_version = "unknown"  # as of any build outside of a repository
     definition.meta_info_def.stripped_default_attrs = strip_default_attrs
     for node in definition.graph_def.node:

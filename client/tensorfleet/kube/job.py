@@ -29,6 +29,7 @@ class JobSettings:
         cpu, memory: the container's requests; the memory is its limit, too, where it is given.
         seconds: the Job is stopped after so many, queueing included; None: never.
         keep_seconds: how long a Job that is over is kept if nobody deletes it.
+        runner: the arguments of Python before the script, such as `-m` with a module that runs it.
     """
 
     program: str
@@ -40,6 +41,7 @@ class JobSettings:
     memory: str | None = None
     seconds: int | None = None
     keep_seconds: int = 3600
+    runner: tuple[str, ...] = ()
 
 
 def environment(texts: Sequence[str]) -> dict[str, str]:
@@ -70,7 +72,7 @@ def job_manifest(
         "PYTHONUNBUFFERED": "1",
         **settings.env,
     }
-    command = [f"{DIRECTORY}/{bundle.script}", *arguments]
+    command = [*settings.runner, f"{DIRECTORY}/{bundle.script}", *arguments]
     if bundle.packages:
         command = [f"{DIRECTORY}/{RUNNER}", *bundle.packages, "--", *command]
     requests = {"cpu": settings.cpu, **({"memory": settings.memory} if settings.memory else {})}

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core.dims import num_elements
 from tensorfleet.graph import hints
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import constant_node, convert_to_tensor
@@ -60,14 +59,6 @@ def reshape_like(tensor: Tensor, model: Tensor) -> Tensor:
     if tensor.dims is not None and tensor.dims == model.dims and None not in tensor.dims:
         return tensor
     return apply_one("Reshape", tensor, shape_of(model))
-
-
-def zeros_like(tensor: Tensor) -> Tensor:
-    """Zeros of the tensor's shape and dtype: a constant where the shape is known."""
-    dtype, count = tensor.dtype.base.np, num_elements(tensor.dims)
-    if dtype is None or dtype.hasobject or count is None or count >= _SMALL:
-        return apply_one("ZerosLike", tensor, name="zeros_like")
-    return constant_node(np.zeros([size or 0 for size in tensor.dims or ()], dtype)[()], "zeros_like")
 
 
 def where(condition: Tensor, x: Any, y: Any) -> Tensor:

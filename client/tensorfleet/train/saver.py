@@ -6,6 +6,7 @@ import math
 import numbers
 import os
 import time
+from collections.abc import Iterator, ValuesView
 from typing import Any
 
 from tensorfleet.core import errors, logging
@@ -78,7 +79,8 @@ class Saver:
                 "If `var_list` is provided then build cannot be deferred. Either set defer_build=False or "
                 "var_list=None."
             )
-        self._var_list = var_list
+        # What can be gone through only once is needed twice.
+        self._var_list = list(var_list) if isinstance(var_list, (Iterator, ValuesView)) else var_list
         self._reshape = reshape
         self._sharded = sharded
         self._max_to_keep = max_to_keep

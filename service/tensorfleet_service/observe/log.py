@@ -18,8 +18,28 @@ FIELDS = ("session", "step")
 """Fields of `extra` that a record may have; the ids of steps are numbers."""
 
 
+# What a terminal or a reader of lines would act on: controls, ends of lines but LF, marks of direction.
+_UNPRINTABLE = {
+    code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    for code in (
+        *(code for code in range(0x20) if code not in (0x09, 0x0A)),
+        *range(0x7F, 0xA0),
+        *(0x061C, 0x200E, 0x200F, 0x2028, 0x2029),
+        *range(0x202A, 0x202F),
+        *range(0x2066, 0x206A),
+        *range(0xD800, 0xE000),
+    )
+}
+
+
+def printable(text: str) -> str:
+    """The text with escapes in place of what is not to be printed; its lines stay apart."""
+    return text.translate(_UNPRINTABLE)
+
+
 class TextFormatter(logging.Formatter):
-    """`2026-01-31T12:00:00.123Z INFO /job:ps/task:0 server: message`; every line of a message begins so.
+    """`2026-01-31T12:00:00.123Z INFO /job:ps/task:0 server: message`; further lines of a message have a bar
+    in place of the colon: text from outside cannot pass for a message of its own.
 
     Fields that the message does not name end its first line: `step failed: … [session=4f0c step=17]`.
     """
@@ -29,13 +49,13 @@ class TextFormatter(logging.Formatter):
         self._task = task
 
     def format(self, record: logging.LogRecord) -> str:
-        head = f"{utc(record)} {record.levelname} {self._task} {record.module}:"
-        lines = super().format(record).splitlines() or [""]
+        head = f"{utc(record)} {record.levelname} {self._task} {record.module}"
+        lines = printable(super().format(record)).removesuffix("\n").split("\n")
         found = {name: str(getattr(record, name)) for name in FIELDS if hasattr(record, name)}
         fields = " ".join(f"{name}={value}" for name, value in found.items() if value not in lines[0])
         if fields:
             lines[0] += f" [{fields}]"
-        return "\n".join(f"{head} {line}" for line in lines)
+        return "\n".join(f"{head}{' |' if i else ':'} {line}" for i, line in enumerate(lines))
 
 
 class JsonFormatter(logging.Formatter):
@@ -51,11 +71,11 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "task": self._task,
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": printable(record.getMessage()),
         }
         fields |= {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
         if record.exc_info:
-            fields["exception"] = self.formatException(record.exc_info)
+            fields["exception"] = printable(self.formatException(record.exc_info))
         return json.dumps(fields, ensure_ascii=False)
 
 

@@ -177,7 +177,8 @@ def _regular(descriptor: int, path: str, mode: str) -> BinaryIO:
             raise errors.PermissionDeniedError(
                 None, None, f"{path!r} is no file, but a pipe, a socket or a device: ops may use files only"
             )
-        return open(descriptor, mode.replace("x", "w"), buffering=0)  # type: ignore[return-value]
+        buffering = -1 if mode == "rb" else 0
+        return open(descriptor, mode.replace("x", "w"), buffering)  # type: ignore[return-value]
     except BaseException:
         os.close(descriptor)
         raise

@@ -100,8 +100,11 @@ def test_compat_v1_is_the_package_itself() -> None:
     assert not tf.executing_eagerly()
 
 
-def test_version_is_that_of_the_distribution() -> None:
-    assert tf.__version__ == metadata.version("tensorfleet")
+def test_version_is_that_of_the_api() -> None:
+    """Programs compare it to know which names there are; the package's own is in its metadata."""
+    assert tf.__version__ == tf.VERSION == tf.version.VERSION == "1.15.5"
+    assert tf.__git_version__ == tf.GIT_VERSION == f"tensorfleet-{metadata.version('tensorfleet')}"
+    assert tf.COMPILER_VERSION == tf.version.COMPILER_VERSION == tf.__compiler_version__
 
 
 MESSAGES = """

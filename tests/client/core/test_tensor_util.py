@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import struct
 import subprocess
 import sys
@@ -184,7 +185,24 @@ def test_values_without_a_common_type(value: Any) -> None:
         convert_value(value)
 
 
-@pytest.mark.parametrize("value", [[[1, 2], [3]], range(3), [np.array([1, 2]), np.array([3, 4])]])
+@pytest.mark.parametrize(
+    ("value", "expected", "dtype"),
+    [
+        (range(3), [0, 1, 2], "int32"),
+        (range(0), [], "int32"),
+        (collections.deque([1.0, 2.0]), [1.0, 2.0], "float32"),
+        (collections.UserList(["a", "b"]), [b"a", b"b"], "object"),
+        ([range(2), (3, 4)], [[0, 1], [3, 4]], "int32"),
+        ((collections.deque([1]), range(5, 6)), [[1], [5]], "int32"),
+    ],
+)
+def test_sequences(value: Any, expected: Any, dtype: str) -> None:
+    array = make_ndarray(make_tensor_proto(value))
+    assert (array.tolist(), array.dtype.name) == (expected, dtype)
+    assert make_ndarray(make_tensor_proto(range(3), np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("value", [[[1, 2], [3]], [range(2), [3]], [np.array([1, 2]), np.array([3, 4])]])
 def test_values_that_are_not_dense(value: Any) -> None:
     with pytest.raises(ValueError, match=r"inhomogeneous shape|to be a dense tensor with shape"):
         convert_value(value)

@@ -78,3 +78,15 @@ def test_texts_of_utf8_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         with pytest.raises(errors.InvalidArgumentError, match="has 11 bytes, and may have 10"):
             run_op(op, *inputs, **attrs)
+
+
+@pytest.mark.parametrize("count", [0, 1, 11, 12, 13, 24, 25, 40])
+def test_strip(count: int) -> None:
+    for item in (b" " * count, b" " * count + b"a b" + b"\t" * count, b"x" + b"\n" * count, b"y" * count):
+        assert run_op("StringStrip", np.array([item], object)).tolist() == [item.strip()]
+
+
+def test_numbers_that_are_too_long() -> None:
+    with pytest.raises(errors.InvalidArgumentError, match="could not correctly convert") as caught:
+        run_op("StringToNumber", np.array([b"1" * 100_000], object))
+    assert len(caught.value.message) < 500

@@ -40,7 +40,9 @@ def written(log_format: str, level: str = "info") -> str:
 
 def test_every_line_of_text_has_time_level_and_task() -> None:
     lines = written("text").splitlines()
-    pattern = re.compile(rf"\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{{3}}Z (WARNING|ERROR) {TASK} test_log: ")
+    pattern = re.compile(
+        rf"\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{{3}}Z (WARNING|ERROR) {TASK} test_log(:| \|) "
+    )
     assert all(pattern.match(line) for line in lines)
     texts = [pattern.sub("", line) for line in lines]
     assert texts[:3] == ["first 1", "second", "failed"]
@@ -72,3 +74,21 @@ def test_ids_of_session_and_step_are_fields() -> None:
 def test_level() -> None:
     assert "quiet" in written("text", "debug")
     assert written("json", "error").count("\n") == 1
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\x0b", "\x85", "\u2028"])
+def test_text_from_outside_is_no_message_of_its_own(end: str) -> None:
+    forged = "2026-01-31T12:00:00.123Z INFO /job:ps/task:0 server: all is well"
+    text = about_a_step("text", f"no task x{end}{forged}")
+    for line in text.removesuffix("\n").split("\n"):
+        assert not line.startswith(forged)
+        assert re.match(r"\S+ INFO \S+ test_log(: no task x| \| 2026)", line)
+    assert len(about_a_step("json", f"no task x{end}{forged}").splitlines()) == 1
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_nothing_in_a_message_acts_on_a_terminal(log_format: str) -> None:
+    written = about_a_step(log_format, "\x1b[2J\x1b]0;x\x07 \x9b31m \x7f \b \u202e \u2066 \ud800 \0 \r é 漢")
+    assert all(char.isprintable() for char in written.removesuffix("\n"))
+    assert "é 漢" in written
+    written.encode()

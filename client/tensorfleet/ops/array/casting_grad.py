@@ -5,8 +5,9 @@ from __future__ import annotations
 from tensorfleet.graph.gradient_registry import gradient, no_rule
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.constants import zeros_like
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.gradient_common import like, reduced, zeros_like
+from tensorfleet.ops.gradient_common import like, reduced
 
 no_rule("Bitcast")
 

@@ -13,20 +13,11 @@ from tensorfleet.graph.gradient_registry import gradient, no_rule, not_different
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.ops.array.constants import zeros
+from tensorfleet.ops.array.constants import zeros, zeros_like
 from tensorfleet.ops.array.indexed_slices import IndexedSlices
 from tensorfleet.ops.array.joining import concat
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.gradient_common import (
-    ints,
-    rank_of,
-    reshape_like,
-    shape_of,
-    size_of,
-    summed_to,
-    where,
-    zeros_like,
-)
+from tensorfleet.ops.gradient_common import ints, rank_of, reshape_like, shape_of, size_of, summed_to, where
 
 not_differentiable("OneHot", "Where", "InTopK", "InTopKV2")
 no_rule("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2", "ListDiff")

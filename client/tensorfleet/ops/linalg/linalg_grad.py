@@ -11,8 +11,9 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.gradient_registry import gradient
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.constants import zeros_like
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.gradient_common import conj, ints, like, rank_of, summed_to, where, zeros_like
+from tensorfleet.ops.gradient_common import conj, ints, like, rank_of, summed_to, where
 
 
 def _product(x: Tensor, y: Tensor, adjoint_x: bool = False, adjoint_y: bool = False) -> Tensor:

@@ -8,8 +8,9 @@ from tensorfleet.graph.gradient_registry import gradient
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array import constants
+from tensorfleet.ops.array.constants import zeros_like
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.gradient_common import conj, like, reduced, where, zeros_like
+from tensorfleet.ops.gradient_common import conj, like, reduced, where
 
 
 @gradient("Add", "AddV2")

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from tensorfleet.graph.gradient_registry import gradient, not_differentiable
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.constants import zeros_like
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.gradient_common import conj, like, zeros_like
+from tensorfleet.ops.gradient_common import conj, like
 
 not_differentiable("IsNan", "IsInf", "IsFinite")
 

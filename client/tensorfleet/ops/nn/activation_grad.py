@@ -7,8 +7,9 @@ import numpy as np
 from tensorfleet.graph.gradient_registry import gradient
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.constants import zeros_like
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.gradient_common import ints, like, rank_of, where, zeros_like
+from tensorfleet.ops.gradient_common import ints, like, rank_of, where
 
 _LAST = np.array([-1], np.int32)
 

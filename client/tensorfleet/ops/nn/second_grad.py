@@ -8,8 +8,9 @@ from tensorfleet.core import dtypes
 from tensorfleet.graph.gradient_registry import gradient, gradients_within
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.constants import zeros_like
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.gradient_common import ints, like, zeros_like
+from tensorfleet.ops.gradient_common import ints, like
 
 _POOL = ("ksize", "strides", "padding", "data_format")
 

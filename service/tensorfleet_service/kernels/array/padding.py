@@ -7,9 +7,22 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes
+from tensorfleet.wire.stream import MAX_RANK
 from tensorfleet_service.kernels.array.shaping import spread
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
+
+
+def _tiled(xp: Any, x: Any, counts: list[int]) -> Any:
+    """As `tile`, which holds the interpreter; a copy of what repeats does not."""
+    if 2 * x.ndim > MAX_RANK:
+        return xp.tile(x, counts)
+    rows = x.reshape([n for size in x.shape for n in (1, size)])
+    repeated = xp.broadcast_to(
+        rows, [n for count, size in zip(counts, x.shape, strict=True) for n in (count, size)]
+    )
+    sizes = [count * size for count, size in zip(counts, x.shape, strict=True)]
+    return repeated.copy().reshape(sizes)
 
 
 @array_kernel("Tile")
@@ -31,7 +44,7 @@ def tile(node: KernelNode) -> Kernel:
         if all(d == 1 or count == 1 for d, count in zip(x.shape, counts, strict=True)):
             # Only single elements are repeated, as by gradients of sums: no need to copy block by block.
             return spread(xp, x, [d * count for d, count in zip(x.shape, counts, strict=True)])
-        return xp.tile(x, counts)
+        return _tiled(xp, x, counts)
 
     return run
 

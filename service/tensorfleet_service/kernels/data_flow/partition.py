@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import array_kernel, ints, invalid, results, shape_text
+from tensorfleet_service.kernels.values import array_kernel, host_array, ints, invalid, results, shape_text
 
 
 @array_kernel("Unique", "UniqueWithCounts")
@@ -161,7 +161,7 @@ def sparse_to_dense(node: KernelNode) -> Kernel:
         if default.ndim:
             raise invalid("default_value should be a scalar.")
         if validate:
-            _check_order(places.tolist(), dims)
+            _check_order(host_array(places), dims)
         result = xp.full(dims, default, dtype)
         result[tuple(places.T)] = values
         return result
@@ -169,15 +169,22 @@ def sparse_to_dense(node: KernelNode) -> Kernel:
     return run
 
 
-def _check_order(places: list[list[int]], dims: list[int]) -> None:
-    previous = None
-    for i, place in enumerate(places):
-        spelled = f"indices[{i}] = [{','.join(map(str, place))}]"
-        if any(not 0 <= at < d for at, d in zip(place, dims, strict=True)):
-            raise invalid(f"{spelled} is out of bounds: need 0 <= index < [{','.join(map(str, dims))}]")
-        if previous is not None and place <= previous:
-            raise invalid(f"{spelled} is {'repeated' if place == previous else 'out of order'}")
-        previous = place
+def _check_order(places: Any, dims: list[int]) -> None:
+    """Raises InvalidArgumentError for the first row that is outside, or not after the one before it."""
+    outside = ((places < 0) | (places >= np.array(dims))).any(1)
+    # The first number that differs from the row before says which of them comes first.
+    steps = np.diff(places, axis=0)
+    first = (steps != 0).argmax(1) if places.shape[1] else np.zeros(len(steps), int)
+    ahead = np.take_along_axis(steps, first[:, None], 1)[:, 0] if places.shape[1] else first
+    wrong = outside.copy()
+    wrong[1:] |= ahead <= 0
+    if not wrong.any():
+        return
+    i = int(wrong.argmax())
+    spelled = f"indices[{i}] = [{','.join(map(str, places[i].tolist()))}]"
+    if outside[i]:
+        raise invalid(f"{spelled} is out of bounds: need 0 <= index < [{','.join(map(str, dims))}]")
+    raise invalid(f"{spelled} is {'repeated' if not ahead[i - 1] else 'out of order'}")
 
 
 @kernel("Bucketize")

@@ -21,6 +21,12 @@ PART = 1 << 16
 TEXT_PART = 3 << 20
 """So many bytes of a text are worked on in one go; three and four divide it."""
 
+SHOWN = 200
+"""The bytes of a text that an error shows."""
+
+MAX_DIGITS = 1 << 16
+"""The characters that a number may be spelled with."""
+
 MAX_WIDTH = 1 << 16
 """The characters to which a number may be filled up."""
 
@@ -163,6 +169,8 @@ def string_to_number(node: KernelNode) -> Kernel:
     limits = None if dtype.is_floating else (int(dtype.min), int(dtype.max))
 
     def number(item: bytes) -> Any:
+        if len(item) > MAX_DIGITS:
+            raise ValueError
         text = item.strip()
         if b"_" in text:
             raise ValueError
@@ -183,7 +191,7 @@ def string_to_number(node: KernelNode) -> Kernel:
                     f"element {[int(n) for n in np.unravel_index(i, x.shape)]} of the" if x.ndim else "the"
                 )
                 raise invalid(
-                    f"StringToNumberOp could not correctly convert string: {_text(item)}"
+                    f"StringToNumberOp could not correctly convert string: {_text(item[:SHOWN])}"
                     f"\nIt is no {dtype.name}: {where} input string_tensor of {node.name}"
                 ) from None
         return result.reshape(x.shape)
@@ -316,4 +324,13 @@ def string_upper(node: KernelNode) -> Kernel:
 
 @array_kernel("StringStrip")
 def string_strip(node: KernelNode) -> Kernel:
-    return _each(bytes.strip)
+    return _each(_stripped)
+
+
+def _stripped(item: bytes) -> bytes:
+    begin, end = 0, len(item)
+    while end - begin > TEXT_PART and item[begin : begin + TEXT_PART].isspace():
+        begin += TEXT_PART
+    while end - begin > TEXT_PART and item[end - TEXT_PART : end].isspace():
+        end -= TEXT_PART
+    return item[begin:end].strip()

@@ -1,0 +1,3 @@
+"""`tensorfleet run`: a program whose imports say `tensorflow`."""
+
+from tensorfleet.run.program import main as main, parser as parser

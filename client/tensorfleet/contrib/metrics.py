@@ -1,0 +1,32 @@
+"""`tf.contrib.metrics`: metrics with the predictions first, and tables of them."""
+
+import typing as _typing
+
+from tensorfleet.contrib.old_metrics import (
+    accuracy as accuracy,
+    aggregate_metric_map as aggregate_metric_map,
+    aggregate_metrics as aggregate_metrics,
+    confusion_matrix as confusion_matrix,
+    streaming_accuracy as streaming_accuracy,
+    streaming_auc as streaming_auc,
+    streaming_false_negatives as streaming_false_negatives,
+    streaming_false_positives as streaming_false_positives,
+    streaming_mean as streaming_mean,
+    streaming_mean_absolute_error as streaming_mean_absolute_error,
+    streaming_mean_cosine_distance as streaming_mean_cosine_distance,
+    streaming_mean_iou as streaming_mean_iou,
+    streaming_mean_relative_error as streaming_mean_relative_error,
+    streaming_mean_squared_error as streaming_mean_squared_error,
+    streaming_mean_tensor as streaming_mean_tensor,
+    streaming_percentage_less as streaming_percentage_less,
+    streaming_precision as streaming_precision,
+    streaming_recall as streaming_recall,
+    streaming_root_mean_squared_error as streaming_root_mean_squared_error,
+    streaming_true_negatives as streaming_true_negatives,
+    streaming_true_positives as streaming_true_positives,
+)
+
+if not _typing.TYPE_CHECKING:
+    from tensorfleet.core.public import namespace as _namespace
+
+    __getattr__, __dir__ = _namespace(__name__)

@@ -1,0 +1,105 @@
+"""`tf.contrib.losses`: losses with the arguments in the older order, predictions first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.contrib.arg_scopes import add_arg_scope
+from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.losses import weighted
+from tensorfleet.ops.math.add_n import add_n
+
+compute_weighted_loss = weighted.compute_weighted_loss
+get_losses = weighted.get_losses
+get_regularization_losses = weighted.get_regularization_losses
+
+
+@add_arg_scope
+def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
+    """Adds a loss to a collection."""
+    weighted.add_loss(loss, loss_collection)
+
+
+def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Any:
+    """The sum of all losses (`tf.contrib.losses.get_total_loss`)."""
+    losses = list(get_losses())
+    if add_regularization_losses:
+        losses += get_regularization_losses()
+    return add_n(losses, name=name)
+
+
+@add_arg_scope
+def absolute_difference(
+    predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None
+) -> Any:
+    """`tf.losses.absolute_difference`."""
+    return weighted.absolute_difference(labels, predictions, weights, scope)
+
+
+@add_arg_scope
+def mean_squared_error(
+    predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None
+) -> Any:
+    """`tf.losses.mean_squared_error`."""
+    return weighted.mean_squared_error(labels, predictions, weights, scope)
+
+
+@add_arg_scope
+def log_loss(
+    predictions: Any,
+    labels: Any = None,
+    weights: Any = 1.0,
+    epsilon: float = 1e-7,
+    scope: str | None = None,
+) -> Any:
+    """`tf.losses.log_loss`."""
+    return weighted.log_loss(labels, predictions, weights, epsilon, scope)
+
+
+@add_arg_scope
+def hinge_loss(logits: Any, labels: Any = None, scope: str | None = None) -> Any:
+    """The hinge loss of each logit; not reduced, and in no collection."""
+    return weighted.hinge_loss(
+        labels, logits, scope=scope, loss_collection=None, reduction=weighted.Reduction.NONE
+    )
+
+
+@add_arg_scope
+def cosine_distance(
+    predictions: Any,
+    labels: Any = None,
+    axis: Any = None,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    dim: Any = None,
+) -> Any:
+    """`tf.losses.cosine_distance`."""
+    return weighted.cosine_distance(labels, predictions, axis if dim is None else dim, weights, scope)
+
+
+@add_arg_scope
+def sigmoid_cross_entropy(
+    logits: Any,
+    multi_class_labels: Any,
+    weights: Any = 1.0,
+    label_smoothing: Any = 0,
+    scope: str | None = None,
+) -> Any:
+    """`tf.losses.sigmoid_cross_entropy`."""
+    return weighted.sigmoid_cross_entropy(multi_class_labels, logits, weights, label_smoothing, scope)
+
+
+@add_arg_scope
+def softmax_cross_entropy(
+    logits: Any, onehot_labels: Any, weights: Any = 1.0, label_smoothing: Any = 0, scope: str | None = None
+) -> Any:
+    """`tf.losses.softmax_cross_entropy`."""
+    return weighted.softmax_cross_entropy(onehot_labels, logits, weights, label_smoothing, scope)
+
+
+@add_arg_scope
+def sparse_softmax_cross_entropy(
+    logits: Any, labels: Any, weights: Any = 1.0, scope: str | None = None
+) -> Any:
+    """`tf.losses.sparse_softmax_cross_entropy`."""
+    return weighted.sparse_softmax_cross_entropy(labels, logits, weights, scope)

@@ -1,0 +1,107 @@
+"""Metrics with the predictions before the labels: `tf.contrib.metrics.streaming_accuracy` and its kin."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from tensorfleet.core import dtypes
+from tensorfleet.metrics import confusion, means, thresholds
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.math.comparison import equal
+from tensorfleet.ops.math.reduction import reduce_mean, reduce_sum
+from tensorfleet.ops.nn.confusion import confusion_matrix as _confusion_matrix
+
+Metric = tuple[Any, Any]
+
+
+def _predictions_first(metric: Callable[..., Metric]) -> Callable[..., Metric]:
+    """The metric with its first two arguments in the older order."""
+
+    def streaming(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
+        return metric(labels, predictions, *args, **kwargs)
+
+    streaming.__name__ = streaming.__qualname__ = f"streaming_{metric.__name__}"
+    streaming.__doc__ = f"`tf.metrics.{metric.__name__}`, with the predictions before the labels."
+    first, second, *others = inspect.signature(metric).parameters.values()
+    streaming.__signature__ = inspect.Signature([second, first, *others])  # type: ignore[attr-defined]
+    return streaming
+
+
+streaming_mean = means.mean
+streaming_mean_tensor = means.mean_tensor
+streaming_percentage_less = means.percentage_below
+streaming_accuracy = _predictions_first(means.accuracy)
+streaming_mean_absolute_error = _predictions_first(means.mean_absolute_error)
+streaming_mean_relative_error = _predictions_first(means.mean_relative_error)
+streaming_mean_squared_error = _predictions_first(means.mean_squared_error)
+streaming_root_mean_squared_error = _predictions_first(means.root_mean_squared_error)
+streaming_mean_cosine_distance = _predictions_first(means.mean_cosine_distance)
+streaming_mean_iou = _predictions_first(confusion.mean_iou)
+streaming_precision = _predictions_first(confusion.precision)
+streaming_recall = _predictions_first(confusion.recall)
+streaming_true_positives = _predictions_first(confusion.true_positives)
+streaming_true_negatives = _predictions_first(confusion.true_negatives)
+streaming_false_positives = _predictions_first(confusion.false_positives)
+streaming_false_negatives = _predictions_first(confusion.false_negatives)
+
+
+def streaming_auc(
+    predictions: Any,
+    labels: Any,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    curve: str = "ROC",
+    name: str | None = None,
+) -> Metric:
+    """`tf.metrics.auc`, with the predictions before the labels."""
+    return thresholds.auc(
+        labels, predictions, weights, num_thresholds, metrics_collections, updates_collections, curve, name
+    )
+
+
+def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Any:
+    """The share of right predictions in one batch (`tf.contrib.metrics.accuracy`).
+
+    Raises:
+        ValueError: the dtypes differ.
+    """
+    if not labels.dtype.is_compatible_with(predictions.dtype):
+        raise ValueError(
+            f"dtype of predictions and labels should match. Given: predictions ({predictions.dtype}) and "
+            f"labels ({labels.dtype})"
+        )
+    right = cast(equal(predictions, labels), dtypes.float32)
+    if weights is None:
+        return reduce_mean(right)
+    factors = cast(weights, dtypes.float32)
+    return reduce_sum(right * factors) / reduce_sum(factors * (right * 0.0 + 1.0))
+
+
+def confusion_matrix(
+    labels: Any,
+    predictions: Any,
+    num_classes: int | None = None,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+    weights: Any = None,
+) -> Any:
+    """`tf.math.confusion_matrix` (`tf.contrib.metrics.confusion_matrix`)."""
+    return _confusion_matrix(labels, predictions, num_classes, dtype=dtype, name=name, weights=weights)
+
+
+def aggregate_metrics(*value_update_tuples: Metric) -> tuple[list[Any], list[Any]]:
+    """All values, and all updates. Raises ValueError without any."""
+    if not value_update_tuples:
+        raise ValueError("Expected at least one value_tensor/update_op pair")
+    values, updates = zip(*value_update_tuples, strict=True)
+    return list(values), list(updates)
+
+
+def aggregate_metric_map(names_to_tuples: dict[str, Metric]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """All values, and all updates, by their names."""
+    values = {name: pair[0] for name, pair in names_to_tuples.items()}
+    return values, {name: pair[1] for name, pair in names_to_tuples.items()}

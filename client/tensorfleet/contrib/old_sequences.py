@@ -1,0 +1,430 @@
+"""Sequence models that are unrolled: `tf.contrib.legacy_seq2seq`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tensorfleet.contrib.more_cells import EmbeddingWrapper, OutputProjectionWrapper, linear
+from tensorfleet.core.structures import flatten, is_nested
+from tensorfleet.graph import framework
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.constants import zeros
+from tensorfleet.ops.array.identity import stop_gradient
+from tensorfleet.ops.array.joining import concat, stack
+from tensorfleet.ops.array.shaping import reshape, shape
+from tensorfleet.ops.math.add_n import add_n
+from tensorfleet.ops.math.elementwise import tanh
+from tensorfleet.ops.math.extrema import argmax
+from tensorfleet.ops.math.reduction import reduce_sum
+from tensorfleet.ops.nn.activation import softmax
+from tensorfleet.ops.nn.conv import conv2d
+from tensorfleet.ops.nn.cross_entropy import sparse_softmax_cross_entropy_with_logits
+from tensorfleet.ops.nn.embedding import embedding_lookup
+from tensorfleet.ops.nn.layers import xw_plus_b
+from tensorfleet.ops.state.variable_scope import get_variable, get_variable_scope, variable_scope
+from tensorfleet.rnn.static import static_rnn
+
+_LEAST = 1e-12  # added to the weights' sum, which may be 0
+
+
+def rnn_decoder(
+    decoder_inputs: Sequence[Any], initial_state: Any, cell: Any, loop_function: Any = None, scope: Any = None
+) -> tuple[list[Any], Any]:
+    """A cell over a list of inputs (`tf.contrib.legacy_seq2seq.rnn_decoder`).
+
+    Args:
+        loop_function: from the last output and its number to the next input, in place of the given one.
+
+    Returns:
+        The outputs, and the last state.
+    """
+    with variable_scope(scope or "rnn_decoder"):
+        state, outputs, last = initial_state, [], None
+        for number, given in enumerate(decoder_inputs):
+            if loop_function is not None and last is not None:
+                with variable_scope("loop_function", reuse=True):
+                    given = loop_function(last, number)
+            if number > 0:
+                get_variable_scope().reuse_variables()
+            output, state = cell(given, state)
+            outputs.append(output)
+            last = output
+        return outputs, state
+
+
+def basic_rnn_seq2seq(
+    encoder_inputs: Sequence[Any],
+    decoder_inputs: Sequence[Any],
+    cell: Any,
+    dtype: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
+    """A cell reads a sequence, and another of its kind goes on (`basic_rnn_seq2seq`)."""
+    import copy
+
+    from tensorfleet.core.dtypes import float32
+
+    with variable_scope(scope or "basic_rnn_seq2seq"):
+        _, state = static_rnn(copy.deepcopy(cell), encoder_inputs, dtype=dtype or float32)
+        return rnn_decoder(decoder_inputs, state, cell)
+
+
+def tied_rnn_seq2seq(
+    encoder_inputs: Sequence[Any],
+    decoder_inputs: Sequence[Any],
+    cell: Any,
+    loop_function: Any = None,
+    dtype: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
+    """As `basic_rnn_seq2seq`, with the same variables for both (`tied_rnn_seq2seq`)."""
+    from tensorfleet.core.dtypes import float32
+
+    with variable_scope("combined_tied_rnn_seq2seq"):
+        scope = scope or "tied_rnn_seq2seq"
+        _, state = static_rnn(cell, encoder_inputs, dtype=dtype or float32, scope=scope)
+        get_variable_scope().reuse_variables()
+        return rnn_decoder(decoder_inputs, state, cell, loop_function, scope=scope)
+
+
+def _extract_argmax_and_embed(
+    embedding: Any, output_projection: Any = None, update_embedding: bool = True
+) -> Callable[[Any, Any], Any]:
+    def loop_function(last: Any, _: Any) -> Any:
+        if output_projection is not None:
+            last = xw_plus_b(last, output_projection[0], output_projection[1])
+        rows = embedding_lookup(embedding, argmax(last, 1))
+        return rows if update_embedding else stop_gradient(rows)
+
+    return loop_function
+
+
+def embedding_rnn_decoder(
+    decoder_inputs: Sequence[Any],
+    initial_state: Any,
+    cell: Any,
+    num_symbols: int,
+    embedding_size: int,
+    output_projection: Any = None,
+    feed_previous: bool = False,
+    update_embedding_for_previous: bool = True,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
+    """`rnn_decoder` of symbols, int32 `[batch]` each (`embedding_rnn_decoder`).
+
+    Args:
+        output_projection: weights and biases from an output to logits; None: outputs are logits.
+        feed_previous: whether each input but the first is the likeliest symbol of the last output.
+    """
+    with variable_scope(scope or "embedding_rnn_decoder"):
+        table = get_variable("embedding", [num_symbols, embedding_size])
+        loop = (
+            _extract_argmax_and_embed(table, output_projection, update_embedding_for_previous)
+            if feed_previous
+            else None
+        )
+        rows = [embedding_lookup(table, symbols) for symbols in decoder_inputs]
+        return rnn_decoder(rows, initial_state, cell, loop_function=loop)
+
+
+def embedding_rnn_seq2seq(
+    encoder_inputs: Sequence[Any],
+    decoder_inputs: Sequence[Any],
+    cell: Any,
+    num_encoder_symbols: int,
+    num_decoder_symbols: int,
+    embedding_size: int,
+    output_projection: Any = None,
+    feed_previous: bool = False,
+    dtype: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
+    """`basic_rnn_seq2seq` of symbols (`embedding_rnn_seq2seq`); `feed_previous` is a bool."""
+    import copy
+
+    with variable_scope(scope or "embedding_rnn_seq2seq") as current:
+        dtype = dtype or current.dtype
+        encoder = EmbeddingWrapper(copy.deepcopy(cell), num_encoder_symbols, embedding_size)
+        _, state = static_rnn(encoder, encoder_inputs, dtype=dtype)
+        if output_projection is None:
+            cell = OutputProjectionWrapper(cell, num_decoder_symbols)
+        return embedding_rnn_decoder(
+            decoder_inputs,
+            state,
+            cell,
+            num_decoder_symbols,
+            embedding_size,
+            output_projection=output_projection,
+            feed_previous=_bool(feed_previous),
+        )
+
+
+def _bool(feed_previous: Any) -> bool:
+    if not isinstance(feed_previous, bool):
+        raise NotImplementedError("feed_previous as a tensor is not part of TensorFleet: give a bool.")
+    return feed_previous
+
+
+def attention_decoder(
+    decoder_inputs: Sequence[Any],
+    initial_state: Any,
+    attention_states: Any,
+    cell: Any,
+    output_size: int | None = None,
+    num_heads: int = 1,
+    loop_function: Any = None,
+    dtype: Any = None,
+    scope: Any = None,
+    initial_state_attention: bool = False,
+) -> tuple[list[Any], Any]:
+    """`rnn_decoder` that attends to other states (`tf.contrib.legacy_seq2seq.attention_decoder`).
+
+    Args:
+        attention_states: `[batch, length, size]`, of known length and size.
+        output_size: by default the cell's.
+        num_heads: how many attentions there are.
+        initial_state_attention: whether the first attention is of the initial state, and not 0.
+
+    Raises:
+        ValueError: there are no inputs or heads, or a size is not known.
+    """
+    if not decoder_inputs:
+        raise ValueError("Must provide at least 1 input to attention decoder.")
+    if num_heads < 1:
+        raise ValueError("With less than 1 heads, use a non-attention decoder.")
+    length, size = attention_states.shape.as_list()[1:]
+    if size is None:
+        raise ValueError(f"Shape[2] of attention_states must be known: {attention_states.shape}")
+    length = shape(attention_states)[1] if length is None else length
+    output_size = cell.output_size if output_size is None else output_size
+    with variable_scope(scope or "attention_decoder", dtype=dtype) as current:
+        dtype = current.dtype
+        batch = shape(decoder_inputs[0])[0]
+        hidden = reshape(attention_states, [-1, length, 1, size])
+        features, weights = [], []
+        for head in range(num_heads):
+            kernel = get_variable(f"AttnW_{head}", [1, 1, size, size], dtype=dtype)
+            features.append(conv2d(hidden, kernel, [1, 1, 1, 1], "SAME"))
+            weights.append(get_variable(f"AttnV_{head}", [size], dtype=dtype))
+
+        def attend(query: Any) -> list[Any]:
+            if is_nested(query):
+                query = concat(flatten(query), 1)
+            found = []
+            for head in range(num_heads):
+                with variable_scope(f"Attention_{head}"):
+                    compared = reshape(linear(query, size, True), [-1, 1, 1, size])
+                    scores = softmax(reduce_sum(weights[head] * tanh(features[head] + compared), [2, 3]))
+                    summed = reduce_sum(reshape(scores, [-1, length, 1, 1]) * hidden, [1, 2])
+                    found.append(reshape(summed, [-1, size]))
+            return found
+
+        attentions = [zeros(stack([batch, size]), dtype) for _ in range(num_heads)]
+        for attention in attentions:
+            attention.set_shape([None, size])
+        if initial_state_attention:
+            attentions = attend(initial_state)
+        outputs, last, state = [], None, initial_state
+        for number, given in enumerate(decoder_inputs):
+            if number > 0:
+                get_variable_scope().reuse_variables()
+            if loop_function is not None and last is not None:
+                with variable_scope("loop_function", reuse=True):
+                    given = loop_function(last, number)
+            width = given.shape.as_list()[1]
+            if width is None:
+                raise ValueError(f"Could not infer input size from input: {given.name}")
+            joined = linear([given, *attentions], width, True)
+            cell_output, state = cell(joined, state)
+            if number == 0 and initial_state_attention:
+                with variable_scope(get_variable_scope(), reuse=True):
+                    attentions = attend(state)
+            else:
+                attentions = attend(state)
+            with variable_scope("AttnOutputProjection"):
+                output = linear([cell_output, *attentions], output_size, True)
+            last = output
+            outputs.append(output)
+        return outputs, state
+
+
+def embedding_attention_decoder(
+    decoder_inputs: Sequence[Any],
+    initial_state: Any,
+    attention_states: Any,
+    cell: Any,
+    num_symbols: int,
+    embedding_size: int,
+    num_heads: int = 1,
+    output_size: int | None = None,
+    output_projection: Any = None,
+    feed_previous: bool = False,
+    update_embedding_for_previous: bool = True,
+    dtype: Any = None,
+    scope: Any = None,
+    initial_state_attention: bool = False,
+) -> tuple[list[Any], Any]:
+    """`attention_decoder` of symbols (`embedding_attention_decoder`)."""
+    with variable_scope(scope or "embedding_attention_decoder", dtype=dtype):
+        table = get_variable("embedding", [num_symbols, embedding_size])
+        loop = (
+            _extract_argmax_and_embed(table, output_projection, update_embedding_for_previous)
+            if feed_previous
+            else None
+        )
+        return attention_decoder(
+            [embedding_lookup(table, symbols) for symbols in decoder_inputs],
+            initial_state,
+            attention_states,
+            cell,
+            output_size=output_size,
+            num_heads=num_heads,
+            loop_function=loop,
+            initial_state_attention=initial_state_attention,
+        )
+
+
+def embedding_attention_seq2seq(
+    encoder_inputs: Sequence[Any],
+    decoder_inputs: Sequence[Any],
+    cell: Any,
+    num_encoder_symbols: int,
+    num_decoder_symbols: int,
+    embedding_size: int,
+    num_heads: int = 1,
+    output_projection: Any = None,
+    feed_previous: bool = False,
+    dtype: Any = None,
+    scope: Any = None,
+    initial_state_attention: bool = False,
+) -> tuple[list[Any], Any]:
+    """A cell reads symbols, another goes on and attends to its outputs (`embedding_attention_seq2seq`)."""
+    import copy
+
+    with variable_scope(scope or "embedding_attention_seq2seq", dtype=dtype) as current:
+        encoder = EmbeddingWrapper(copy.deepcopy(cell), num_encoder_symbols, embedding_size)
+        outputs, state = static_rnn(encoder, encoder_inputs, dtype=current.dtype)
+        states = concat([reshape(output, [-1, 1, cell.output_size]) for output in outputs], 1)
+        size = None
+        if output_projection is None:
+            cell = OutputProjectionWrapper(cell, num_decoder_symbols)
+            size = num_decoder_symbols
+        return embedding_attention_decoder(
+            decoder_inputs,
+            state,
+            states,
+            cell,
+            num_decoder_symbols,
+            embedding_size,
+            num_heads=num_heads,
+            output_size=size,
+            output_projection=output_projection,
+            feed_previous=_bool(feed_previous),
+            initial_state_attention=initial_state_attention,
+        )
+
+
+def sequence_loss_by_example(
+    logits: Sequence[Any],
+    targets: Sequence[Any],
+    weights: Sequence[Any],
+    average_across_timesteps: bool = True,
+    softmax_loss_function: Any = None,
+    name: str | None = None,
+) -> Any:
+    """The weighted cross entropy of each sequence, `[batch]` (`sequence_loss_by_example`).
+
+    Args:
+        logits: a list of `[batch, symbols]`.
+        targets, weights: lists of `[batch]`.
+        softmax_loss_function: called with `labels` and `logits`.
+
+    Raises:
+        ValueError: the lists differ in length.
+    """
+    if not len(logits) == len(targets) == len(weights):
+        raise ValueError(
+            f"Lengths of logits, weights, and targets must be the same {len(logits)}, {len(weights)}, "
+            f"{len(targets)}."
+        )
+    with framework.name_scope(name, "sequence_loss_by_example", [*logits, *targets, *weights]):
+        function = softmax_loss_function or sparse_softmax_cross_entropy_with_logits
+        losses = [
+            function(labels=reshape(target, [-1]), logits=logit) * weight
+            for logit, target, weight in zip(logits, targets, weights, strict=True)
+        ]
+        total = add_n(losses)
+        if average_across_timesteps:
+            total = total / (add_n(list(weights)) + _LEAST)
+        return total
+
+
+def sequence_loss(
+    logits: Sequence[Any],
+    targets: Sequence[Any],
+    weights: Sequence[Any],
+    average_across_timesteps: bool = True,
+    average_across_batch: bool = True,
+    softmax_loss_function: Any = None,
+    name: str | None = None,
+) -> Any:
+    """The sum of `sequence_loss_by_example`, by the size of the batch (`legacy_seq2seq.sequence_loss`)."""
+    with framework.name_scope(name, "sequence_loss", [*logits, *targets, *weights]):
+        cost = reduce_sum(
+            sequence_loss_by_example(
+                logits, targets, weights, average_across_timesteps, softmax_loss_function
+            )
+        )
+        if not average_across_batch:
+            return cost
+        return cost / cast(shape(convert_to_tensor(targets[0]))[0], cost.dtype)
+
+
+def model_with_buckets(
+    encoder_inputs: Sequence[Any],
+    decoder_inputs: Sequence[Any],
+    targets: Sequence[Any],
+    weights: Sequence[Any],
+    buckets: Sequence[tuple[int, int]],
+    seq2seq: Callable[[Any, Any], tuple[list[Any], Any]],
+    softmax_loss_function: Any = None,
+    per_example_loss: bool = False,
+    name: str | None = None,
+) -> tuple[list[Any], list[Any]]:
+    """A model for each pair of lengths, with the same variables (`model_with_buckets`).
+
+    Returns:
+        The outputs and the losses, one of each for a bucket.
+
+    Raises:
+        ValueError: a list is shorter than the last bucket.
+    """
+    for what, given, longest in (
+        ("encoder_inputs", encoder_inputs, buckets[-1][0]),
+        ("targets", targets, buckets[-1][1]),
+        ("weights", weights, buckets[-1][1]),
+    ):
+        if len(given) < longest:
+            raise ValueError(
+                f"Length of {what} ({len(given)}) must be at least that of last bucket ({longest})."
+            )
+    losses, outputs = [], []
+    with framework.name_scope(
+        name, "model_with_buckets", [*encoder_inputs, *decoder_inputs, *targets, *weights]
+    ):
+        for number, (read, written) in enumerate(buckets):
+            with variable_scope(get_variable_scope(), reuse=True if number > 0 else None):
+                made, _ = seq2seq(encoder_inputs[:read], decoder_inputs[:written])
+                outputs.append(made)
+                loss = sequence_loss_by_example if per_example_loss else sequence_loss
+                losses.append(
+                    loss(
+                        made,
+                        targets[:written],
+                        weights[:written],
+                        softmax_loss_function=softmax_loss_function,
+                    )
+                )
+    return outputs, losses

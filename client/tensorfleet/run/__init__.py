@@ -1,0 +1,1 @@
+"""Programs whose imports say `tensorflow`: an import hook, and a doctor that reads them first."""

@@ -1,0 +1,50 @@
+"""What to do about a name of TensorFlow that is missing."""
+
+from __future__ import annotations
+
+PAGE = "docs/missing.md"
+
+_EAGER = "eager mode is outside of what TensorFleet is for; build a graph, and run it in a session"
+_KERAS = "use tf.layers, and a training loop with tf.Session or tf.train.MonitoredTrainingSession"
+
+# By the beginning of the name: the longest one counts.
+_ADVICE = {
+    "GradientTape": "it is part of eager mode, which is not here; tf.gradients differentiates a graph",
+    "Module": "keep variables in a tf.variable_scope, or in a tf.layers.Layer",
+    "audio": "decode the sound before the graph is fed, with a library such as soundfile",
+    "autograph": "write loops and conditions with tf.while_loop and tf.cond",
+    "contrib.cudnn_rnn": "use tf.nn.rnn_cell with tf.nn.dynamic_rnn; the variables have other names",
+    "contrib.eager": _EAGER,
+    "contrib.tpu": "there are no TPUs; tf.train.Optimizer and tf.distribute train on CPUs and GPUs",
+    "contrib.lite": "export a frozen graph, and convert it where TensorFlow is installed",
+    "enable_eager_execution": _EAGER,
+    "enable_v2_behavior": "TensorFlow 2's behaviour is outside of what TensorFleet is for",
+    "function": "build the operations in the graph itself",
+    "image": "prepare images with NumPy or Pillow before they are fed, or in tf.py_func",
+    "keras": _KERAS,
+    "lite": "export a frozen graph, and convert it where TensorFlow is installed",
+    "load_op_library": "ops of other libraries cannot be loaded; tf.py_func calls Python",
+    "estimator": "write the model's function and loop with tf.train.MonitoredTrainingSession",
+    "feature_column": "make the columns as tensors: tf.one_hot, tf.nn.embedding_lookup",
+    "profiler": "tf.RunMetadata and tf.RunOptions(trace_level=…) trace a step; docs/observability.md",
+    "py_function": "use tf.py_func",
+    "tpu": "there are no TPUs; tf.train.Optimizer and tf.distribute train on CPUs and GPUs",
+    "xla": "leave it out: there is no compiler to choose",
+    "contrib.compiler": "leave it out: there is no compiler to choose",
+    "python.debug": "tf.Print and tf.check_numerics look into a graph; docs/observability.md",
+    "python.keras": _KERAS,
+    "contrib.keras": _KERAS,
+}
+
+
+def advice(name: str) -> str:
+    """What to do without `tf.<name>`, and where to read on."""
+    known = [begin for begin in _ADVICE if name == begin or name.startswith(f"{begin}.")]
+    text = _ADVICE[max(known, key=len)] if known else "write it with the ops there are (docs/ops.md)"
+    return f"{text}; see {link(name)}"
+
+
+def link(name: str) -> str:
+    """The part of docs/missing.md that has the name."""
+    namespace = name.rpartition(".")[0]
+    return f"{PAGE}#tf{namespace.replace('.', '')}"

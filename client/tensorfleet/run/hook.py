@@ -1,0 +1,74 @@
+"""The import hook: `tensorflow` and what lies in it are this library, in this process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from tensorfleet.run import paths
+
+
+class RedirectError(ImportError):
+    """TensorFlow itself was imported before: a program would get names of both."""
+
+
+class _Loader(Loader):
+    """Puts a module that is there already in the place of the one that the machinery made."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def exec_module(self, module: ModuleType) -> None:
+        sys.modules[module.__name__] = self._module
+
+
+class Finder(MetaPathFinder):
+    """Finds `tensorflow` and its modules; nobody else is asked for them."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The module of that name here; None for one that is none of TensorFlow's.
+
+        Raises:
+            ModuleNotFoundError: this library has no such module.
+        """
+        top, _, rest = fullname.partition(".")
+        if top != paths.THEIRS:
+            return None
+        module = paths.module(rest)
+        if module is None:
+            raise ModuleNotFoundError(
+                f"TensorFleet has no module {fullname}; see docs/missing.md, or ask `tensorfleet doctor`",
+                name=fullname,
+            )
+        return ModuleSpec(fullname, _Loader(module), is_package=True)
+
+
+def install() -> None:
+    """Redirects imports of `tensorflow` from now on. A second call does nothing.
+
+    Raises:
+        RedirectError: TensorFlow was imported before.
+    """
+    if any(isinstance(finder, Finder) for finder in sys.meta_path):
+        return
+    if paths.THEIRS in sys.modules:
+        place = getattr(sys.modules[paths.THEIRS], "__file__", None) or "unknown file"
+        raise RedirectError(
+            f"TensorFlow itself was imported before ({place}): a process has either of them. Run the program "
+            "by `tensorfleet run`, or install the hook before the first import of tensorflow."
+        )
+    sys.meta_path.insert(0, Finder())
+
+
+def uninstall() -> None:
+    """Ends what `install` began: later imports of `tensorflow` are those of Python again."""
+    if not any(isinstance(finder, Finder) for finder in sys.meta_path):
+        return
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Finder)]
+    for name in [n for n in sys.modules if n.partition(".")[0] == paths.THEIRS]:
+        del sys.modules[name]

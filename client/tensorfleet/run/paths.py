@@ -1,0 +1,397 @@
+"""Modules of TensorFlow by their paths, public and internal, made of the names that this library has.
+
+Each is a module that looks its names up in public namespaces: `tensorflow.contrib.layers` in the namespace
+of that path, `tensorflow.python.ops.array_ops`, which is internal, where the table says.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from tensorfleet.core.public import missing_names
+
+OURS, THEIRS = "tensorfleet", "tensorflow"
+
+# Where the names of an internal module are looked up: "tf" is the root, the others lie in it.
+INTERNAL: dict[str, str] = {
+    "python": "tf",
+    # What computes and differentiates.
+    "python.ops": "tf",
+    "python.ops.array_ops": "tf linalg nn",
+    "python.ops.candidate_sampling_ops": "nn",
+    "python.ops.check_ops": "tf debugging",
+    "python.ops.clip_ops": "tf",
+    "python.ops.confusion_matrix": "tf math",
+    "python.ops.control_flow_ops": "tf",
+    "python.ops.ctc_ops": "nn",
+    "python.ops.custom_gradient": "tf",
+    "python.ops.data_flow_ops": "tf queue contrib.staging",
+    "python.ops.embedding_ops": "nn",
+    "python.ops.functional_ops": "tf",
+    "python.ops.gradients": "tf",
+    "python.ops.gradients_impl": "tf",
+    "python.ops.histogram_ops": "tf",
+    "python.ops.image_ops": "image",
+    "python.ops.init_ops": "tf initializers",
+    "python.ops.io_ops": "tf io",
+    "python.ops.linalg_ops": "tf linalg",
+    "python.ops.logging_ops": "tf",
+    "python.ops.lookup_ops": "tf lookup contrib.lookup",
+    "python.ops.losses": "losses",
+    "python.ops.losses.losses": "losses",
+    "python.ops.losses.losses_impl": "losses",
+    "python.ops.losses.util": "losses",
+    "python.ops.math_ops": "tf math",
+    "python.ops.metrics": "metrics",
+    "python.ops.metrics_impl": "metrics",
+    "python.ops.nn": "nn tf",
+    "python.ops.nn_impl": "nn tf",
+    "python.ops.nn_ops": "nn tf",
+    "python.ops.parsing_ops": "tf io",
+    "python.ops.partitioned_variables": "tf",
+    "python.ops.random_ops": "tf random",
+    "python.ops.resource_variable_ops": "tf",
+    "python.ops.rnn": "nn",
+    "python.ops.rnn_cell": "nn.rnn_cell contrib.rnn",
+    "python.ops.rnn_cell_impl": "nn.rnn_cell contrib.rnn",
+    "python.ops.script_ops": "tf",
+    "python.ops.seq2seq": "contrib.legacy_seq2seq",
+    "python.ops.sparse_ops": "tf sparse",
+    "python.ops.special_math_ops": "tf math",
+    "python.ops.state_ops": "tf",
+    "python.ops.string_ops": "tf strings",
+    "python.ops.template": "tf",
+    "python.ops.tensor_array_ops": "tf",
+    "python.ops.variable_scope": "tf",
+    "python.ops.variables": "tf",
+    "python.ops.gen_array_ops": "tf",
+    "python.ops.gen_math_ops": "tf math",
+    "python.ops.gen_nn_ops": "nn tf",
+    "python.ops.gen_state_ops": "tf",
+    # Graphs and their parts.
+    "python.framework": "tf",
+    "python.framework.constant_op": "tf",
+    "python.framework.device": "tf",
+    "python.framework.dtypes": "dtypes tf",
+    "python.framework.errors": "errors",
+    "python.framework.errors_impl": "errors",
+    "python.framework.function": "tf",
+    "python.framework.graph_io": "io train",
+    "python.framework.graph_util": "graph_util",
+    "python.framework.graph_util_impl": "graph_util",
+    "python.framework.importer": "tf",
+    "python.framework.meta_graph": "train",
+    "python.framework.ops": "tf",
+    "python.framework.random_seed": "tf random",
+    "python.framework.sparse_tensor": "tf sparse",
+    "python.framework.tensor_shape": "tf",
+    "python.framework.tensor_util": "tf",
+    "python.framework.test_util": "test",
+    "python.framework.versions": "version tf",
+    # Sessions and training.
+    "python.client": "tf",
+    "python.client.device_lib": "client.device_lib",
+    "python.client.session": "tf",
+    "python.client.timeline": "client.timeline",
+    "python.pywrap_tensorflow": "train",
+    "python.training": "train",
+    **{
+        f"python.training.{name}": "train"
+        for name in (
+            *(
+                "adadelta",
+                "adagrad",
+                "adagrad_da",
+                "adam",
+                "ftrl",
+                "gradient_descent",
+                "momentum",
+                "optimizer",
+            ),
+            *("proximal_adagrad", "proximal_gradient_descent", "rmsprop", "sync_replicas_optimizer"),
+            *("basic_loops", "basic_session_run_hooks", "checkpoint_management", "checkpoint_utils"),
+            *("coordinator", "device_setter", "input", "learning_rate_decay", "monitored_session"),
+            *("moving_averages", "queue_runner", "queue_runner_impl", "saver", "server_lib"),
+            *("session_manager", "session_run_hook", "slot_creator", "supervisor", "training"),
+            "training_util",
+        )
+    },
+    "python.training.summary_io": "summary train",
+    "python.training.training_ops": "train",
+    # Layers.
+    "python.layers": "layers",
+    **{
+        f"python.layers.{name}": "layers"
+        for name in ("base", "convolutional", "core", "layers", "normalization", "pooling")
+    },
+    # Files, flags, logging.
+    "python.lib": "io",
+    "python.lib.io": "io",
+    "python.lib.io.file_io": "client.file_io",
+    "python.lib.io.tf_record": "python_io io",
+    "python.platform": "tf",
+    "python.platform.app": "app",
+    "python.platform.flags": "flags",
+    "python.platform.gfile": "gfile",
+    "python.platform.googletest": "test",
+    "python.platform.resource_loader": "resource_loader",
+    "python.platform.test": "test",
+    "python.platform.tf_logging": "logging",
+    "python.summary": "summary",
+    "python.summary.summary": "summary",
+    "python.summary.summary_iterator": "train",
+    "python.summary.writer": "summary",
+    "python.summary.writer.writer": "summary",
+    "python.util": "tf",
+    "python.util.compat": "compat",
+    "python.util.nest": "client.nest",
+    # Data sets and what is exported.
+    "python.data": "data",
+    "python.data.ops": "data",
+    "python.data.ops.dataset_ops": "data",
+    "python.data.ops.iterator_ops": "data",
+    "python.data.ops.readers": "data",
+    "python.data.util": "data",
+    "python.data.util.nest": "client.nest",
+    "python.estimator": "estimator",
+    "python.estimator.estimator": "estimator",
+    "python.feature_column": "feature_column",
+    "python.feature_column.feature_column": "feature_column",
+    "python.saved_model": "saved_model",
+    **{
+        f"python.saved_model.{name}": f"saved_model.{name} saved_model"
+        for name in (
+            "builder",
+            "loader",
+            "signature_constants",
+            "signature_def_utils",
+            "tag_constants",
+            "utils",
+        )
+    },
+    "examples": "",
+    "examples.tutorials": "",
+    "core": "",
+    "core.example": "",
+    "core.framework": "",
+    "core.protobuf": "",
+    "core.util": "",
+}
+
+# What an internal module calls otherwise than the namespace.
+RENAMED: dict[str, str] = {
+    "python.framework.ops.convert_n_to_tensor_or_indexed_slices": "tf.convert_to_tensor_or_indexed_slices",
+    "python.framework.random_seed.get_seed": "tf.random.get_seed",
+    "python.framework.tensor_util.constant_value": "tf.get_static_value",
+    "python.framework.tensor_util.MakeNdarray": "tf.make_ndarray",
+    "python.framework.tensor_shape.as_shape": "tf.TensorShape",
+    "python.framework.tensor_shape.scalar": "client.scalar_shape",
+    "python.ops.array_ops.concat_v2": "tf.concat",
+    "python.ops.init_ops.Initializer": "client.Initializer",
+    "python.ops.init_ops.Zeros": "tf.zeros_initializer",
+    "python.ops.init_ops.Ones": "tf.ones_initializer",
+    "python.ops.init_ops.Constant": "tf.constant_initializer",
+    "python.ops.init_ops.RandomNormal": "tf.random_normal_initializer",
+    "python.ops.init_ops.RandomUniform": "tf.random_uniform_initializer",
+    "python.ops.init_ops.TruncatedNormal": "tf.truncated_normal_initializer",
+    "python.ops.init_ops.VarianceScaling": "tf.variance_scaling_initializer",
+    "python.ops.init_ops.Orthogonal": "tf.orthogonal_initializer",
+    "python.training.training_util.write_graph": "tf.train.write_graph",
+    **{
+        f"{path}._linear": "client.linear"
+        for path in (
+            *("python.ops.rnn_cell", "python.ops.rnn_cell_impl", "nn.rnn_cell", "contrib.rnn"),
+            *("contrib.rnn.python.ops.core_rnn_cell", "contrib.rnn.python.ops.core_rnn_cell_impl"),
+        )
+    },
+    "python.training.server_lib.ClusterSpec": "tf.train.ClusterSpec",
+    "python.util.nest.is_sequence": "client.nest.is_nested",
+    "python.data.util.nest.is_sequence": "client.nest.is_nested",
+}
+
+# The folders and files of contrib's packages, as far as programs import them.
+_CONTRIB_PARTS = frozenset(
+    (
+        *("python", "ops", "layers", "training", "learning", "learn", "estimators", "framework", "rnn"),
+        *("add_arg_scope", "arg_scope", "attention_wrapper", "basic_decoder", "beam_search_decoder"),
+        *(
+            "checkpoint_ops",
+            "core_rnn",
+            "core_rnn_cell",
+            "core_rnn_cell_impl",
+            "decoder",
+            "embedding_ops",
+            "encoders",
+            "evaluation",
+        ),
+        *(
+            "feature_column",
+            "gru_ops",
+            "helper",
+            "hparam",
+            "initializers",
+            "loss",
+            "lstm_ops",
+            "normalization",
+        ),
+        *("optimizers", "regularizers", "rnn_cell", "seq2seq", "slim", "summaries", "utils", "variables"),
+        *(
+            "initializers",
+            "metric_ops",
+            "metrics",
+            "queues",
+            "device_setter",
+            "sequence_queueing_state_saver",
+        ),
+    )
+)
+
+
+class Redirected(ModuleType):
+    """A module of TensorFlow's whose names are those of public namespaces of this library."""
+
+    def __init__(self, path: str, places: tuple[str, ...]) -> None:
+        super().__init__(
+            f"{THEIRS}.{path}" if path else THEIRS, f"Names of {THEIRS}.{path}, of this library."
+        )
+        self._path, self._places = path, places
+        # A package to the machinery of imports: what lies in it, the hook finds.
+        self.__path__: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__all__":  # of `from … import *`
+            return [n for n in dir(self) if not n.startswith("_")]
+        if name.startswith("__"):
+            raise AttributeError(name)
+        # The next look-up finds it without a call.
+        value = self.__dict__[name] = self._find(name)
+        return value
+
+    def _find(self, name: str) -> Any:
+        own = f"{self._path}.{name}" if self._path else name
+        if (full := RENAMED.get(own)) is not None:
+            return _public(full)
+        if own in INTERNAL and (inner := module(own)) is not None:
+            return inner
+        for place in self._places:
+            value = attribute(namespace(place), name)
+            if isinstance(value, ModuleType) and (inner := module(own)) is not None:
+                return inner
+            if value is not None:
+                return value
+        if (inner := module(own)) is not None:
+            return inner
+        raise AttributeError(
+            f"TensorFleet has no {THEIRS}.{own}; see docs/missing.md, or ask `tensorfleet doctor`"
+        )
+
+    def __dir__(self) -> list[str]:
+        names: set[str] = set()
+        for place in self._places:
+            names.update(n for n in dir(namespace(place) or object()) if not n.startswith("_"))
+        return sorted(names)
+
+
+class RootModule(Redirected):
+    """The module `tensorflow`."""
+
+    def __init__(self) -> None:
+        super().__init__("", ("tf",))
+
+        ours = import_module(OURS)
+        self.__version__, self.__git_version__ = ours.__version__, ours.__git_version__
+        self.__compiler_version__ = ours.__compiler_version__
+
+    def _find(self, name: str) -> Any:
+        if name in missing_names():
+            # The sentence about it is the namespace's own.
+            return getattr(import_module(OURS), name)
+        return super()._find(name)
+
+
+@cache
+def namespace(place: str) -> Any:
+    """A public namespace by its path below `tf`; None if there is none such."""
+    if place == "tf":
+        return import_module(OURS)
+    if place == "client" or place.startswith("client."):
+        value: Any = import_module(f"{OURS}.run.internals")
+        return _walk(value, place.split(".")[1:])
+    return _walk(import_module(OURS), place.split("."))
+
+
+def _walk(value: Any, names: list[str]) -> Any:
+    for name in names:
+        value = attribute(value, name)
+    return value
+
+
+def attribute(value: Any, name: str) -> Any:
+    """A public name of a namespace, class or object; None if there is none.
+
+    Beside the namespaces lie the modules of the implementation, which are no names of `tf`.
+    """
+    if isinstance(value, ModuleType) and not isinstance(value, Redirected) and name not in _names(value):
+        return None
+    return getattr(value, name, None)
+
+
+@cache
+def _names(value: ModuleType) -> frozenset[str]:
+    return frozenset(dir(value))
+
+
+def _public(full: str) -> Any:
+    place, _, name = full.rpartition(".")
+    return getattr(namespace(place.removeprefix("tf.") or "tf"), name)
+
+
+@cache
+def module(path: str) -> ModuleType | None:
+    """The module that is `tensorflow.<path>` here ("" for `tensorflow`), or None.
+
+    Nothing of TensorFlow is imported, and no program's code is run.
+    """
+    if not path:
+        return RootModule()
+    parts = path.split(".")
+    if parts[:2] == ["compat", "v1"]:
+        return module(".".join(parts[2:]))
+    if path in INTERNAL:
+        places = tuple(INTERNAL[path].split())
+        return Redirected(path, places) if not places or any(map(_is_there, places)) else None
+    if parts[0] == "core" and path.rpartition(".")[0] in INTERNAL and parts[-1].endswith("_pb2"):
+        full = f"{OURS}.proto.{parts[-1]}"
+        return import_module(full) if find_spec(full) else None
+    if parts[0] == "contrib" and len(parts) > 2 and _CONTRIB_PARTS.issuperset(parts[2:]):
+        if (public := _public_module(path)) is not None:
+            return public
+        # `contrib.slim.python.slim.learning` has the names of `contrib.slim.learning`.
+        place = ".".join(parts[:2])
+        inner = (f"{place}.{parts[-1]}", place)
+        found = tuple(p for p in inner if isinstance(namespace(p), ModuleType))
+        return Redirected(path, found) if place in found else None
+    return _public_module(path)
+
+
+def _is_there(place: str) -> bool:
+    return namespace(place) is not None
+
+
+def _public_module(path: str) -> ModuleType | None:
+    if path.startswith("examples.tutorials.") and _has_module(path):
+        return import_module(f"{OURS}.{path}")
+    # Not the namespace itself: it is no package, and imports set attributes on what they import from.
+    return Redirected(path, (path,)) if isinstance(namespace(path), ModuleType) else None
+
+
+def _has_module(path: str) -> bool:
+    """Whether this library has a module of that path."""
+    try:
+        return find_spec(f"{OURS}.{path}") is not None
+    except ModuleNotFoundError:
+        return False

@@ -1,0 +1,66 @@
+"""`tensorfleet run`: a program whose imports say `tensorflow`, on this library."""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+from tensorfleet.run import hook
+
+WRONG_USAGE = 2
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments of `tensorfleet run`."""
+    p = argparse.ArgumentParser(
+        prog="tensorfleet run",
+        usage="tensorfleet run [--no-check] (SCRIPT | -m MODULE) [ARGUMENT…]",
+        description="Run a Python program in which `import tensorflow` means TensorFleet: the public names "
+        "of TensorFlow 1.x, tensorflow.contrib, and the internal modules that programs import. Before it "
+        "starts, what it uses and is missing is told on standard error; `tensorfleet doctor` tells more.",
+        epilog="The arguments after the script are its own. Exit code: the program's.",
+        allow_abbrev=False,
+    )
+    p.add_argument("--no-check", action="store_true", help="do not read the program before it starts")
+    p.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module")
+    p.add_argument("script", metavar="SCRIPT")
+    p.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
+    return p
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a program as `python` does; returns 0, or 2 without such a script. It may raise anything."""
+    flags = parser().parse_args(argv)
+    try:
+        hook.install()
+    except hook.RedirectError as error:
+        print(f"tensorfleet run: {error}", file=sys.stderr)
+        return WRONG_USAGE
+    if flags.module:
+        sys.path.insert(0, "")
+        sys.argv = [flags.script, *flags.arguments]
+        runpy.run_module(flags.script, run_name="__main__", alter_sys=True)
+        return 0
+    path = Path(flags.script)
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        print(f"tensorfleet run: {flags.script} cannot be read: {error.strerror}", file=sys.stderr)
+        return WRONG_USAGE
+    if not flags.no_check:
+        from tensorfleet.run import doctor  # not where nobody asks
+
+        if text := doctor.sentence(flags.script):
+            print(f"tensorfleet run: {text}", file=sys.stderr, flush=True)
+    sys.argv = [flags.script, *flags.arguments]
+    sys.path.insert(0, str(path.resolve().parent))
+    # What the program defines stays its __main__ to the end, for threads, pickling and `tf.app.run`.
+    module = ModuleType("__main__")
+    module.__file__ = flags.script
+    sys.modules["__main__"] = module
+    exec(compile(source, flags.script, "exec"), module.__dict__)
+    return 0

@@ -1,0 +1,172 @@
+"""`tensorfleet doctor`: what programs, graphs and checkpoints use, and is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tensorfleet as tf
+from tensorfleet.core.public import missing_names
+from tensorfleet.proto.graph_pb2 import GraphDef
+from tensorfleet.run import doctor, paths, reading
+
+
+def findings(folder: Path, source: str, **others: str) -> list[str]:
+    """Line and name of what is missing of a program."""
+    for name, text in others.items():
+        (folder / f"{name}.py").write_text(text)
+    script = folder / "program.py"
+    script.write_text(source)
+    return [f"{f.place.removeprefix(str(folder) + '/')} {f.name}" for f in reading.read(script).findings]
+
+
+def test_names_through_aliases(tmp_path: Path) -> None:
+    source = """import tensorflow as tf
+import tensorflow.contrib.layers as layers
+from tensorflow import nn as n, nonsense
+from tensorflow.python.ops import math_ops
+contrib = tf.contrib
+L = contrib.layers
+x = tf.nonsense(tf.constant(1), tf.train.AdamOptimizer(), tf.train.nothing)
+n.relu(n.unrelu); L.flatten; L.unflatten; layers.none; math_ops.reduce_sum; math_ops.increase_sum
+tf.GraphKeys.SUMMARIES; tf.GraphKeys.WINTERS; tf.VERSION.split
+"""
+    assert findings(tmp_path, source) == [
+        "program.py:3 tf.nonsense",
+        "program.py:7 tf.nonsense",
+        "program.py:7 tf.train.nothing",
+        "program.py:8 tf.nn.unrelu",
+        "program.py:8 tf.contrib.layers.unflatten",
+        "program.py:8 tf.contrib.layers.none",
+        "program.py:8 tf.python.ops.math_ops.increase_sum",
+        "program.py:9 tf.GraphKeys.WINTERS",
+    ]
+
+
+def test_scopes(tmp_path: Path) -> None:
+    source = """import tensorflow as tf
+def other(tf):
+    return tf.other
+def local():
+    tf = object()
+    return tf.other, [tf.other for tf in ()]
+def real():
+    return later.missing, (lambda tf: tf.other), lambda: tf.missing
+class C:
+    tf = object()
+    def method(self):
+        self.tf.other
+        return tf.missing
+later = tf.nn
+"""
+    assert findings(tmp_path, source) == [
+        "program.py:8 tf.nn.missing",
+        "program.py:8 tf.missing",
+        "program.py:13 tf.missing",
+    ]
+
+
+def test_what_a_program_does_without(tmp_path: Path) -> None:
+    source = """import tensorflow as tf
+try:
+    import tensorflow.contrib.nonsense as n
+    f = tf.nonsense
+except (ImportError, AttributeError):
+    f = tf.neither
+if hasattr(tf, "nonsense"):
+    tf.nonsense()
+try:
+    tf.missing()
+except ValueError:
+    pass
+"""
+    assert findings(tmp_path, source) == ["program.py:6 tf.neither", "program.py:10 tf.missing"]
+
+
+def test_modules_beside(tmp_path: Path) -> None:
+    inner = tmp_path / "models"
+    inner.mkdir()
+    (inner / "__init__.py").write_text("from . import net\n")
+    (inner / "net.py").write_text("import tensorflow\ntensorflow.missing\n")
+    found = findings(
+        tmp_path,
+        "import models\nimport helper\nimport absent_package\nimport json\n",
+        helper="import program\n",
+    )
+    assert found == ["program.py:3 absent_package", "models/net.py:2 tf.missing"]
+
+
+def test_arguments(tmp_path: Path) -> None:
+    source = """import tensorflow as tf
+tf.reduce_sum(x, 1, keep_dims=True, reduction_indices=1)
+tf.reduce_sum(x, axes=1)
+tf.nn.relu(x, "name", 3)
+tf.train.AdamOptimizer(learning_rat=1)
+tf.Session(**options)
+tf.ConfigProto(allow_soft_placement=True)
+"""
+    assert findings(tmp_path, source) == [
+        "program.py:3 tf.reduce_sum(axes)",
+        "program.py:4 tf.nn.relu(number 3)",
+        "program.py:5 tf.train.AdamOptimizer(learning_rat)",
+    ]
+
+
+def test_python_2(tmp_path: Path) -> None:
+    assert findings(tmp_path, "import tensorflow as tf\nprint tf.VERSION\n") == ["program.py:2 Python 3"]
+
+
+def test_missing_names_are_missing() -> None:
+    assert [name for name in sorted(missing_names()) if reading.missing_part(name) is None] == []
+
+
+def test_tables_name_what_is_there() -> None:
+    """A namespace that is missing as a whole may come later; no other path may lead nowhere."""
+    for path, places in paths.INTERNAL.items():
+        for place in places.split():
+            top = place.split(".")[0]
+            absent = top in {*missing_names(), "contrib", "estimator"}
+            assert paths.namespace(place) is not None or absent, f"{path}: {place}"
+    for path in paths.RENAMED:
+        module, _, name = path.rpartition(".")
+        assert RENAMED_LATER.get(path) in missing_names() or hasattr(paths.module(module), name), path
+
+
+RENAMED_LATER = {"python.framework.random_seed.get_seed": "get_seed"}
+
+
+def test_graphs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph = GraphDef()
+    graph.node.add(name="a", op="Placeholder").attr["dtype"].type = 1
+    path = tmp_path / "graph.pb"
+    path.write_bytes(graph.SerializeToString())
+    assert doctor.main([str(path)]) == 0
+    graph.node.add(name="b", op="NoSuchOp", input=["a"])
+    graph.node.add(name="c", op="Placeholder").attr["dtype"].type = 77
+    path.write_bytes(graph.SerializeToString())
+    (tmp_path / "graph.pbtxt").write_text(str(graph))
+    capsys.readouterr()
+    for file in (path, tmp_path / "graph.pbtxt"):
+        assert doctor.main([str(file)]) == 1
+        out = capsys.readouterr().out
+        assert f"{file}:b: the op type NoSuchOp is missing" in out
+        assert f"{file}:c: the dtype number 77 of the attribute dtype is missing" in out
+        assert out.endswith(f"{file}: 2 are missing in 3 nodes.\n")
+
+
+def test_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prefix = str(tmp_path / "model.ckpt")
+    tf.get_variable("v", [2])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver().save(session, prefix)
+    assert doctor.main([prefix]) == doctor.main([f"{prefix}.meta"]) == 0
+    assert capsys.readouterr().out.startswith(f"{prefix}: nothing is missing in 1 tensors.\n")
+
+
+def test_files_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "graph.pb").write_bytes(b"\xff\xff")
+    for name in ("graph.pb", "absent.py", "absent.ckpt"):
+        assert doctor.main([str(tmp_path / name)]) == 2
+        assert "tensorfleet doctor:" in capsys.readouterr().err

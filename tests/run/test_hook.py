@@ -1,0 +1,145 @@
+"""`tensorfleet run`: programs whose imports say tensorflow, in processes of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SECONDS = 120
+
+IMPORTS = """
+from __future__ import print_function
+import tensorflow as tf
+import tensorflow.compat.v1 as v1
+import tensorflow.contrib.layers as layers
+from tensorflow.contrib.rnn.python.ops import core_rnn_cell
+from tensorflow.core.framework import graph_pb2, node_def_pb2, summary_pb2
+from tensorflow.core.protobuf import config_pb2
+from tensorflow.examples.tutorials.mnist import input_data
+from tensorflow.python import pywrap_tensorflow
+from tensorflow.python.client import device_lib, timeline
+from tensorflow.python.framework import dtypes, errors, graph_util, ops, tensor_shape, tensor_util
+from tensorflow.python.lib.io import file_io
+from tensorflow.python.ops import array_ops, init_ops, math_ops, nn_ops, rnn_cell_impl, variable_scope as vs
+from tensorflow.python.platform import app, flags, gfile, tf_logging
+from tensorflow.python.training import moving_averages, optimizer, training_util
+from tensorflow.python.util import compat, nest
+
+import tensorfleet as ours
+
+assert v1 is tf
+assert tf.__version__ == tf.VERSION == "1.15.5" and tf.__git_version__ and tf.version.COMPILER_VERSION
+assert tf.Session is ours.Session and tf.python.framework.ops is ops
+assert layers.flatten is tf.contrib.layers.flatten is ours.contrib.layers.flatten
+assert core_rnn_cell.LSTMCell is rnn_cell_impl.LSTMCell is tf.nn.rnn_cell.LSTMCell
+assert array_ops.concat is tf.concat and math_ops.reduce_sum is tf.reduce_sum and nn_ops.relu is tf.nn.relu
+assert dtypes.float32 is tf.float32 and optimizer.Optimizer is tf.train.Optimizer
+assert init_ops.Zeros is tf.zeros_initializer and vs.get_variable is tf.get_variable
+assert tensor_util.constant_value(tf.constant([1, 2])).tolist() == [1, 2]
+assert nest.is_sequence([1]) and nest.flatten({"b": 2, "a": [1]}) == [1, 2]
+assert isinstance(tf.GraphDef(), graph_pb2.GraphDef) and isinstance(tf.ConfigProto(), config_pb2.ConfigProto)
+assert device_lib.list_local_devices()[0].device_type == "CPU"
+assert timeline.Timeline and pywrap_tensorflow.NewCheckpointReader and graph_util.extract_sub_graph
+assert file_io.file_exists(__file__) and "import tensorflow" in file_io.read_file_to_string(__file__)
+assert tf_logging.info is tf.logging.info and app.run is tf.app.run and flags.FLAGS is tf.flags.FLAGS
+assert training_util.get_or_create_global_step is tf.train.get_or_create_global_step
+assert tensor_shape.scalar() == tf.TensorShape([]) and issubclass(errors.AbortedError, tf.errors.OpError)
+for name in ("graph", "session", "wire"):  # modules of the implementation are no names of tf
+    assert not hasattr(tf, name), name
+print("all is there")
+"""
+
+
+def run(*arguments: object, command: tuple[str, ...] = ("-m", "tensorfleet.run")) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, *command, *map(str, arguments)], capture_output=True, text=True, timeout=SECONDS
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    return tmp_path / "program.py"
+
+
+def test_imports_of_programs(script: Path) -> None:
+    script.write_text(IMPORTS)
+    assert run(script) == (0, "all is there\n", "")
+
+
+def test_a_program_is_main_with_its_arguments_and_neighbours(script: Path) -> None:
+    (script.parent / "beside.py").write_text("import tensorflow as tf\nTHREE = tf.constant(3)\n")
+    script.write_text(
+        "import pickle, sys\nimport tensorflow as tf\nfrom beside import THREE\n"
+        "tf.flags.DEFINE_integer('times', 1, '')\n"
+        "class Kept: pass\n"
+        "def main(argv):\n"
+        "    assert type(pickle.loads(pickle.dumps(Kept()))) is Kept and __file__ == sys.argv[0]\n"
+        "    print(tf.Session().run(THREE * tf.flags.FLAGS.times), argv[1:])\n"
+        "    return 5\n"
+        "if __name__ == '__main__':\n"
+        "    tf.app.run()\n"
+    )
+    assert run(script, "--times", "4", "rest") == (5, "12 ['rest']\n", "")
+    command = ("-m", "tensorfleet.cli.main", "run")
+    assert run(script, "--times=5", command=command) == (5, "15 []\n", "")
+
+
+def test_an_error_names_the_line_of_the_program(script: Path) -> None:
+    script.write_text("import tensorflow as tf\n\ntf.Session().run(tf.constant([1, 2])[tf.constant(7)])\n")
+    code, _, err = run(script)
+    assert code == 1
+    assert f'{script}", line 3' in err
+
+
+def test_what_is_missing_is_said_before_the_program_starts(script: Path) -> None:
+    script.write_text("import tensorflow as tf\nprint('trains')\ntf.nonsense.there()\n")
+    code, out, err = run(script)
+    assert (code, out) == (1, "trains\n")
+    assert err.startswith(
+        f"tensorfleet run: the program uses what is missing here: tf.nonsense.there ({script}:3); "
+        "tensorfleet doctor"
+    )
+    assert "the program uses" not in run("--no-check", script)[2]
+
+
+def test_modules_that_are_missing(script: Path) -> None:
+    script.write_text(
+        "try:\n    import tensorflow.contrib.nonsense\nexcept ImportError as error:\n    print(error.name)\n"
+        "import tensorflow.python.nonsense\n"
+    )
+    code, out, err = run(script)
+    assert (code, out) == (1, "tensorflow.contrib.nonsense\n")
+    assert (
+        "ModuleNotFoundError: TensorFleet has no module tensorflow.python.nonsense; see docs/missing.md"
+        in err
+    )
+
+
+def test_tensorflow_itself_was_imported_before(script: Path) -> None:
+    script.write_text(
+        "import sys, types\nsys.modules['tensorflow'] = types.ModuleType('tensorflow')\n"
+        "from tensorfleet.run import hook\n"
+        "try:\n    hook.install()\nexcept hook.RedirectError as error:\n    print(str(error)[:38])\n"
+    )
+    assert run(script, command=()) == (0, "TensorFlow itself was imported before \n", "")
+
+
+def test_the_process_alone_is_redirected_and_only_until_it_ends(script: Path) -> None:
+    script.write_text(
+        "import sys\nfrom tensorfleet.run import hook\nhook.install(); hook.install()\nimport tensorflow.nn\n"
+        "hook.uninstall()\nassert not [n for n in sys.modules if n.startswith('tensorflow')], sys.modules\n"
+        "assert not [f for f in sys.meta_path if isinstance(f, hook.Finder)]\nprint('gone')\n"
+    )
+    assert run(script, command=()) == (0, "gone\n", "")
+
+
+def test_no_such_script() -> None:
+    assert run("absent.py") == (
+        2,
+        "",
+        "tensorfleet run: absent.py cannot be read: No such file or directory\n",
+    )

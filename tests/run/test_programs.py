@@ -1,0 +1,101 @@
+"""Programs as people wrote them for TensorFlow 1.x, each run as it is by `tensorfleet run`."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tensorfleet.run import reading
+
+PROGRAMS = Path(__file__).parent / "programs"
+SECONDS = 300
+
+# What each prints in its last line, or the beginning of that.
+ALONE = {
+    "attention": "accuracy",
+    "autoencoder": "loss",
+    "char_rnn": "names rnnlm/multi_rnn_cell/cell_1/basic_lstm_cell/bias",
+    "constants": "all of",
+    "deep": "accuracy",
+    "dqn": "chosen",
+    "gan": "done generator/g1/BatchNorm/beta",
+    "mnist_softmax": "accuracy",
+    "policy_gradient": "reward grows",
+    "resnet": "names ['Conv/BatchNorm/beta', 'Conv/BatchNorm/gamma', 'Conv/weights', 'block/conv1",
+    "rnn_mnist": "accuracy",
+    "slim_train": "accuracy",
+    "translate": "loss falls",
+    "word2vec": "similar (10, 10)",
+}
+ARGUMENTS = {"deep": "--data_dir={}", "mnist_softmax": "--data_dir={}", "rnn_mnist": "{}"}
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """MNIST's four files with patterns that are easily told from each other."""
+    folder = tmp_path_factory.mktemp("digits")
+    rng = np.random.default_rng(0)
+    patterns = rng.integers(0, 2, (10, 28, 28)) * 200
+    for name, count in (("train", 5500), ("t10k", 500)):
+        labels = rng.integers(0, 10, count).astype(np.uint8)
+        images = (patterns[labels] + rng.integers(0, 56, (count, 28, 28))).astype(np.uint8)
+        header = struct.pack(">IIII", 2051, count, 28, 28)
+        (folder / f"{name}-images-idx3-ubyte").write_bytes(header + images.tobytes())
+        (folder / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 2049, count) + labels.tobytes())
+    return folder
+
+
+def test_every_program_is_run() -> None:
+    assert {path.stem for path in PROGRAMS.glob("*.py")} == {*ALONE, "distributed"}
+
+
+@pytest.mark.parametrize("name", [*ALONE, "distributed"])
+def test_the_doctor_finds_nothing_missing(name: str) -> None:
+    assert reading.read(PROGRAMS / f"{name}.py").findings == []
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_programs(name: str, digits: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tensorfleet.run", str(PROGRAMS / f"{name}.py")]
+    if name in ARGUMENTS:
+        command.append(ARGUMENTS[name].format(digits))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith(ALONE[name])
+    if last.startswith("accuracy"):
+        assert float(last.split()[1]) > 0.8
+
+
+@pytest.mark.parametrize("flags", [[], ["--supervisor"]], ids=["monitored", "supervisor"])
+def test_between_graph_replication(flags: list[str]) -> None:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    hosts = [f"127.0.0.1:{s.getsockname()[1]}" for s in sockets]
+    for opened in sockets:
+        opened.close()
+    command = [sys.executable, "-m", "tensorfleet.run", str(PROGRAMS / "distributed.py"), *flags]
+    command += [f"--ps_hosts={hosts[0]}", f"--worker_hosts={hosts[1]},{hosts[2]}"]
+    started = [
+        subprocess.Popen(
+            [*command, f"--job_name={job}", f"--task_index={index}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for job, index in (("ps", 0), ("worker", 0), ("worker", 1))
+    ]
+    try:
+        for worker in started[1:]:
+            out, err = worker.communicate(timeout=SECONDS)
+            assert worker.returncode == 0, err
+            assert out.startswith("loss")
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()

@@ -201,6 +201,17 @@ from tensorfleet.ops.array.shaping import (
     squeeze as squeeze,
 )
 from tensorfleet.ops.array.slicing import newaxis as newaxis, slice as slice, strided_slice as strided_slice
+from tensorfleet.ops.array.sparse_tensor import (
+    SparseTensor as SparseTensor,
+    SparseTensorValue as SparseTensorValue,
+    convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
+    deserialize_many_sparse as deserialize_many_sparse,
+    serialize_many_sparse as serialize_many_sparse,
+    serialize_sparse as serialize_sparse,
+    sparse_placeholder as sparse_placeholder,
+    sparse_reorder as sparse_reorder,
+    sparse_tensor_to_dense as sparse_tensor_to_dense,
+)
 from tensorfleet.ops.control_flow.control import group as group, no_op as no_op, tuple as tuple
 from tensorfleet.ops.control_flow.control_flow import case as case, cond as cond, while_loop as while_loop
 from tensorfleet.ops.data_flow.accumulators import (
@@ -247,11 +258,41 @@ from tensorfleet.ops.debugging.checks import (
     is_numeric_tensor as is_numeric_tensor,
 )
 from tensorfleet.ops.functional.map_fn import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
+from tensorfleet.ops.io.decoding import (
+    decode_compressed as decode_compressed,
+    decode_csv as decode_csv,
+    decode_json_example as decode_json_example,
+    parse_tensor as parse_tensor,
+    serialize_tensor as serialize_tensor,
+)
+from tensorfleet.ops.io.features import (
+    FixedLenFeature as FixedLenFeature,
+    FixedLenSequenceFeature as FixedLenSequenceFeature,
+    SparseFeature as SparseFeature,
+    VarLenFeature as VarLenFeature,
+)
 from tensorfleet.ops.io.logging import (
     Assert as Assert,
     Print as Print,
     print as print,
     timestamp as timestamp,
+)
+from tensorfleet.ops.io.parsing import (
+    parse_example as parse_example,
+    parse_single_example as parse_single_example,
+    parse_single_sequence_example as parse_single_sequence_example,
+    sparse_merge as sparse_merge,
+)
+from tensorfleet.ops.io.readers import (
+    FixedLengthRecordReader as FixedLengthRecordReader,
+    IdentityReader as IdentityReader,
+    ReaderBase as ReaderBase,
+    TextLineReader as TextLineReader,
+    TFRecordReader as TFRecordReader,
+    WholeFileReader as WholeFileReader,
+    matching_files as matching_files,
+    read_file as read_file,
+    write_file as write_file,
 )
 from tensorfleet.ops.io.script import numpy_function as numpy_function, py_func as py_func
 from tensorfleet.ops.linalg.linalg import (
@@ -610,6 +651,7 @@ else:
             "nest",
             "nn",
             "queue",
+            "python_io",
             "random",
             "sparse",
             "strings",

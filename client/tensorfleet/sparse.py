@@ -1,7 +1,10 @@
-"""`tf.sparse`: what gathers sparse gradients."""
+"""`tf.sparse`: SparseTensors, and what gathers sparse gradients."""
 
 import typing as _typing
 
+from tensorfleet.ops.array.sparse_tensor import (
+    SparseTensor as SparseTensor,
+)
 from tensorfleet.ops.data_flow.accumulators import (
     SparseConditionalAccumulator as SparseConditionalAccumulator,
 )

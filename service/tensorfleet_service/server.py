@@ -183,7 +183,9 @@ class TaskServer:
         )
         self._clients = Clients(self._master, self._deadlines, orphan_seconds, self._guard)
         self._admission = Admission(connections_that_fit())
-        endpoint = fleet_pb2.Endpoint(task=self.task, incarnation=self._incarnation, version=VERSION)
+        endpoint = fleet_pb2.Endpoint(
+            task=self.task, incarnation=self._incarnation, version=VERSION, takes_tensors=True
+        )
         self._listener: Listener | None = None
         if protocol != "grpc":
             self._listener = Listener(
@@ -197,21 +199,21 @@ class TaskServer:
             )
             endpoint.stream_address.extend(self._listener.addresses)
         self._health_service = HealthService(self.health)
-        methods = {
-            **MasterService(self._master, self._deadlines, self._guard).methods(),
-            **FleetService(
-                endpoint, cluster.as_cluster_def(), self._master, self._worker, self._tasks
-            ).methods(),
-            **self._health_service.methods(),
-        }
-        worker_service = WorkerService(self._worker, self._tasks)
-        methods.update(worker_service.methods())
+        services = (
+            MasterService(self._master, self._deadlines, self._guard),
+            FleetService(endpoint, cluster.as_cluster_def(), self._master, self._worker, self._tasks),
+            WorkerService(self._worker, self._tasks),
+        )
         try:
             self._grpc = GrpcServer(
                 f"{bind}:{port}",
-                methods,
-                worker_service.waiting(),
-                self._health_service.handlers(),
+                {name: method for service in services for name, method in service.methods().items()},
+                {
+                    name: method
+                    for service in (*services, self._health_service)
+                    for name, method in service.prompt().items()
+                },
+                self._health_service.streams(),
                 max_grpc_message,
                 self._guard,
             )
@@ -328,7 +330,7 @@ class TaskServer:
             self._peers.accept(connection, visitor.hello)
             return
         try:
-            place = self._admission.admit(client_of(connection.sock))
+            place = self._admission.admit(visitor.principal.own_name or client_of(connection.sock))
         except errors.ResourceExhaustedError as e:
             log.warning("a connection was refused: %s", e.message)
             connection.refuse(e)

@@ -97,7 +97,7 @@ def test_a_command_that_needs_no_cluster_runs(line: str) -> None:
 
 
 def test_the_program_with_a_dataset_runs() -> None:
-    (program,) = blocks((ROOT / "docs" / "data.md").read_text(), "python")
+    program = blocks((ROOT / "docs" / "data.md").read_text(), "python")[0]
     random = np.random.default_rng(0)
     with tf.Graph().as_default():
         tf.train.get_or_create_global_step()
@@ -110,3 +110,20 @@ def test_the_program_with_a_dataset_runs() -> None:
             "master": "",
         }
         exec(program, names)
+
+
+def test_the_program_with_files_runs(tmp_path: Path) -> None:
+    program = blocks((ROOT / "docs" / "data.md").read_text(), "python")[1]
+    for part in range(2):
+        with tf.python_io.TFRecordWriter(tmp_path / f"train-{part}.tfrecord") as writer:
+            for _ in range(100):
+                example = tf.train.Example()
+                example.features.feature["image"].bytes_list.value.append(bytes(16))
+                example.features.feature["label"].int64_list.value.append(part)
+                writer.write(example.SerializeToString())
+    with tf.Graph().as_default(), tf.Session() as session:
+        names = {"tf": tf, "number_of_workers": 1, "task_index": 0}
+        exec(program.replace("/data/", f"{tmp_path}/"), names)
+        batch = session.run(tf.data.make_one_shot_iterator(names["batches"]).get_next())
+    assert batch["image"].shape == (128,)
+    assert set(batch["label"].tolist()) == {0, 1}

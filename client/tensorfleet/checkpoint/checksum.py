@@ -31,3 +31,8 @@ def mask(crc: int) -> int:
 def masked(data: Any) -> int:
     """The masked CRC-32C of `data`."""
     return mask(extend(0, data))
+
+
+def mask_all(crcs: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """`mask` of each of an array of uint64."""
+    return ((((crcs >> 15) | (crcs << 17)) & 0xFFFFFFFF) + _MASK_DELTA) & 0xFFFFFFFF

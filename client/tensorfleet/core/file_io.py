@@ -317,3 +317,9 @@ def _reported(path: Any) -> Iterator[None]:
     except OSError as e:
         kind = _ERRORS.get(e.errno, errors.UnknownError)
         raise kind(None, None, f"{path_to_str(path)}; {e.strerror}") from e
+
+
+def open_binary(path: Any, mode: str) -> IO[bytes]:
+    """A file of bytes, as `open` opens it in `mode` "rb", "wb" or "ab", with TensorFlow's errors."""
+    with _reported(path):
+        return open(_local(path), mode)

@@ -3,12 +3,21 @@
 import typing as _typing
 
 from tensorfleet.data import experimental as experimental
+from tensorfleet.data.choosing import (
+    INFINITE_CARDINALITY as INFINITE_CARDINALITY,
+    UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY,
+)
 from tensorfleet.data.dataset import (
     AUTOTUNE as AUTOTUNE,
     Dataset as Dataset,
     get_output_classes as get_output_classes,
     get_output_shapes as get_output_shapes,
     get_output_types as get_output_types,
+)
+from tensorfleet.data.files import (
+    FixedLengthRecordDataset as FixedLengthRecordDataset,
+    TextLineDataset as TextLineDataset,
+    TFRecordDataset as TFRecordDataset,
 )
 from tensorfleet.data.iterator import (
     Iterator as Iterator,

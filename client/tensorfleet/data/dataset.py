@@ -13,18 +13,27 @@ from tensorfleet.data.functional import FunctionalTransformations
 from tensorfleet.data.generator import generate
 from tensorfleet.data.options import Options
 from tensorfleet.data.padding import padded_shape, padding_values_of
-from tensorfleet.data.structure import Structure, normalize
+from tensorfleet.data.selecting import SelectingTransformations
+from tensorfleet.data.structure import Structure, components_of, normalize
+from tensorfleet.graph import framework
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.seeds import get_seed
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.identity import identity
+from tensorfleet.ops.array.shaping import size as size_of
+from tensorfleet.ops.io.logging import Assert
+from tensorfleet.ops.io.readers import matching_files
+from tensorfleet.ops.math.arithmetic import maximum
+from tensorfleet.ops.math.comparison import greater
 
 AUTOTUNE = -1
 """In place of a number: leaves it to the runtime."""
 
 
-class Dataset(FunctionalTransformations):
+class Dataset(SelectingTransformations, FunctionalTransformations):
     """A sequence of elements, each a nested structure of tensors (`tf.data.Dataset`, of TensorFlow 1.x).
 
     Made by `from_tensor_slices` and its like; each method gives a new dataset. Nothing is computed before an
@@ -62,8 +71,8 @@ class Dataset(FunctionalTransformations):
         """A dataset of one element."""
         element = normalize(tensors)
         structure = Structure.of(element)
-        flat = nest.flatten(element)
-        variant = apply_op("TensorDataset", flat, output_shapes=structure.dims, name=name)
+        flat = components_of(element)
+        variant = apply_op("TensorDataset", flat, output_shapes=structure.component_dims, name=name)
         return Dataset._of(variant, structure)
 
     @staticmethod
@@ -74,22 +83,22 @@ class Dataset(FunctionalTransformations):
             ValueError: a tensor is a scalar, or they are not equally long.
         """
         element = normalize(tensors)
-        flat: list[Tensor] = nest.flatten(element)
+        whole = Structure.of(element)
         size: tuple[int | None, ...] | None = (None,)
-        for tensor in flat:
-            if tensor.dims == ():
+        for shape in whole.dims:
+            if shape == ():
                 raise ValueError("Unbatching a tensor is only supported for rank >= 1")
-            if tensor.dims is not None:
+            if shape is not None:
                 try:
-                    size = merge(size, tensor.dims[:1])
+                    size = merge(size, shape[:1])
                 except ValueError:
-                    lengths = [t.dims[0] for t in flat if t.dims]
+                    lengths = [d[0] for d in whole.dims if d]
                     raise ValueError(
                         f"Dimensions {lengths} are not compatible: all tensors must have as many slices"
                     ) from None
-        dims = [None if tensor.dims is None else tensor.dims[1:] for tensor in flat]
-        structure = Structure.of(element).with_dims(dims)
-        variant = apply_op("TensorSliceDataset", flat, output_shapes=dims, name=name)
+        structure = whole.with_dims([None if shape is None else shape[1:] for shape in whole.dims])
+        flat = components_of(element, many=True)
+        variant = apply_op("TensorSliceDataset", flat, output_shapes=structure.component_dims, name=name)
         return Dataset._of(variant, structure)
 
     @staticmethod
@@ -117,6 +126,49 @@ class Dataset(FunctionalTransformations):
             name=name,
         )
         return Dataset._of(variant, structure)
+
+    @staticmethod
+    def list_files(
+        file_pattern: Any, shuffle: bool | None = None, seed: Any = None, name: str | None = None
+    ) -> Dataset:
+        """The names of the files that match a pattern, or one of several, on the task that reads them.
+
+        Args:
+            shuffle: in random order, anew each time that the dataset is gone over; None: True.
+            seed: of the order.
+
+        Raises:
+            InvalidArgumentError: in a run, no file matches.
+        """
+        names = matching_files(convert_to_tensor(file_pattern, dtypes.string, "file_pattern"))
+        found = greater(size_of(names), 0, name="match_not_empty")
+        text = convert_to_tensor("No files matched pattern: ", name="message")
+        with framework.control_dependencies(
+            [Assert(found, [text, file_pattern], 1, name="assert_not_empty")]
+        ):
+            names = identity(names)
+        dataset = Dataset.from_tensor_slices(names, name=name)
+        if shuffle or shuffle is None:
+            count = maximum(size_of(names, out_type=dtypes.int64), convert_to_tensor(1, dtypes.int64))
+            dataset = dataset.shuffle(count, seed)
+        return dataset
+
+    @staticmethod
+    def random(
+        seed: Any = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
+    ) -> Dataset:
+        """Random integers without end: int64, of 32 bits, the same each time for the same seeds."""
+        seed, seed2 = _seeds(seed)
+        structure = Structure(None, [dtypes.int64], [()])
+        inputs = _int64(seed, "seed"), _int64(seed2, "seed2")
+        return Dataset._of(apply_op("RandomDataset", *inputs, **structure.attrs, name=name), structure)
+
+    @staticmethod
+    def counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64, name: str | None = None) -> Dataset:
+        """`start`, `start + step`, and so on, without end."""
+        last = -(2**62) if step < 0 else 2**62
+        counted = Dataset.range(start, last, step, name=name)
+        return counted if dtypes.as_dtype(dtype) is dtypes.int64 else counted.map(lambda x: cast(x, dtype))
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
@@ -147,6 +199,7 @@ class Dataset(FunctionalTransformations):
             nest.pack(datasets, [part._structure.shape_of for part in parts]),
             [dtype for part in parts for dtype in part._structure.types],
             [dims for part in parts for dims in part._structure.dims],
+            [sparse for part in parts for sparse in part._structure.sparse],
         )
         variants = [part._variant_tensor for part in parts]
         return Dataset._of(apply_op("ZipDataset", variants, **structure.attrs, name=name), structure)
@@ -196,7 +249,7 @@ class Dataset(FunctionalTransformations):
             TypeError: their elements are not of the same types.
         """
         own, other = self._structure, dataset._structure
-        if own.types != other.types or nest.pack(own.shape_of, own.types) != nest.pack(
+        if own.component_types != other.component_types or nest.pack(own.shape_of, own.types) != nest.pack(
             other.shape_of, other.types
         ):
             raise TypeError(
@@ -302,6 +355,8 @@ class Dataset(FunctionalTransformations):
         size = _int64(batch_size, "batch_size")
         drop = convert_to_tensor(drop_remainder, dtypes.bool, "drop_remainder")
         structure = self._structure
+        if any(structure.sparse):
+            raise TypeError("Batching of padded sparse tensors is not currently supported")
         if padded_shapes is None:
             padded_shapes = structure.output_shapes
         shapes = [

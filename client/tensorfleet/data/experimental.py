@@ -1,12 +1,41 @@
-"""`tf.data.experimental`: transformations in the form that `Dataset.apply` takes."""
+"""`tf.data.experimental`: transformations in the form that `Dataset.apply` takes, and whole pipelines."""
 
 import typing as _typing
 
+from tensorfleet.data.choosing import (
+    INFINITE_CARDINALITY as INFINITE_CARDINALITY,
+    UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY,
+    choose_from_datasets as choose_from_datasets,
+    sample_from_datasets as sample_from_datasets,
+)
 from tensorfleet.data.dataset import AUTOTUNE as AUTOTUNE
+from tensorfleet.data.files import CsvDataset as CsvDataset
+from tensorfleet.data.reading import (
+    make_batched_features_dataset as make_batched_features_dataset,
+    make_csv_dataset as make_csv_dataset,
+    parse_example_dataset as parse_example_dataset,
+)
 from tensorfleet.data.transformations import (
+    Counter as Counter,
+    RandomDataset as RandomDataset,
+    assert_cardinality as assert_cardinality,
+    bucket_by_sequence_length as bucket_by_sequence_length,
+    cardinality as cardinality,
+    copy_to_device as copy_to_device,
+    dense_to_sparse_batch as dense_to_sparse_batch,
+    enumerate_dataset as enumerate_dataset,
+    from_list as from_list,
+    get_single_element as get_single_element,
+    group_by_window as group_by_window,
+    ignore_errors as ignore_errors,
     map_and_batch as map_and_batch,
     parallel_interleave as parallel_interleave,
+    prefetch_to_device as prefetch_to_device,
+    scan as scan,
     shuffle_and_repeat as shuffle_and_repeat,
+    take_while as take_while,
+    unbatch as unbatch,
+    unique as unique,
 )
 
 if not _typing.TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import compatible
 from tensorfleet.core.structures import ELEMENTS as nest
-from tensorfleet.data.structure import Structure, normalize, trace_elements
+from tensorfleet.data.structure import Structure, components_of, normalize, trace_elements
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
@@ -141,8 +141,7 @@ def _trace_map(map_func: Callable[..., Any], structure: Structure) -> tuple[Trac
             )
         element = normalize(result)
         made.append(Structure.of(element))
-        flat: list[Tensor] = nest.flatten(element)
-        return flat
+        return components_of(element)
 
     traced = trace_elements("map", map_func, structure, outputs)
     return traced, made[0]

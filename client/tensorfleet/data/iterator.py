@@ -44,7 +44,7 @@ class Iterator:
     ) -> None:
         self._iterator_resource = iterator_resource
         self._initializer = initializer
-        self._structure = Structure.from_types(output_types, output_shapes)
+        self._structure = Structure.from_types(output_types, output_shapes, output_classes)
         self._string_handle: Tensor = apply_op("IteratorToStringHandle", iterator_resource)
         self._calls = 0
 
@@ -67,9 +67,9 @@ class Iterator:
             output_types: the nested structure of the elements, with dtypes.
             output_shapes: shapes in the same structure; None: any shapes.
             shared_name: by which sessions share the iterator.
-            output_classes: ignored; all components are tensors.
+            output_classes: Tensor or SparseTensor in the same structure; None: all are tensors.
         """
-        structure = Structure.from_types(output_types, output_shapes)
+        structure = Structure.from_types(output_types, output_shapes, output_classes)
         resource = apply_op("IteratorV2", container="", shared_name=shared_name or "", **structure.attrs)
         return Iterator._of(resource, None, structure)
 
@@ -78,7 +78,7 @@ class Iterator:
         string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
     ) -> Iterator:
         """The iterator that a string names, which a step may feed (`tf.data.Iterator.from_string_handle`)."""
-        structure = Structure.from_types(output_types, output_shapes)
+        structure = Structure.from_types(output_types, output_shapes, output_classes)
         handle = convert_to_tensor(string_handle, dtypes.string)
         resource = apply_op("IteratorFromStringHandleV2", handle, **structure.attrs)
         return Iterator._of(resource, None, structure)
@@ -105,7 +105,7 @@ class Iterator:
             TypeError: the elements of the dataset are not of the iterator's structure, types and shapes.
         """
         own, other = self._structure, dataset._structure
-        if own.types != other.types:
+        if own.types != other.types or own.sparse != other.sparse:
             raise TypeError(
                 f"Expected output types {own.output_types!r} but got dataset with output types "
                 f"{other.output_types!r}."
@@ -133,7 +133,7 @@ class Iterator:
             warnings.warn(_ADVICE, stacklevel=2)
         with get_default_graph().colocate_with(self._iterator_resource):
             flat = apply_op("IteratorGetNext", self._iterator_resource, name=name, **self._structure.attrs)
-        return self._structure.pack(flat)
+            return self._structure.element(flat)
 
     def string_handle(self, name: str | None = None) -> Tensor:
         """A string that names the iterator, for `from_string_handle`."""

@@ -10,10 +10,16 @@ from tensorfleet.core.dims import Dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import TensorShape, as_dims
 from tensorfleet.core.structures import ELEMENTS as nest
-from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.func_graph import Traced, trace
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.sparse_tensor import (
+    SparseTensor,
+    convert_to_tensor_or_sparse_tensor,
+    deserialize_sparse,
+    serialize_many_sparse,
+    serialize_sparse,
+)
 
 
 class Structure:
@@ -22,36 +28,54 @@ class Structure:
     Attributes:
         shape_of: a nested structure like that of an element, with anything at its leaves.
         types, dims: dtypes and static shapes of the components, from left to right.
+        sparse: which components are SparseTensors. In a dataset, one is a variant tensor.
     """
 
-    __slots__ = ("dims", "shape_of", "types")
+    __slots__ = ("dims", "shape_of", "sparse", "types")
 
-    def __init__(self, shape_of: Any, types: Sequence[DType], dims: Sequence[Dims]) -> None:
+    def __init__(
+        self,
+        shape_of: Any,
+        types: Sequence[DType],
+        dims: Sequence[Dims],
+        sparse: Sequence[bool] | None = None,
+    ) -> None:
         self.shape_of = nest.map_structure(lambda leaf: None, shape_of)
         self.types = list(types)
         self.dims = list(dims)
+        self.sparse = [False] * len(self.types) if sparse is None else list(sparse)
 
     @staticmethod
     def of(tensors: Any) -> Structure:
-        """The structure of an element of tensors."""
-        flat: list[Tensor] = nest.flatten(tensors)
-        return Structure(tensors, [t.dtype.base for t in flat], [t.dims for t in flat])
+        """That of an element of tensors."""
+        flat: list[Any] = nest.flatten(tensors)
+        return Structure(
+            tensors,
+            [t.dtype.base for t in flat],
+            [as_dims(t.shape) for t in flat],
+            [isinstance(t, SparseTensor) for t in flat],
+        )
 
     @staticmethod
-    def from_types(output_types: Any, output_shapes: Any) -> Structure:
-        """The structure of nested dtypes, with shapes nested alike; None stands for any shapes.
+    def from_types(output_types: Any, output_shapes: Any, output_classes: Any = None) -> Structure:
+        """That of nested dtypes, and shapes in the same structure; None: any shapes.
+
+        Args:
+            output_classes: Tensor or SparseTensor in the same structure; None: tensors only.
 
         Raises:
             TypeError, ValueError: the structures differ.
         """
         types = [dtypes.as_dtype(dtype) for dtype in nest.flatten(output_types)]
+        classes = [] if output_classes is None else nest.flatten_up_to(output_types, output_classes)
+        sparse = [kind is SparseTensor for kind in classes] or None
         if output_shapes is None:
-            return Structure(output_types, types, [None] * len(types))
+            return Structure(output_types, types, [None] * len(types), sparse)
         shapes = nest.flatten_up_to(output_types, _without_shape_tuples(output_types, output_shapes))
-        return Structure(output_types, types, [as_dims(shape) for shape in shapes])
+        return Structure(output_types, types, [as_dims(shape) for shape in shapes], sparse)
 
     def with_dims(self, dims: Sequence[Dims]) -> Structure:
-        return Structure(self.shape_of, self.types, dims)
+        return Structure(self.shape_of, self.types, dims, self.sparse)
 
     def pack(self, leaves: Sequence[Any]) -> Any:
         """An element, or something like it, of its components."""
@@ -67,12 +91,44 @@ class Structure:
 
     @property
     def output_classes(self) -> Any:
-        return self.pack([Tensor] * len(self.types))
+        return self.pack([SparseTensor if sparse else Tensor for sparse in self.sparse])
+
+    @property
+    def component_types(self) -> list[DType]:
+        """The dtypes of the tensors that components are in a dataset."""
+        return [dtypes.variant if sparse else t for t, sparse in zip(self.types, self.sparse, strict=True)]
+
+    @property
+    def component_dims(self) -> list[Dims]:
+        """The static shapes of the tensors that components are in a dataset."""
+        return [None if sparse else d for d, sparse in zip(self.dims, self.sparse, strict=True)]
 
     @property
     def attrs(self) -> dict[str, Any]:
         """The attributes that say this of most of the ops."""
-        return {"output_types": self.types, "output_shapes": self.dims}
+        return {"output_types": self.component_types, "output_shapes": self.component_dims}
+
+    def element(self, components: Any) -> Any:
+        """An element of the tensors that its components are in a dataset."""
+        flat = components if isinstance(components, (list, tuple)) else [components]
+        values = [
+            deserialize_sparse(tensor, dtype, None if dims is None else len(dims)) if sparse else tensor
+            for tensor, dtype, dims, sparse in zip(flat, self.types, self.dims, self.sparse, strict=True)
+        ]
+        return self.pack(values)
+
+
+def components_of(element: Any, many: bool = False) -> list[Tensor]:
+    """The tensors that the components of an element are in a dataset.
+
+    Args:
+        many: the element is many, along the first dimension.
+    """
+    serialize = serialize_many_sparse if many else serialize_sparse
+    return [
+        serialize(value, out_type=dtypes.variant) if isinstance(value, SparseTensor) else value
+        for value in nest.flatten(element)
+    ]
 
 
 def _without_shape_tuples(output_types: Any, shapes: Any) -> Any:
@@ -89,10 +145,12 @@ def _without_shape_tuples(output_types: Any, shapes: Any) -> Any:
 
 
 def normalize(element: Any) -> Any:
-    """An element's values as tensors."""
+    """An element's values as tensors and SparseTensors."""
     with get_default_graph().name_scope("normalize_element"):
         flat = [
-            value if isinstance(value, Tensor) else convert_to_tensor(value, name=f"component_{i}")
+            value
+            if isinstance(value, Tensor)
+            else convert_to_tensor_or_sparse_tensor(value, name=f"component_{i}")
             for i, value in enumerate(nest.flatten(element))
         ]
     return nest.pack(element, flat)
@@ -109,8 +167,8 @@ def trace_elements(
     """A function of the graph's library from a Python function of an element."""
 
     def of_components(*components: Tensor) -> Any:
-        return call_with(function, structure.pack(components))
+        return call_with(function, structure.element(components))
 
     of_components.__name__ = getattr(function, "__name__", type(function).__name__)
-    arguments = list(zip(structure.types, structure.dims, strict=True))
+    arguments = list(zip(structure.component_types, structure.component_dims, strict=True))
     return trace(f"Dataset_{label}", of_components, arguments, outputs_of)

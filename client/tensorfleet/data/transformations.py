@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from tensorfleet.core import dtypes
+from tensorfleet.core.structures import ELEMENTS
 from tensorfleet.data.dataset import Dataset
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.joining import stack
 
 Transformation = Callable[[Dataset], Dataset]
 
@@ -56,3 +61,135 @@ def parallel_interleave(
             `interleave`.
     """
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, cycle_length)
+
+
+def enumerate_dataset(start: Any = 0) -> Transformation:
+    """`Dataset.enumerate` (`tf.data.experimental.enumerate_dataset`)."""
+    return lambda dataset: dataset.enumerate(start)
+
+
+def unbatch() -> Transformation:
+    """`Dataset.unbatch` (`tf.data.experimental.unbatch`)."""
+    return lambda dataset: dataset.unbatch()
+
+
+def unique() -> Transformation:
+    """`Dataset.unique` (`tf.data.experimental.unique`)."""
+    return lambda dataset: dataset.unique()
+
+
+def ignore_errors(log_warning: bool = False) -> Transformation:
+    """`Dataset.ignore_errors` (`tf.data.experimental.ignore_errors`)."""
+    return lambda dataset: dataset.ignore_errors(log_warning)
+
+
+def take_while(predicate: Callable[..., Any]) -> Transformation:
+    """`Dataset.take_while` (`tf.data.experimental.take_while`)."""
+    return lambda dataset: dataset.take_while(predicate)
+
+
+def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
+    """`Dataset.scan` (`tf.data.experimental.scan`)."""
+    return lambda dataset: dataset.scan(initial_state, scan_func)
+
+
+def group_by_window(
+    key_func: Callable[..., Any],
+    reduce_func: Callable[..., Any],
+    window_size: Any = None,
+    window_size_func: Callable[..., Any] | None = None,
+) -> Transformation:
+    """`Dataset.group_by_window` (`tf.data.experimental.group_by_window`)."""
+    return lambda dataset: dataset.group_by_window(key_func, reduce_func, window_size, window_size_func)
+
+
+def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
+    """`Dataset.sparse_batch` (`tf.data.experimental.dense_to_sparse_batch`)."""
+    return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
+
+
+def bucket_by_sequence_length(
+    element_length_func: Callable[..., Any],
+    bucket_boundaries: Sequence[int],
+    bucket_batch_sizes: Sequence[int],
+    padded_shapes: Any = None,
+    padding_values: Any = None,
+    pad_to_bucket_boundary: bool = False,
+    no_padding: bool = False,
+    drop_remainder: bool = False,
+) -> Transformation:
+    """`Dataset.bucket_by_sequence_length` (`tf.data.experimental.bucket_by_sequence_length`)."""
+    return lambda dataset: dataset.bucket_by_sequence_length(
+        element_length_func,
+        bucket_boundaries,
+        bucket_batch_sizes,
+        padded_shapes,
+        padding_values,
+        pad_to_bucket_boundary,
+        no_padding,
+        drop_remainder,
+    )
+
+
+def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
+    """`Dataset.prefetch` (`tf.data.experimental.prefetch_to_device`).
+
+    Elements are in the host's memory, and go to a device with the op that takes them.
+    """
+    del device
+    return lambda dataset: dataset.prefetch(1 if buffer_size is None else buffer_size)
+
+
+def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Transformation:
+    """The dataset as it is (`tf.data.experimental.copy_to_device`); see `prefetch_to_device`."""
+    del target_device, source_device
+    return lambda dataset: dataset
+
+
+def assert_cardinality(expected_cardinality: Any) -> Transformation:
+    """The dataset, which must have so many elements: others raise FailedPreconditionError in a run
+    (`tf.data.experimental.assert_cardinality`).
+    """
+    return lambda dataset: dataset._next(
+        "AssertCardinalityDataset", convert_to_tensor(expected_cardinality, dtypes.int64)
+    )
+
+
+def cardinality(dataset: Dataset) -> Tensor:
+    """`Dataset.cardinality` (`tf.data.experimental.cardinality`)."""
+    return dataset.cardinality()
+
+
+def get_single_element(dataset: Dataset) -> Any:
+    """`Dataset.get_single_element` (`tf.data.experimental.get_single_element`)."""
+    return dataset.get_single_element()
+
+
+def from_list(elements: Sequence[Any], name: str | None = None) -> Dataset:
+    """A dataset of the values in a list, which are alike (`tf.data.experimental.from_list`).
+
+    Raises:
+        ValueError: the list is empty.
+    """
+    if not elements:
+        raise ValueError("`elements` must not be empty.")
+    flat = [ELEMENTS.flatten(element) for element in elements]
+    columns = [list(column) for column in zip(*flat, strict=True)]
+    return Dataset.from_tensor_slices(ELEMENTS.pack(elements[0], [stack(column) for column in columns]), name)
+
+
+def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset:
+    """`Dataset.counter` (`tf.data.experimental.Counter`)."""
+    return Dataset.counter(start, step, dtype)
+
+
+class RandomDataset(Dataset):
+    """Random integers of 32 bits (`tf.data.experimental.RandomDataset`), as of `Dataset.random`."""
+
+    def __init__(
+        self, seed: Any = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
+    ) -> None:
+        made = Dataset.random(seed, rerandomize_each_iteration, name)
+        self._variant_tensor = made._variant_tensor
+        self._structure = made._structure
+        self._options = None

@@ -229,7 +229,8 @@ def _check_copy(op: Operation) -> None:
     if op.type in ("Placeholder", "PlaceholderV2"):
         raise ValueError(f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value.")
     makes_dataset = bool(op.outputs) and all(tensor.dtype is dtypes.variant for tensor in op.outputs)
-    if op.opdef.is_stateful and not makes_dataset:
+    # An Assert is stateful so that it is not left out: it keeps nothing.
+    if op.opdef.is_stateful and not makes_dataset and op.type != "Assert":
         raise ValueError(
             f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value.: A likely cause of "
             "this error is that the dataset for which you are calling `make_one_shot_iterator()` captures a "

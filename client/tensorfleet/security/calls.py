@@ -76,8 +76,8 @@ def check_token_may_go(security: Security, host: str) -> None:
 
 def metadata(
     security: Security, address: str, method: str, data: bytes, audience: int, claim: str = ""
-) -> tuple[tuple[str, str], ...] | None:
-    """What a call carries to say who makes it; None if nothing.
+) -> tuple[tuple[str, str], ...]:
+    """What a call carries to say who makes it.
 
     Args:
         data: the request.
@@ -89,7 +89,7 @@ def metadata(
     """
     found: list[tuple[str, str]] = []
     if method == ENDPOINT:
-        return None
+        return ()
     if security.secret:
         found.append((PROOF, call_proof(security.secret, claim, audience, method, data)))
     if (security.token or security.token_file) and not claim:
@@ -98,4 +98,4 @@ def metadata(
             found.append((AUTHORIZATION, f"Bearer {security.client_token()}"))
         except SecurityError as e:
             raise errors.InvalidArgumentError(None, None, str(e)) from None
-    return tuple(found) or None
+    return tuple(found)

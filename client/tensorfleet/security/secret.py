@@ -45,7 +45,8 @@ def same(one: bytes, other: bytes) -> bool:
     return hmac.compare_digest(one, other)
 
 
-# Calls by gRPC: one proof for each, of the method, the task that it is for, and the request.
+# Calls by gRPC: one proof for each, of the method, the task that it is for, and the digest of the request. It
+# carries the digest, so that it can be verified before the request is received, which may be large.
 
 
 def call_proof(
@@ -59,13 +60,17 @@ def call_proof(
     """
     at = str(time.time_ns() // 1_000_000 if now is None else int(now * 1000))
     once = secrets.token_hex(16)
-    mac = _call_mac(secret, claim, audience, method, data, at, once)
-    return ",".join((claim, at, once, mac))
+    digest = request_digest(data)
+    return ",".join((claim, at, once, digest, _call_mac(secret, claim, audience, method, digest, at, once)))
 
 
-def _call_mac(secret: bytes, claim: str, audience: int, method: str, data: bytes, at: str, once: str) -> str:
-    said = "\n".join((claim, str(audience), method, at, once)).encode()
-    return _mac(secret, _CALL, said, hashlib.sha256(data).digest()).hex()
+def request_digest(data: bytes) -> str:
+    """What stands for a request in its proof."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _call_mac(secret: bytes, claim: str, audience: int, method: str, digest: str, at: str, once: str) -> str:
+    return _mac(secret, _CALL, "\n".join((claim, str(audience), method, at, once, digest)).encode()).hex()
 
 
 class CallProofs:
@@ -77,24 +82,27 @@ class CallProofs:
         self._seen: dict[str, float] = {}  # in the order in which they came
         self._lock = threading.Lock()
 
-    def verify(self, proof: str, method: str, data: bytes) -> tuple[str, str]:
-        """(the claim of a proof, why it is not accepted); the second is empty if it is."""
+    def verify(self, proof: str, method: str) -> tuple[str, str, str]:
+        """(the claim of a proof, the digest of its request, why it is not accepted); "" if it is.
+
+        Whether the request has that digest is to be looked at when it is there.
+        """
         parts = proof.split(",")
-        if len(parts) != 4:
-            return "", "its proof cannot be read"
-        claim, at, once, mac = parts
-        expected = _call_mac(self._secret, claim, self._audience, method, data, at, once)
+        if len(parts) != 5:
+            return "", "", "its proof cannot be read"
+        claim, at, once, digest, mac = parts
+        expected = _call_mac(self._secret, claim, self._audience, method, digest, at, once)
         if not same(expected.encode(), mac.encode("ascii", "replace")):
-            return "", "it does not know the cluster secret, or means another task"
+            return "", "", "it does not know the cluster secret, or means another task"
         now = time.time()
         if not abs(now - int(at) / 1000) <= WINDOW_SECONDS:
-            return "", f"its clock differs by more than {WINDOW_SECONDS:g} s from this task's"
+            return "", "", f"its clock differs by more than {WINDOW_SECONDS:g} s from this task's"
         with self._lock:
             for old, seen in list(self._seen.items()):
                 if now - seen <= 2 * WINDOW_SECONDS:
                     break
                 del self._seen[old]
             if once in self._seen:
-                return "", "the call was made before: it is repeated"
+                return "", "", "the call was made before: it is repeated"
             self._seen[once] = now
-        return claim, ""
+        return claim, digest, ""

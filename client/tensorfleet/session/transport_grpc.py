@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import grpc
 import numpy as np
-from google.protobuf.message import Message
+from google.protobuf.message import EncodeError, Message
 
 from tensorfleet.core import dtypes, errors, tensor_util
 from tensorfleet.core.shapes import to_proto as shape_proto
@@ -29,6 +29,7 @@ from tensorfleet.session.transport import (
 )
 from tensorfleet.session.waiting import creating_takes_long, result_of, saying
 from tensorfleet.wire import heartbeat
+from tensorfleet.wire.sizes import metadata as size_metadata
 
 _CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", -1),
@@ -94,24 +95,20 @@ class Channel:
         methods = self._methods  # before the channel: `silent` replaces both, this one last
         stub = methods.get(path)
         if stub is None:
-            stub = methods[path] = self._channel.unary_unary(
-                path,
-                request_serializer=_serialized,
-                response_deserializer=response.FromString,
-            )
-        sent: Message | bytes = request
-        shown, audience = None, 0
+            stub = methods[path] = self._channel.unary_unary(path, response_deserializer=response.FromString)
+        data = _serialized(request)
+        said, audience = size_metadata(len(data)), 0
         if self.security is not OPEN:
-            sent, audience = request.SerializeToString(), self._audience(path)
-            shown = metadata(self.security, self.address, path, sent, audience)
+            audience = self._audience(path)
+            said += metadata(self.security, self.address, path, data, audience)
         running = _Call()
         if wait is None:
             self._calls.add(running)
         try:
             if wait is None:
-                result: _Response = stub(sent, timeout=timeout, metadata=shown)
+                result: _Response = stub(data, timeout=timeout, metadata=said)
             else:
-                call = stub.future(sent, timeout=timeout, metadata=shown, wait_for_ready=True)
+                call = stub.future(data, timeout=timeout, metadata=said, wait_for_ready=True)
                 result = result_of(call, self.address, wait, self._why_absent)
         except grpc.RpcError as error:
             if audience and error.code() is grpc.StatusCode.UNAUTHENTICATED:
@@ -248,6 +245,14 @@ class Channel:
         self._closed = True
         self._heart.forget(self)
         self._channel.close()
+
+
+def _serialized(request: Message) -> bytes:
+    try:
+        return request.SerializeToString()
+    except (ValueError, EncodeError) as e:
+        text = f"The request cannot be sent by gRPC, whose messages hold 2 GiB at most: {e}. Use the stream."
+        raise errors.InvalidArgumentError(None, None, text) from None
 
 
 class GrpcTransport(Transport):
@@ -417,7 +422,3 @@ def feed_proto(value: Value) -> TensorProto:
 def new_request_id() -> int:
     """Random and not 0: by it the master knows a repeated request. No seed of the program repeats it."""
     return secrets.randbits(63) or 1
-
-
-def _serialized(request: Message | bytes) -> bytes:
-    return request if isinstance(request, bytes) else request.SerializeToString()

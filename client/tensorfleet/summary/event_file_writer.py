@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tensorfleet.checkpoint import files
 from tensorfleet.core import errors
-from tensorfleet.summary.records import record
+from tensorfleet.records.tfrecord import framed
 
 if TYPE_CHECKING:
     from tensorfleet.proto.event_pb2 import Event
@@ -59,7 +59,7 @@ class EventFileWriter:
                 except FileExistsError:
                     number += 1
             version = Event(wall_time=time.time(), file_version=_VERSION)
-            self._file.write(record(version.SerializeToString()))
+            self._file.write(framed(version.SerializeToString()))
             self._file.flush()
         self._closing = False
         self._thread: threading.Thread | None = threading.Thread(
@@ -154,7 +154,7 @@ class EventFileWriter:
                 closing, wanted = self._closing, self._flush_until
                 added = self._added
                 self._changed.notify_all()
-            self._file.write(b"".join(record(event.SerializeToString()) for event in events))
+            self._file.write(b"".join(framed(event.SerializeToString()) for event in events))
             if closing or wanted > self._written or time.monotonic() >= due:
                 self._file.flush()
                 due = time.monotonic() + self._flush_secs

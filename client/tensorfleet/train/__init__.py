@@ -7,6 +7,16 @@ from tensorfleet.cluster.server import Server as Server
 from tensorfleet.export.graph_io import write_graph as write_graph
 from tensorfleet.export.meta_graph import export_meta_graph as export_meta_graph
 from tensorfleet.proto.cluster_pb2 import ClusterDef as ClusterDef, JobDef as JobDef
+from tensorfleet.proto.example_pb2 import Example as Example, SequenceExample as SequenceExample
+from tensorfleet.proto.feature_pb2 import (
+    BytesList as BytesList,
+    Feature as Feature,
+    FeatureList as FeatureList,
+    FeatureLists as FeatureLists,
+    Features as Features,
+    FloatList as FloatList,
+    Int64List as Int64List,
+)
 from tensorfleet.proto.saver_pb2 import SaverDef as SaverDef
 from tensorfleet.proto.tensorflow_server_pb2 import ServerDef as ServerDef
 from tensorfleet.summary.records import summary_iterator as summary_iterator
@@ -60,6 +70,7 @@ from tensorfleet.train.hooks import (
 from tensorfleet.train.input_producers import (
     input_producer as input_producer,
     limit_epochs as limit_epochs,
+    match_filenames_once as match_filenames_once,
     range_input_producer as range_input_producer,
     slice_input_producer as slice_input_producer,
     string_input_producer as string_input_producer,
@@ -201,6 +212,7 @@ __all__ = [
     "list_variables",
     "load_checkpoint",
     "load_variable",
+    "match_filenames_once",
     "natural_exp_decay",
     "noisy_linear_cosine_decay",
     "piecewise_constant",

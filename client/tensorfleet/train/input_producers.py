@@ -22,6 +22,7 @@ from tensorfleet.ops.array.shaping import shape as shape_of, size as size_of
 from tensorfleet.ops.data_flow.queues import FIFOQueue
 from tensorfleet.ops.io import summary
 from tensorfleet.ops.io.logging import Assert
+from tensorfleet.ops.io.readers import matching_files
 from tensorfleet.ops.math.comparison import greater
 from tensorfleet.ops.random.random_ops import random_shuffle
 from tensorfleet.ops.state.variables import Variable
@@ -167,3 +168,17 @@ def slice_input_producer(
         rows = shape_of(tensors[0])[0]
         index = range_input_producer(rows, num_epochs, shuffle, seed, capacity, shared_name).dequeue()
         return [gather(tensor, index) for tensor in tensors]
+
+
+def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
+    """A local variable: the files that match a pattern, or one of several, when it is initialized
+    (`tf.train.match_filenames_once`).
+    """
+    with framework.name_scope(name, "matching_filenames", [pattern]) as name:
+        return Variable(
+            name=name,
+            initial_value=matching_files(pattern),
+            trainable=False,
+            validate_shape=False,
+            collections=[GraphKeys.LOCAL_VARIABLES],
+        )

@@ -12,7 +12,7 @@ from tensorfleet.core import errors
 from tensorfleet.security import identity as identities, settings
 from tensorfleet.security.calls import AUTHORIZATION, PROOF, host_of
 from tensorfleet.security.identity import Identity
-from tensorfleet.security.secret import CallProofs
+from tensorfleet.security.secret import CallProofs, request_digest, same
 from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.security.tls import Certificates, certificates
 from tensorfleet.wire.proof import claims
@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 _TAKES = (
     ("/tensorfleet.FleetService/GetEndpoint", ""),
     ("/grpc.health.v1.Health/", ""),
+    ("/tensorfleet.FleetService/PushTensors", "task"),
     ("/tensorfleet.FleetService/", "read"),
     ("/tensorflow.MasterService/Reset", "admin"),
     ("/tensorflow.MasterService/", "run"),
@@ -155,24 +156,27 @@ class Guard:
 
     # Calls by gRPC
 
-    def of_call(self, method: str, data: bytes, context: Any) -> Principal:
-        """Who makes a call, if they may.
+    def of_call(self, method: str, context: Any) -> tuple[Principal, str]:
+        """(who makes a call, the digest that its request must have); before the request is received.
+
+        The digest is "" where the call carries no proof of its request; else see `check_request`.
 
         Args:
-            data: the request.
             context: gRPC's.
 
         Raises:
             UnauthenticatedError: nobody who is known here.
             PermissionDeniedError: their role does not include the call.
         """
+        if not self.enabled:
+            return ANYBODY, ""
         takes = next((role for start, role in _TAKES if method.startswith(start)), "admin")
-        if not self.enabled or not takes:
-            return ANYBODY
+        if not takes:
+            return ANYBODY, ""
         name = method.rpartition("/")[2]
         peer = str(context.peer())
         try:
-            principal = self._caller(method, data, context)
+            principal, digest = self._caller(method, context)
             if not principal.may(takes):
                 raise self.forbidden(principal, takes, name)
         except errors.OpError as e:
@@ -180,30 +184,40 @@ class Guard:
             raise
         if name in _AUDITED and principal.kind != "task":
             self.audit.write("call", principal.id, peer=peer, call=name)
-        return principal
+        return principal, digest
 
-    def _caller(self, method: str, data: bytes, context: Any) -> Principal:
+    def check_request(self, method: str, data: bytes, digest: str, context: Any) -> None:
+        """Raises UnauthenticatedError unless a request is the one that its call's proof is for."""
+        if same(request_digest(data).encode(), digest.encode("ascii", "replace")):
+            return
+        error = self.refusal("its request is not the one that it has proven")
+        name = method.rpartition("/")[2]
+        self.audit.write("refused", "", peer=str(context.peer()), call=name, reason=error.message)
+        raise error
+
+    def _caller(self, method: str, context: Any) -> tuple[Principal, str]:
         shown: Sequence[tuple[str, Any]] = context.invocation_metadata()
         found = {key: value for key, value in shown if key in (AUTHORIZATION, PROOF)}
         identity = None if self.security.tls is None else identities.of_grpc(context.auth_context())
-        proven, claim = False, ""
+        proven, claim, digest = False, "", ""
         if PROOF in found and self._proofs is not None:
-            claim, why = self._proofs.verify(str(found[PROOF]), method, data)
+            claim, digest, why = self._proofs.verify(str(found[PROOF]), method)
             if why:
                 raise self.refusal(why)
             proven = True
         if claim or (identity is not None and identity.task):
-            return self._task_of(claim or (identity.task if identity is not None else ""), identity, proven)
+            task = claim or (identity.task if identity is not None else "")
+            return self._task_of(task, identity, proven), digest
         if identity is not None and not identity.user and AUTHORIZATION not in found:
             task = self._task_at(identity)
             if task:
-                return Principal("task", task, "task")
+                return Principal("task", task, "task"), digest
         token = None
         if AUTHORIZATION in found:
             scheme, _, token = str(found[AUTHORIZATION]).partition(" ")
             if scheme.lower() != "bearer":
                 raise self.refusal("its authorization is none by a token")
-        return self._client(token, identity, proven)
+        return self._client(token, identity, proven), digest
 
     def _task_at(self, identity: Identity) -> str:
         """The first task whose host a certificate without an identity of its own names; else ""."""

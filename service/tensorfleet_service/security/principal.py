@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from dataclasses import dataclass
 
 _MAY = {
@@ -36,6 +35,11 @@ class Principal:
         """Kind and name; of the owner of a session, for instance. Empty for anybody."""
         return f"{self.kind}:{self.name}" if self.name else ""
 
+    @property
+    def own_name(self) -> str:
+        """Its id where nobody else has the same; empty for anybody, and for those who share a secret."""
+        return "" if self.kind == "secret" else self.id
+
     def may(self, what: str) -> bool:
         """Whether its role includes "read", "run", "admin" or "task"."""
         return what in _MAY[self.role]
@@ -46,6 +50,3 @@ class Principal:
 
 
 ANYBODY = Principal("anybody", "", "anybody")
-
-caller: ContextVar[Principal] = ContextVar("caller", default=ANYBODY)
-"""Who makes the call by gRPC that this thread answers."""

@@ -14,6 +14,7 @@ PREFIX = "TENSORFLEET_"
 NUMBERS = {
     "TENSORFLEET_HEARTBEAT_SECONDS": ("a number of seconds, 0 for none", 0, False),
     "TENSORFLEET_BLAS_THREADS": ("a number of threads, 1 or more", 1, True),
+    "TENSORFLEET_NATIVE": ("0 for NumPy alone, or 1", 0, True),
     "TENSORFLEET_SESSION_IDLE_SECONDS": ("a number of seconds, more than 0", 1e-9, False),
     "TENSORFLEET_MAX_MESSAGE_MB": ("a number of MiB, 1 or more", 1, True),
     "TENSORFLEET_MAX_TENSORS_MB": ("a number of MiB, 1 or more", 1, True),

@@ -180,7 +180,7 @@ def test_damaged_event_files(tmp_path: Path) -> None:
         with pytest.raises(errors.DataLossError, match="record"):
             list(tf.train.summary_iterator(path))
     path.write_bytes(content[:-1])
-    with pytest.raises(errors.DataLossError, match="truncated record 1"):
+    with pytest.raises(errors.DataLossError, match="truncated record at"):
         list(tf.train.summary_iterator(path))
     with pytest.raises(errors.NotFoundError):
         list(tf.train.summary_iterator(tmp_path / "none"))

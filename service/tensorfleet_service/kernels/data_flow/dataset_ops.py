@@ -22,7 +22,7 @@ from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 Make = Callable[..., Dataset]
 
 
-def _dataset(*op_types: str) -> Callable[[Callable[[KernelNode], Make]], None]:
+def dataset_kernel(*op_types: str) -> Callable[[Callable[[KernelNode], Make]], None]:
     """Registers what makes a dataset of a node's inputs; its types and shapes are set here."""
 
     def register(factory: Callable[[KernelNode], Make]) -> None:
@@ -44,33 +44,33 @@ def _dataset(*op_types: str) -> Callable[[Callable[[KernelNode], Make]], None]:
     return register
 
 
-def _host(value: Any) -> Any:
+def on_host(value: Any) -> Any:
     """A value that stays as it is, in the host's memory: fed arrays are the caller's."""
     if hasattr(value, "get"):
         value = value.get()
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-@_dataset("TensorDataset")
+@dataset_kernel("TensorDataset")
 def tensors(node: KernelNode) -> Make:
-    return lambda *components: Tensors(tuple(map(_host, components)))
+    return lambda *components: Tensors(tuple(map(on_host, components)))
 
 
-@_dataset("TensorSliceDataset")
+@dataset_kernel("TensorSliceDataset")
 def slices(node: KernelNode) -> Make:
-    return lambda *components: Slices(list(map(_host, components)))
+    return lambda *components: Slices(list(map(on_host, components)))
 
 
-@_dataset("RangeDataset")
+@dataset_kernel("RangeDataset")
 def numbers(node: KernelNode) -> Make:
     dtype = np.dtype(node.attrs["output_types"][0].as_numpy_dtype)
     return lambda start, stop, step: Range(int(start), int(stop), int(step), dtype)
 
 
-@_dataset("GeneratorDataset")
+@dataset_kernel("GeneratorDataset")
 def generator(node: KernelNode) -> Make:
     attrs = node.attrs
-    callees = [_callee(node, f"{part}_func") for part in ("init", "next", "finalize")]
+    callees = [callee_of(node, f"{part}_func") for part in ("init", "next", "finalize")]
     counts = [len(attrs[f"T{part}_func_args"]) for part in ("init", "next", "finalize")]
 
     def make(*captured: Any) -> Dataset:
@@ -84,41 +84,41 @@ def generator(node: KernelNode) -> Make:
     return make
 
 
-def _callee(node: KernelNode, attr: str) -> Callee:
+def callee_of(node: KernelNode, attr: str) -> Callee:
     return Callee(library_of(node), node.attrs[attr], node.device)
 
 
-@_dataset("RepeatDataset")
+@dataset_kernel("RepeatDataset")
 def repeat(node: KernelNode) -> Make:
     return lambda source, count: Repeat(source, int(count))
 
 
-@_dataset("TakeDataset")
+@dataset_kernel("TakeDataset")
 def take(node: KernelNode) -> Make:
     return lambda source, count: Take(source, int(count))
 
 
-@_dataset("SkipDataset")
+@dataset_kernel("SkipDataset")
 def skip(node: KernelNode) -> Make:
     return lambda source, count: Skip(source, int(count))
 
 
-@_dataset("ShardDataset")
+@dataset_kernel("ShardDataset")
 def shard(node: KernelNode) -> Make:
     return lambda source, count, index: Shard(source, int(count), int(index))
 
 
-@_dataset("ZipDataset")
+@dataset_kernel("ZipDataset")
 def zip_(node: KernelNode) -> Make:
     return Zip
 
 
-@_dataset("ConcatenateDataset")
+@dataset_kernel("ConcatenateDataset")
 def concatenate(node: KernelNode) -> Make:
     return Concatenate
 
 
-@_dataset("CacheDataset")
+@dataset_kernel("CacheDataset")
 def cache(node: KernelNode) -> Make:
     def make(source: Dataset, filename: Any) -> Dataset:
         name = bytes(filename[()] if isinstance(filename, np.ndarray) else filename)
@@ -132,7 +132,7 @@ def cache(node: KernelNode) -> Make:
     return make
 
 
-@_dataset("ShuffleDataset")
+@dataset_kernel("ShuffleDataset")
 def shuffle(node: KernelNode) -> Make:
     reshuffle = node.attrs["reshuffle_each_iteration"]
 
@@ -142,7 +142,7 @@ def shuffle(node: KernelNode) -> Make:
     return make
 
 
-@_dataset("ShuffleAndRepeatDataset")
+@dataset_kernel("ShuffleAndRepeatDataset")
 def shuffle_and_repeat(node: KernelNode) -> Make:
     reshuffle = node.attrs["reshuffle_each_iteration"]
 
@@ -152,28 +152,28 @@ def shuffle_and_repeat(node: KernelNode) -> Make:
     return make
 
 
-@_dataset("PrefetchDataset")
+@dataset_kernel("PrefetchDataset")
 def prefetch(node: KernelNode) -> Make:
     return lambda source, size: Prefetch(source, int(size))
 
 
-@_dataset("OptionsDataset", "ModelDataset", "OptimizeDataset")
+@dataset_kernel("OptionsDataset", "ModelDataset", "OptimizeDataset")
 def as_it_is(node: KernelNode) -> Make:
     return lambda source, *_: source
 
 
-@_dataset("BatchDataset", "BatchDatasetV2")
+@dataset_kernel("BatchDataset", "BatchDatasetV2")
 def batch(node: KernelNode) -> Make:
     return lambda source, size, drop=False: Batch(source, int(size), bool(drop))
 
 
-@_dataset("PaddedBatchDataset", "PaddedBatchDatasetV2")
+@dataset_kernel("PaddedBatchDataset", "PaddedBatchDatasetV2")
 def padded_batch(node: KernelNode) -> Make:
     count = node.attrs["N"]
 
     def make(source: Dataset, size: Any, *rest: Any) -> Dataset:
         shapes = [[int(d) for d in shape] for shape in rest[:count]]
-        values = tuple(map(_host, rest[count : 2 * count]))
+        values = tuple(map(on_host, rest[count : 2 * count]))
         return PaddedBatch(source, int(size), shapes, values, bool(rest[2 * count :] and rest[-1]))
 
     return make
@@ -188,15 +188,15 @@ def _parallel(value: Any) -> int:
     return (os.cpu_count() or 1) if number == AUTOTUNE else number
 
 
-@_dataset("MapDataset")
+@dataset_kernel("MapDataset")
 def map_(node: KernelNode) -> Make:
-    callee, keep_count = _callee(node, "f"), node.attrs["preserve_cardinality"]
+    callee, keep_count = callee_of(node, "f"), node.attrs["preserve_cardinality"]
     return lambda source, *captured: Map(source, Call(callee, captured), keep_count)
 
 
-@_dataset("ParallelMapDataset", "ParallelMapDatasetV2")
+@dataset_kernel("ParallelMapDataset", "ParallelMapDatasetV2")
 def parallel_map(node: KernelNode) -> Make:
-    callee, keep_count = _callee(node, "f"), node.attrs["preserve_cardinality"]
+    callee, keep_count = callee_of(node, "f"), node.attrs["preserve_cardinality"]
 
     def make(source: Dataset, *rest: Any) -> Dataset:
         return ParallelMap(source, Call(callee, rest[:-1]), keep_count, _parallel(rest[-1]))
@@ -204,9 +204,9 @@ def parallel_map(node: KernelNode) -> Make:
     return make
 
 
-@_dataset("MapAndBatchDataset")
+@dataset_kernel("MapAndBatchDataset")
 def map_and_batch(node: KernelNode) -> Make:
-    callee, keep_count = _callee(node, "f"), node.attrs["preserve_cardinality"]
+    callee, keep_count = callee_of(node, "f"), node.attrs["preserve_cardinality"]
 
     def make(source: Dataset, *rest: Any) -> Dataset:
         *captured, size, parallel, drop = rest
@@ -216,21 +216,21 @@ def map_and_batch(node: KernelNode) -> Make:
     return make
 
 
-@_dataset("FilterDataset")
+@dataset_kernel("FilterDataset")
 def filter_(node: KernelNode) -> Make:
-    callee = _callee(node, "predicate")
+    callee = callee_of(node, "predicate")
     return lambda source, *captured: Filter(source, Call(callee, captured))
 
 
-@_dataset("FlatMapDataset")
+@dataset_kernel("FlatMapDataset")
 def flat_map(node: KernelNode) -> Make:
-    callee = _callee(node, "f")
+    callee = callee_of(node, "f")
     return lambda source, *captured: FlatMap(source, Call(callee, captured))
 
 
-@_dataset("InterleaveDataset")
+@dataset_kernel("InterleaveDataset")
 def interleave(node: KernelNode) -> Make:
-    callee = _callee(node, "f")
+    callee = callee_of(node, "f")
 
     def make(source: Dataset, *rest: Any) -> Dataset:
         *captured, cycle, block = rest
@@ -239,9 +239,9 @@ def interleave(node: KernelNode) -> Make:
     return make
 
 
-@_dataset("ParallelInterleaveDatasetV2", "ParallelInterleaveDatasetV4")
+@dataset_kernel("ParallelInterleaveDatasetV2", "ParallelInterleaveDatasetV4")
 def parallel_interleave(node: KernelNode) -> Make:
-    callee = _callee(node, "f")
+    callee = callee_of(node, "f")
     extra = 3 if node.op.endswith("4") else 1  # inputs that follow cycle_length and block_length
 
     def make(source: Dataset, *rest: Any) -> Dataset:

@@ -184,7 +184,12 @@ def _check_order(places: Any, dims: list[int]) -> None:
     spelled = f"indices[{i}] = [{','.join(map(str, places[i].tolist()))}]"
     if outside[i]:
         raise invalid(f"{spelled} is out of bounds: need 0 <= index < [{','.join(map(str, dims))}]")
-    raise invalid(f"{spelled} is {'repeated' if not ahead[i - 1] else 'out of order'}")
+    if not ahead[i - 1]:
+        raise invalid(f"{spelled} is repeated")
+    raise invalid(
+        f"{spelled} is out of order. Many sparse ops require sorted indices.\n    Use `tf.sparse.reorder` "
+        "to create a correctly ordered copy.\n\n"
+    )
 
 
 @kernel("Bucketize")

@@ -1,0 +1,152 @@
+"""Elements of several datasets, by turns that a dataset or chance decides: `sample_from_datasets`, …"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tensorfleet.core import dtypes
+from tensorfleet.core.dims import Dims, compatible
+from tensorfleet.data.dataset import Dataset
+from tensorfleet.data.structure import call_with
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.casting import cast
+from tensorfleet.ops.array.indexing import gather
+from tensorfleet.ops.math.comparison import greater_equal, less
+from tensorfleet.ops.math.reduction import reduce_min, reduce_sum
+from tensorfleet.ops.math.scan import cumsum
+
+INFINITE_CARDINALITY = -1
+UNKNOWN_CARDINALITY = -2
+_RANGE = 2.0**32  # of the numbers of Dataset.random
+
+
+def _directed(selector: Dataset, datasets: Sequence[Dataset], stop: bool) -> Dataset:
+    first = datasets[0]._structure
+    dims: list[Dims] = list(first.dims)
+    for other in datasets[1:]:
+        structure = other._structure
+        if structure.types != first.types or structure.sparse != first.sparse:
+            raise TypeError(
+                f"All `datasets` must have compatible element specs. Got {first.output_types} and "
+                f"{structure.output_types}."
+            )
+        dims = [
+            None
+            if a is None or b is None or len(a) != len(b)
+            else tuple(x if x == y else None for x, y in zip(a, b, strict=True))
+            for a, b in zip(dims, structure.dims, strict=True)
+        ]
+    made = first.with_dims(dims)
+    variant = apply_op(
+        "DirectedInterleaveDataset",
+        selector._variant_tensor,
+        [dataset._variant_tensor for dataset in datasets],
+        stop_on_empty_dataset=stop,
+        **made.attrs,
+    )
+    return Dataset._of(variant, made)
+
+
+def choose_from_datasets(
+    datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = False
+) -> Dataset:
+    """The next element of the dataset whose number `choice_dataset` gives, in turn
+    (`tf.data.experimental.choose_from_datasets`).
+
+    Args:
+        choice_dataset: scalars, int64.
+        stop_on_empty_dataset: ends where a dataset is chosen that has ended; else that choice is left out.
+
+    Raises:
+        TypeError: the choices are of another type, or the datasets of different types.
+        ValueError: there are no datasets.
+    """
+    structure = choice_dataset._structure
+    if structure.types != [dtypes.int64] or not compatible(structure.dims[0], ()):
+        raise TypeError(
+            "`choice_dataset` elements must be convertible to `tf.int64` scalars. Got: "
+            f"{structure.output_types}."
+        )
+    if not datasets:
+        raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+    return _directed(choice_dataset, list(datasets), stop_on_empty_dataset)
+
+
+def sample_from_datasets(
+    datasets: Sequence[Dataset], weights: Any = None, seed: Any = None, stop_on_empty_dataset: bool = False
+) -> Dataset:
+    """The next element of a dataset drawn at random, in turn (`tf.data.experimental.sample_from_datasets`).
+
+    Args:
+        weights: how often each is drawn, in relation to the others; a list, a tensor, or a dataset of such;
+            None: equally often.
+        seed: of the draws. They are not those of TensorFlow for the same seed.
+        stop_on_empty_dataset: ends where a dataset is drawn that has ended; else it is left out.
+
+    Raises:
+        ValueError: there are no datasets, or not as many weights.
+        TypeError: the datasets are of different types.
+    """
+    datasets = list(datasets)
+    if not datasets:
+        raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+    if len(datasets) == 1 and not isinstance(weights, Dataset):
+        return datasets[0]
+    if isinstance(weights, Dataset):
+        given = weights
+    else:
+        values = convert_to_tensor([1.0] * len(datasets) if weights is None else weights, name="weights")
+        if values.dims is not None and values.dims != (len(datasets),):
+            raise ValueError(
+                f"Invalid `weights`. The shape of `weights` should be [{len(datasets)}] but is "
+                f"{values.shape}."
+            )
+        given = Dataset.from_tensors(values).repeat()
+
+    def draw(number: Tensor, shares: Tensor) -> Tensor:
+        ends = cumsum(cast(shares, dtypes.float64))
+        place = cast(number, dtypes.float64) / _RANGE * ends[-1]
+        return reduce_sum(cast(greater_equal(place, ends), dtypes.int64))
+
+    selector = Dataset.zip((Dataset.random(seed), given)).map(draw)
+    return _directed(selector, datasets, stop_on_empty_dataset)
+
+
+def rejection_resample(
+    class_func: Callable[..., Any], target_dist: Any, initial_dist: Any, seed: Any = None
+) -> Callable[[Dataset], Dataset]:
+    """Elements with their classes, some of them left out at random so that the classes are distributed as
+    `target_dist` says (`tf.data.experimental.rejection_resample`).
+
+    Args:
+        class_func: gives the class of an element, a scalar int32.
+        target_dist: the share of each class in the result.
+        initial_dist: the share of each class in the input.
+        seed: of the choices.
+    """
+
+    def resample(dataset: Dataset) -> Dataset:
+        target = cast(convert_to_tensor(target_dist, name="target_dist"), dtypes.float64)
+        initial = cast(convert_to_tensor(initial_dist, name="initial_dist"), dtypes.float64)
+        wanted = target / initial
+        accepted = wanted / _largest(wanted)
+
+        def with_class(*parts: Any) -> Any:
+            element = parts if len(parts) > 1 else parts[0]
+            return call_with(class_func, element), element
+
+        def keep(number: Tensor, found: Any) -> Tensor:
+            chance = gather(accepted, cast(found[0], dtypes.int64))
+            return less(cast(number, dtypes.float64) / _RANGE, chance)
+
+        pairs = Dataset.zip((Dataset.random(seed), dataset.map(with_class)))
+        return pairs.filter(keep).map(lambda number, found: found)
+
+    return resample
+
+
+def _largest(values: Tensor) -> Tensor:
+    return -reduce_min(-values)

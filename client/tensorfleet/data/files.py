@@ -1,0 +1,208 @@
+"""Datasets of the records in files: TFRecordDataset, TextLineDataset, CsvDataset, …"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorfleet.core import dtypes
+from tensorfleet.core.dims import compatible
+from tensorfleet.data.dataset import Dataset
+from tensorfleet.data.structure import Structure
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.data_flow import more_dataset_ops  # noqa: F401  the ops register themselves
+
+_STRINGS = Structure(None, [dtypes.string], [()])
+
+
+class _FileDataset(Dataset):
+    """What datasets of files have in common."""
+
+    def _begin(
+        self, filenames: Any, parallel: Any, op_type: str, inputs: Sequence[Tensor], name: str | None
+    ) -> None:
+        """Makes the dataset.
+
+        Args:
+            filenames: a tensor of names, or a dataset of them.
+            parallel: how many files are read by turns; None: one after the other.
+            op_type, inputs: the op that reads files, and what it takes after their names.
+        """
+
+        def read(names: Tensor) -> Dataset:
+            return Dataset._of(apply_op(op_type, names, *inputs, name=name), _STRINGS)
+
+        if isinstance(filenames, Dataset):
+            structure = filenames._structure
+            if structure.types != [dtypes.string]:
+                raise TypeError(
+                    "The `filenames` argument must contain `tf.string` elements. Got a dataset of "
+                    f"{structure.output_types} elements."
+                )
+            if not compatible(structure.dims[0], ()):
+                raise ValueError(
+                    "The `filenames` argument must contain `tf.string` elements of shape [] (i.e. scalars)."
+                )
+        else:
+            filenames = convert_to_tensor(filenames, None, "filenames")
+            if filenames.dtype.base is not dtypes.string:
+                raise TypeError(
+                    "The `filenames` argument must contain `tf.string` elements. Got "
+                    f"`{filenames.dtype!r}` elements."
+                )
+            if parallel is None:
+                self._variant_tensor = read(filenames)._variant_tensor
+                self._structure = _STRINGS
+                self._options = None
+                return
+            from tensorfleet.ops.array.shaping import reshape
+
+            filenames = Dataset.from_tensor_slices(reshape(filenames, [-1]))
+        made = (
+            filenames.flat_map(read)
+            if parallel is None
+            else filenames.interleave(read, parallel, 1, num_parallel_calls=parallel)
+        )
+        self._variant_tensor = made._variant_tensor
+        self._structure = made._structure
+        self._options = None
+
+
+def _number(value: Any, name: str, default: int = 0) -> Tensor:
+    made: Tensor = convert_to_tensor(default if value is None else value, dtypes.int64, name)
+    return made
+
+
+def _text(value: Any, name: str) -> Tensor:
+    made: Tensor = convert_to_tensor("" if value is None else value, dtypes.string, name)
+    return made
+
+
+_BUFFER = 256 * 1024
+
+
+class TFRecordDataset(_FileDataset):
+    """The records of TFRecord files, as strings (`tf.data.TFRecordDataset`)."""
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+        name: str | None = None,
+    ) -> None:
+        """Makes a dataset of the records of files, on the task that reads them.
+
+        Args:
+            filenames: a string, a vector of strings, or a dataset of strings.
+            compression_type: "", "ZLIB" or "GZIP".
+            buffer_size: how many bytes are read at a time.
+            num_parallel_reads: how many files are read by turns; None: one after the other.
+
+        Raises:
+            TypeError: `filenames` are no strings.
+        """
+        inputs = [_text(compression_type, "compression_type"), _number(buffer_size, "buffer_size", _BUFFER)]
+        self._begin(filenames, num_parallel_reads, "TFRecordDataset", inputs, name)
+
+
+class TextLineDataset(_FileDataset):
+    """The lines of files, without their ends (`tf.data.TextLineDataset`)."""
+
+    def __init__(
+        self,
+        filenames: Any,
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        num_parallel_reads: Any = None,
+        name: str | None = None,
+    ) -> None:
+        """Makes a dataset of the lines of files; see TFRecordDataset."""
+        inputs = [_text(compression_type, "compression_type"), _number(buffer_size, "buffer_size", _BUFFER)]
+        self._begin(filenames, num_parallel_reads, "TextLineDataset", inputs, name)
+
+
+class FixedLengthRecordDataset(_FileDataset):
+    """The parts of files that are equally long (`tf.data.FixedLengthRecordDataset`)."""
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_bytes: Any,
+        header_bytes: Any = None,
+        footer_bytes: Any = None,
+        buffer_size: Any = None,
+        compression_type: Any = None,
+        num_parallel_reads: Any = None,
+        name: str | None = None,
+    ) -> None:
+        """Makes a dataset of the parts of files, of `record_bytes` each; see TFRecordDataset.
+
+        Args:
+            header_bytes, footer_bytes: what a file has before the first part, and after the last.
+        """
+        inputs = [
+            _number(header_bytes, "header_bytes"),
+            _number(record_bytes, "record_bytes"),
+            _number(footer_bytes, "footer_bytes"),
+            _number(buffer_size, "buffer_size", _BUFFER),
+            _text(compression_type, "compression_type"),
+        ]
+        self._begin(filenames, num_parallel_reads, "FixedLengthRecordDatasetV2", inputs, name)
+
+
+class CsvDataset(Dataset):
+    """The records of files of comma-separated values (`tf.data.experimental.CsvDataset`)."""
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_defaults: Sequence[Any],
+        compression_type: Any = None,
+        buffer_size: Any = None,
+        header: Any = False,
+        field_delim: Any = ",",
+        use_quote_delim: Any = True,
+        na_value: Any = "",
+        select_cols: Any = None,
+        exclude_cols: Any = None,
+    ) -> None:
+        """Makes a dataset whose elements are tuples of the fields of records.
+
+        Args:
+            filenames: a string, or a vector of strings.
+            record_defaults: for each column a dtype, or a value that records have which lack the field.
+            header: leaves out the first record of each file.
+            na_value: another text of a field that lacks.
+            select_cols, exclude_cols: the numbers of the columns to take, or to leave out, ascending.
+        """
+        defaults = [_default(default) for default in record_defaults]
+        structure = Structure(tuple(defaults), [t.dtype.base for t in defaults], [()] * len(defaults))
+        self._variant_tensor = apply_op(
+            "CSVDatasetV2",
+            _text(filenames, "filenames"),
+            _text(compression_type, "compression_type"),
+            _number(buffer_size, "buffer_size", _BUFFER),
+            convert_to_tensor(header, dtypes.bool, "header"),
+            _text(field_delim, "field_delim"),
+            convert_to_tensor(use_quote_delim, dtypes.bool, "use_quote_delim"),
+            _text(na_value, "na_value"),
+            convert_to_tensor([] if select_cols is None else select_cols, dtypes.int64, "select_cols"),
+            defaults,
+            convert_to_tensor([] if exclude_cols is None else exclude_cols, dtypes.int64, "exclude_cols"),
+            output_shapes=structure.dims,
+        )
+        self._structure = structure
+        self._options = None
+
+
+def _default(value: Any) -> Tensor:
+    made: Tensor
+    if isinstance(value, dtypes.DType):
+        made = convert_to_tensor([], value, "record_defaults")
+    else:
+        made = convert_to_tensor(value, name="record_defaults")
+    return made

@@ -1,0 +1,140 @@
+"""SparseTensors: their order, and their form as strings and as the values of datasets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from tensorfleet.core import dtypes, tensor_util
+from tensorfleet.proto.tensor_pb2 import TensorProto
+from tensorfleet_service.kernels.registry import Kernel, KernelNode
+from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, shape_text
+
+
+def _check(indices: Any, values: Any, shape: Any) -> None:
+    if indices.ndim != 2:
+        raise invalid(f"Input indices should be a matrix but received shape {shape_text(indices.shape)}")
+    if values.ndim != 1:
+        raise invalid(f"Input values should be a vector but received shape {shape_text(values.shape)}")
+    if shape.ndim != 1:
+        raise invalid(f"Input shape should be a vector but received shape {shape_text(shape.shape)}")
+    if len(indices) != len(values):
+        raise invalid(
+            f"Number of elements in indices ({len(indices)}) and values ({len(values)}) do not match"
+        )
+    if indices.shape[1] != len(shape):
+        raise invalid(f"Index rank ({indices.shape[1]}) and shape rank ({len(shape)}) do not match")
+
+
+@array_kernel("SparseReorder")
+def sparse_reorder(node: KernelNode) -> Kernel:
+    def run(indices: Any, values: Any, shape: Any) -> Any:
+        _check(indices, values, shape)
+        if len(values) < 2:
+            return indices, values
+        # The last key sorts first.
+        order = np.lexsort(host_array(indices).T[::-1])
+        return indices[order], values[order]
+
+    return run
+
+
+def _packed(node: KernelNode) -> Any:
+    """What makes one of the three values of a serialized SparseTensor of an array."""
+    if node.attrs["out_type"] is dtypes.variant:
+        return host_array
+    return lambda array: tensor_util.to_proto(host_array(array)).SerializeToString()
+
+
+@array_kernel("SerializeSparse")
+def serialize_sparse(node: KernelNode) -> Kernel:
+    pack = _packed(node)
+
+    def run(indices: Any, values: Any, shape: Any) -> Any:
+        _check(indices, values, shape)
+        result = np.empty(3, object)
+        for i, part in enumerate((indices, values, shape)):
+            result[i] = pack(part)
+        return result
+
+    return run
+
+
+@array_kernel("SerializeManySparse")
+def serialize_many_sparse(node: KernelNode) -> Kernel:
+    pack = _packed(node)
+
+    def run(indices: Any, values: Any, shape: Any) -> Any:
+        _check(indices, values, shape)
+        if len(shape) < 2:
+            raise invalid("Rank of input SparseTensor should be > 1, but saw rank: " + str(len(shape)))
+        rows = int(shape[0])
+        first = indices[:, 0]
+        if len(first) and (np.any(first[1:] < first[:-1]) or first[0] < 0 or first[-1] >= rows):
+            raise invalid("The indices of a SparseTensor must be in order, and inside of its shape")
+        ends = np.searchsorted(first, np.arange(rows + 1))
+        rest = pack(shape[1:])
+        result = np.empty((rows, 3), object)
+        for row in range(rows):
+            part = slice(ends[row], ends[row + 1])
+            result[row, 0] = pack(np.ascontiguousarray(indices[part, 1:]))
+            result[row, 1] = pack(values[part])
+            result[row, 2] = rest
+        return result
+
+    return run
+
+
+@array_kernel("DeserializeSparse", "DeserializeManySparse")
+def deserialize_sparse(node: KernelNode) -> Kernel:
+    dtype = node.attrs["dtype"]
+    many = node.op == "DeserializeManySparse"
+
+    def run(serialized: Any) -> Any:
+        if many and serialized.ndim != 2:
+            text = f"Serialized sparse should be a matrix but received shape {shape_text(serialized.shape)}"
+            raise invalid(text)
+        if not serialized.ndim or serialized.shape[-1] != 3:
+            shape = shape_text(serialized.shape)
+            raise invalid(f"Serialized sparse should have 3 as the last dimension but has shape {shape}")
+        rows = [tuple(map(_unpacked, row)) for row in serialized.reshape(-1, 3).tolist()]
+        for indices, values, shape in rows:
+            _check(indices, values, shape)
+            if values.dtype != dtype.np:
+                text = f"Requested SparseTensor of type {dtype.name} but a part has {values.dtype}"
+                raise invalid(text)
+        outer = serialized.shape[:-1]
+        if not outer:
+            return rows[0]
+        if not rows:
+            raise invalid("Serialized sparse must have at least one element")
+        if len({len(shape) for _, _, shape in rows}) > 1:
+            raise invalid("Inconsistent rank across SparseTensors")
+        places = np.stack(np.unravel_index(np.arange(len(rows)), outer), 1)
+        counts = [len(values) for _, values, _ in rows]
+        indices = np.concatenate([indices for indices, _, _ in rows])
+        before = np.repeat(places, counts, 0)
+        shape = np.max([shape for _, _, shape in rows], 0)
+        return (
+            np.concatenate([before, indices], 1).astype(np.int64),
+            np.concatenate([values for _, values, _ in rows]),
+            np.concatenate([np.array(outer, np.int64), shape.astype(np.int64)]),
+        )
+
+    return run
+
+
+def _unpacked(part: Any) -> Any:
+    if not isinstance(part, bytes):
+        return part
+    message = TensorProto()
+    try:
+        message.ParseFromString(part)
+    except DecodeError:
+        raise invalid("Could not parse a part of a serialized SparseTensor") from None
+    try:
+        return tensor_util.make_ndarray(message)
+    except (TypeError, ValueError) as e:
+        raise invalid(f"Could not parse a part of a serialized SparseTensor: {e}") from None

@@ -1,0 +1,221 @@
+"""Lines of comma-separated values: their fields, and the numbers in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes, errors
+from tensorfleet.core.dtypes import DType
+from tensorfleet.records.compression import Readable
+from tensorfleet.records.tfrecord import BUFFER
+from tensorfleet_service.records.examples import object_array
+
+_QUOTE = b'"'
+_LIMITS = {dtypes.int32: 2**31, dtypes.int64: 2**63}
+_LINE = re.compile(rb"([^\r\n]*)(\r\n|\r|\n)")
+
+
+def _invalid(text: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, text)
+
+
+class _Open(Exception):
+    """A quoted field has no end."""
+
+
+class Format:
+    """How records are written.
+
+    Args:
+        delimiter: between fields.
+        quotes: whether a field may stand in quotes, and a quote in it is doubled.
+        missing: the text of a field that has no value, besides none at all.
+        columns: the numbers of the fields to take, ascending; none: all of them.
+
+    Raises:
+        InvalidArgumentError: the delimiter is not one character.
+    """
+
+    def __init__(self, delimiter: bytes, quotes: bool, missing: bytes, columns: Sequence[int] = ()) -> None:
+        if len(delimiter) != 1:
+            raise _invalid("field_delim should be only 1 char")
+        self.delimiter = delimiter
+        self._quotes = quotes
+        self._missing = missing
+        self._columns = columns
+
+    def fields(self, record: bytes) -> list[bytes]:
+        """The fields of a record that stands alone.
+
+        Raises:
+            InvalidArgumentError: its quotes are not where they belong.
+        """
+        if not record:
+            return []
+        if not self._quotes:
+            return record.split(self.delimiter)
+        if _QUOTE not in record and b"\n" not in record and b"\r" not in record:
+            return record.split(self.delimiter)
+        try:
+            return self.split(record, "Unquoted fields cannot have quotes/CRLFs inside", b'"\n\r')
+        except _Open:
+            raise _invalid("Quoted field has to end with quote followed by delim or end") from None
+
+    def split(self, record: bytes, misplaced: str, special: bytes) -> list[bytes]:
+        """The fields of a record, in which `special` characters may stand in quotes only.
+
+        Raises:
+            InvalidArgumentError: one stands elsewhere, as `misplaced` says; or a quote is not doubled.
+            _Open: a field in quotes has no end.
+        """
+        found = []
+        place, end, delimiter = 0, len(record), self.delimiter
+        while True:
+            if record[place : place + 1] == _QUOTE:
+                field, place = self._quoted(record, place + 1)
+            else:
+                stop = record.find(delimiter, place)
+                stop = end if stop < 0 else stop
+                field, place = record[place:stop], stop
+                if any(c in special for c in field):
+                    raise _invalid(misplaced)
+            found.append(field)
+            if place >= end:
+                return found
+            place += 1  # the delimiter
+
+    def _quoted(self, record: bytes, place: int) -> tuple[bytes, int]:
+        """A field from after its first quote on, and the place after its last."""
+        parts = []
+        while True:
+            stop = record.find(_QUOTE, place)
+            if stop < 0:
+                raise _Open
+            after = record[stop + 1 : stop + 2]
+            if after != _QUOTE:
+                break
+            parts.append(record[place : stop + 1])
+            place = stop + 2
+        if after and after != self.delimiter:
+            raise _invalid("Quote inside a string has to be escaped by another quote")
+        return b"".join((*parts, record[place:stop])), stop + 1
+
+    def take(self, fields: list[bytes]) -> list[bytes]:
+        """The fields of the columns that are wanted; fewer where there are not as many."""
+        return [fields[i] for i in self._columns if i < len(fields)] if self._columns else fields
+
+    def value(self, field: bytes, dtype: DType, default: Any, place: int, where: str, lacks: str) -> Any:
+        """The value of a field.
+
+        Args:
+            default: of a field without a value; an array without elements: it must have one.
+            place, where, lacks: the field's number and two ends of messages.
+
+        Raises:
+            InvalidArgumentError: it has none, or is no number.
+        """
+        if not field or field == self._missing:
+            if not default.size:
+                raise _invalid(f"Field {place} is required but missing in record{lacks}")
+            return default.reshape(-1)[0]
+        if dtype is dtypes.string:
+            return field
+        try:
+            return _number(field, dtype)
+        except ValueError:
+            name = {dtypes.float32: "float", dtypes.float64: "double"}.get(dtype, dtype.name)
+            text = field.decode("utf-8", "backslashreplace")
+            raise _invalid(f"Field {place} in record{where} is not a valid {name}: {text}") from None
+
+
+def _number(field: bytes, dtype: DType) -> Any:
+    if b"_" in field:
+        raise ValueError
+    if dtype in _LIMITS:
+        number = int(field)
+        if not -_LIMITS[dtype] <= number < _LIMITS[dtype]:
+            raise ValueError
+        return number
+    try:
+        return float(field)
+    except ValueError:
+        text = field.strip().decode()
+        if not text.lstrip("+-").lower().startswith("0x"):
+            raise
+        return float.fromhex(text)
+
+
+def column(values: Sequence[Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """A vector of the values of fields."""
+    if dtype is dtypes.string:
+        return object_array(values)
+    with np.errstate(over="ignore"):
+        return (
+            np.array(values, np.float64).astype(dtype.np) if dtype.is_floating else np.array(values, dtype.np)
+        )
+
+
+class CsvReader:
+    """The records of a file, in which a field in quotes may go over several lines.
+
+    Args:
+        header: leaves out the first record.
+    """
+
+    def __init__(self, file: Readable, form: Format, quotes: bool, header: bool) -> None:
+        self._file = file
+        self._form = form
+        self._quotes = quotes
+        self._header = header
+        self._lines = self._read()
+
+    def _read(self) -> Iterator[tuple[bytes, bytes]]:
+        """The lines and their ends."""
+        rest = b""
+        while data := self._file.read(BUFFER):
+            data = rest + data
+            place = 0
+            for match in _LINE.finditer(data):
+                if match.end() == len(data) and match[2] == b"\r":
+                    break  # perhaps half of the end of a line
+                yield match[1], match[2]
+                place = match.end()
+            rest = data[place:]
+        for line in rest.splitlines(keepends=True) if rest.endswith(b"\r") else [rest] * bool(rest):
+            text = line.rstrip(b"\r")
+            yield text, line[len(text) :]
+
+    def read(self) -> list[bytes] | None:
+        """The fields of the next record; None at the end.
+
+        Raises:
+            InvalidArgumentError: its quotes are not where they belong.
+        """
+        while True:
+            found = self._record()
+            if not self._header or found is None:
+                return found
+            self._header = False
+
+    def _record(self) -> list[bytes] | None:
+        line, end = next(self._lines, (None, b""))
+        if line is None:
+            return None
+        if not self._quotes or _QUOTE not in line:
+            return line.split(self._form.delimiter)
+        while True:
+            try:
+                return self._form.split(line, "Unquoted fields cannot have quotes inside", _QUOTE)
+            except _Open:
+                more, after = next(self._lines, (None, b""))
+                if more is None:
+                    text = "Reached end of file without closing quoted field in record"
+                    raise _invalid(text) from None
+                line, end = line + end + more, after
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,53 @@
+"""The files that programs have a task read and write: what names and contents are, and errors."""
+
+from __future__ import annotations
+
+import os
+from typing import BinaryIO
+
+from tensorfleet.checkpoint.files import reported
+from tensorfleet.core.files import Files
+
+
+class ProgramFiles:
+    """A task's files by names as ops have them.
+
+    All methods raise PermissionDeniedError, NotFoundError and their like, as the operating system says or the
+    task's settings.
+    """
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    def open_for_read(self, path: bytes) -> BinaryIO:
+        """A file to read from, without a buffer."""
+        name = os.fsdecode(path)
+        with reported(name):
+            return self._files.open_for_read(name)
+
+    def open_for_write(self, path: bytes) -> BinaryIO:
+        """An empty file to write into, without a buffer."""
+        name = os.fsdecode(path)
+        with reported(name):
+            return self._files.open_for_write(name)
+
+    def read(self, path: bytes) -> bytes:
+        """The content of a file."""
+        with self.open_for_read(path) as file, reported(os.fsdecode(path)):
+            return file.read()
+
+    def write(self, path: bytes, content: bytes) -> None:
+        """Makes a file of this content, and the directories above it that are missing."""
+        name = os.fsdecode(path)
+        with reported(name):
+            self._files.make_directories(os.path.dirname(name))
+            with self._files.open_for_write(name) as file:
+                rest = memoryview(content)
+                while rest:
+                    rest = rest[file.write(rest) :]
+
+    def match(self, pattern: bytes) -> list[bytes]:
+        """The files that match a pattern, sorted."""
+        name = os.fsdecode(pattern)
+        with reported(name):
+            return [os.fsencode(path) for path in self._files.match(name)]

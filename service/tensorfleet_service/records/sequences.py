@@ -1,0 +1,176 @@
+"""Arrays of the features of serialized SequenceExamples: of whole sequences, and of each step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from tensorfleet.core import dtypes
+from tensorfleet.core.dtypes import DType
+from tensorfleet.proto.example_pb2 import SequenceExample
+from tensorfleet_service.records.examples import fill_places, invalid, object_array
+
+_FIELDS = {dtypes.string: "bytes_list", dtypes.float32: "float_list", dtypes.int64: "int64_list"}
+_UNKNOWN = "<unknown>"
+
+
+class Sparse(NamedTuple):
+    """A feature that becomes a SparseTensor."""
+
+    key: str
+    dtype: DType
+
+
+class Fixed(NamedTuple):
+    """A feature that is an array of this shape, of the sequence or of each of its steps.
+
+    Attributes:
+        default: what a sequence has that lacks it; without elements: none may. Of steps, None.
+        may_lack: whether a sequence that lacks it has no steps.
+    """
+
+    key: str
+    dtype: DType
+    dims: tuple[int, ...]
+    default: Any = None
+    may_lack: bool = False
+
+
+class SequenceBatch:
+    """Several SequenceExamples, or one alone.
+
+    Raises:
+        InvalidArgumentError: one is no SequenceExample.
+    """
+
+    def __init__(self, items: Sequence[bytes], names: Sequence[bytes], single: bool) -> None:
+        self._names = names
+        self._single = single
+        self._messages = []
+        for number, item in enumerate(items):
+            try:
+                self._messages.append(SequenceExample.FromString(item))
+            except DecodeError:
+                text = f"Invalid protocol message input, example id: {self._name(number)}"
+                raise invalid(text) from None
+
+    def _name(self, number: int) -> str:
+        return self._names[number].decode("utf-8", "backslashreplace") if self._names else _UNKNOWN
+
+    def _values(self, feature: Any, dtype: DType, number: int, what: str) -> Any:
+        """The values in a feature, if it is set. Raises InvalidArgumentError: they are of another type."""
+        kind = feature.WhichOneof("kind")
+        if kind is None:
+            return ()
+        if kind != _FIELDS[dtype]:
+            name = {dtypes.float32: "float"}.get(dtype, dtype.name)
+            text = f"Name: {self._name(number)}, {what}.  Data types don't match. Expected type: {name}"
+            raise invalid(text)
+        return getattr(feature, kind).value
+
+    def _context(self, key: str, dtype: DType) -> list[Any]:
+        """The values of a feature of each whole sequence; None where it lacks it."""
+        found = []
+        for number, message in enumerate(self._messages):
+            features = message.context.feature
+            given = key in features and features[key].WhichOneof("kind") is not None
+            what = f"Context feature: {key}"
+            found.append(self._values(features[key], dtype, number, what) if given else None)
+        return found
+
+    def context_sparse(self, feature: Sparse) -> tuple[Any, Any, Any]:
+        """The indices, values and shape of a SparseTensor."""
+        lists = [values or () for values in self._context(feature.key, feature.dtype)]
+        counts = list(map(len, lists))
+        values = _array(lists, feature.dtype)
+        if self._single:
+            return np.arange(len(values), dtype=np.int64)[:, None], values, np.array(counts, np.int64)
+        indices = np.empty((len(values), 2), np.int64)
+        fill_places(indices, counts)
+        return indices, values, np.array([len(counts), max(counts, default=0)], np.int64)
+
+    def context_dense(self, feature: Fixed) -> Any:
+        """[Sequences, …], or […] of one alone."""
+        size = math.prod(feature.dims)
+        lists = self._context(feature.key, feature.dtype)
+        for number, values in enumerate(lists):
+            if values is None and feature.default.size:
+                lists[number] = feature.default.reshape(-1).tolist()
+            elif len(values or ()) != size:
+                text = (
+                    f"Inconsistent max number of elements for feature {feature.key}: expected {size}, but "
+                    f"found {len(values or ())}"
+                )
+                raise invalid(text)
+        made = _array(lists, feature.dtype).reshape(len(lists), *feature.dims)
+        return made[0] if self._single else made
+
+    def _steps(self, feature: Sparse | Fixed) -> list[list[Any]]:
+        """The values of each step of each sequence."""
+        found = []
+        for number, message in enumerate(self._messages):
+            lists = message.feature_lists.feature_list
+            if feature.key not in lists and isinstance(feature, Fixed) and not feature.may_lack:
+                raise invalid(
+                    f"Name: {self._name(number)}, Feature list '{feature.key}' is required but could not be "
+                    "found.  Did you mean to include it in feature_list_dense_missing_assumed_empty or "
+                    "feature_list_dense_defaults?"
+                )
+            steps = lists[feature.key].feature if feature.key in lists else ()
+            what = f"Feature list: {feature.key}, Index: "
+            found.append(
+                [
+                    self._values(step, feature.dtype, number, f"{what}{place}")
+                    for place, step in enumerate(steps)
+                ]
+            )
+        return found
+
+    def steps_sparse(self, feature: Sparse) -> tuple[Any, Any, Any]:
+        """The indices, values and shape of a SparseTensor: [(sequences,) steps, values of a step]."""
+        sequences = self._steps(feature)
+        lists = [values for steps in sequences for values in steps]
+        counts = list(map(len, lists))
+        values = _array(lists, feature.dtype)
+        indices = np.empty((len(values), 3), np.int64)
+        fill_places(indices, counts)
+        rows = indices[:, 1]
+        lengths = list(map(len, sequences))
+        first = np.cumsum([0, *lengths[:-1]]) if lengths else np.zeros(0, np.int64)
+        of_row = np.repeat(np.arange(len(lengths)), lengths)
+        indices[:, 0] = of_row[rows]
+        indices[:, 1] = rows - first[indices[:, 0]]
+        shape = np.array([len(lengths), max(lengths, default=0), max(counts, default=0)], np.int64)
+        return (indices[:, 1:], values, shape[1:]) if self._single else (indices, values, shape)
+
+    def steps_dense(self, feature: Fixed) -> tuple[Any, Any]:
+        """[Sequences, steps, …] and the number of steps of each; [steps, …] and their number of one alone."""
+        size = math.prod(feature.dims)
+        sequences = self._steps(feature)
+        for steps in sequences:
+            for values in steps:
+                if len(values) != size:
+                    text = (
+                        f"Feature list '{feature.key}' has an unexpected number of values.  Total values "
+                        f"size: {sum(map(len, steps))} is not consistent with output shape: "
+                        f"[{','.join(['?', *map(str, feature.dims)])}]"
+                    )
+                    raise invalid(text)
+        lengths = np.array(list(map(len, sequences)), np.int64)
+        longest = int(lengths.max(initial=0))
+        zero: Any = b"" if feature.dtype is dtypes.string else 0
+        result = np.full((len(sequences), longest, size), zero, feature.dtype.np)
+        place = np.arange(longest) < lengths[:, None]
+        lists = [values for steps in sequences for values in steps]
+        result[place] = _array(lists, feature.dtype).reshape(-1, size)
+        result = result.reshape(len(sequences), longest, *feature.dims)
+        return (result[0], lengths[0]) if self._single else (result, lengths)
+
+
+def _array(lists: Sequence[Any], dtype: DType) -> Any:
+    flat = [value for values in lists for value in values]
+    return object_array(flat) if dtype is dtypes.string else np.array(flat, dtype.np)

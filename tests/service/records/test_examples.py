@@ -1,0 +1,120 @@
+"""Examples as arrays: whatever a serializer writes, the scanner finds what protobuf's own parser finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from tensorfleet.core import dtypes, errors
+from tensorfleet.proto.example_pb2 import Example
+from tensorfleet.proto.feature_pb2 import BytesList, Feature, Features, FloatList, Int64List
+from tensorfleet_service.records.examples import ExampleParser, dense_feature
+
+KEYS = ["a", "bc", "k" * 200]
+TYPES = {b"ints": dtypes.int64, b"floats": dtypes.float32, b"strings": dtypes.string}
+
+ints = st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 300), max_size=5)
+floats = st.lists(st.floats(width=32, allow_nan=False), max_size=5)
+strings = st.lists(st.binary(max_size=300), max_size=3)
+
+
+def feature(kind: bytes, values: Any) -> Feature:
+    if kind == b"ints":
+        return Feature(int64_list=Int64List(value=values))
+    if kind == b"floats":
+        return Feature(float_list=FloatList(value=values))
+    return Feature(bytes_list=BytesList(value=values))
+
+
+examples = st.fixed_dictionaries(
+    {},
+    optional={
+        "ints": ints,
+        "floats": floats,
+        "strings": strings,
+        "other": ints,
+        "unset": st.none(),
+        **{key: strings for key in KEYS},
+    },
+)
+
+
+def serialized(values: dict[str, Any]) -> bytes:
+    features = {
+        key: Feature()
+        if items is None
+        else feature(
+            key.encode() if key.encode() in TYPES else b"ints" if key == "other" else b"strings", items
+        )
+        for key, items in values.items()
+    }
+    return Example(features=Features(feature=features)).SerializeToString()
+
+
+@given(st.lists(examples, max_size=12), st.integers(1, 12), st.booleans())
+def test_columns_are_what_protobuf_reads(made: list[dict[str, Any]], times: int, merged: bool) -> None:
+    """Also of several messages in one string, which count as one, and of many Examples alike."""
+    items = [serialized(values) for values in made for _ in range(times)]
+    rows = [values for values in made for _ in range(times)]
+    if merged:
+        items = [serialized({"other": [1]}) + item for item in items]
+    parser = ExampleParser(list(TYPES.items()), [])
+    for _ in range(2):  # the second time with what the first has learnt
+        indices, values, shapes, *_ = parser.parse(items, (), (), False)
+        for place, key in enumerate(TYPES):
+            expected = [row.get(key.decode(), []) for row in rows]
+            assert values[place].tolist() == [value for row in expected for value in row]
+            assert shapes[place].tolist() == [len(items), max(map(len, expected), default=0)]
+            assert indices[place].tolist() == [
+                [row, column] for row, items_of in enumerate(expected) for column in range(len(items_of))
+            ]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 255), st.floats(width=32, allow_nan=False)), min_size=1, max_size=40)
+)
+def test_dense_features_of_one_layout(rows: list[tuple[int, float]]) -> None:
+    items = [
+        serialized({"ints": [number], "floats": [value, -value], "strings": [b"%03d" % number]})
+        for number, value in rows
+    ]
+    parser = ExampleParser(
+        [],
+        [
+            dense_feature(b"ints", dtypes.int64, ()),
+            dense_feature(b"floats", dtypes.float32, (2, 1)),
+            dense_feature(b"strings", dtypes.string, (1,)),
+        ],
+    )
+    *_, dense, _, _ = parser.parse(items, (), [np.zeros(0)] * 3, False)
+    assert dense[0].tolist() == [number for number, _ in rows]
+    assert dense[1].tolist() == [[[value], [-value]] for _, value in rows]
+    assert dense[2].tolist() == [[b"%03d" % number] for number, _ in rows]
+
+
+@given(st.binary(max_size=80) | st.builds(lambda a, n: serialized({"ints": a})[:n], ints, st.integers(0, 40)))
+def test_no_bytes_are_taken_for_something_else(data: bytes) -> None:
+    """Either the values that protobuf reads, or InvalidArgumentError."""
+    parser = ExampleParser([(b"ints", dtypes.int64)], [])
+    try:
+        expected = Example.FromString(data)
+    except Exception:
+        expected = None
+    try:
+        _, (values,), *_ = parser.parse([data] * 9, (), (), False)
+    except errors.InvalidArgumentError:
+        return
+    assert expected is not None
+    assert values.tolist() == list(expected.features.feature["ints"].int64_list.value) * 9
+
+
+def test_errors_name_the_example() -> None:
+    parser = ExampleParser([], [dense_feature(b"ints", dtypes.int64, (2,))])
+    good, bad = serialized({"ints": [1, 2]}), serialized({"ints": [1]})
+    with pytest.raises(
+        errors.InvalidArgumentError, match=r"Name: two, Key: ints, Index: 1\..*Values size: 1"
+    ):
+        parser.parse([good, bad], (b"one", b"two"), [np.zeros(0)], False)

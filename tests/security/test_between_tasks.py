@@ -388,6 +388,8 @@ def test_a_call_by_grpc_counts_once_for_one_task(tasks: MakeTasks) -> None:
     refused = grpc.StatusCode.UNAUTHENTICATED
     other = worker_pb2.CleanupAllRequest(container=["y"]).SerializeToString()
     assert call(worker, method, other, proof) is refused
+    assert call(worker, method, data, proof) is refused  # it was used
+    proof = proofs.call_proof(SECRET, PS, worker._incarnation, method, data)
     assert call(worker, "/tensorflow.WorkerService/DeleteWorkerSession", data, proof) is refused
     assert call(ps, method, data, proof) is refused
     assert call(worker, method, data, proof) is grpc.StatusCode.OK

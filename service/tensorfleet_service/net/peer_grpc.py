@@ -2,7 +2,7 @@
 
 Its calls go out on one channel. A tensor for TensorFlow's task waits here until that asks, and a tensor from
 it is asked for when the step starts; between our own they are pushed (`grpc_pushes`). Nothing waits on a
-thread: answers come to the one that makes the calls (`grpc_loop`).
+thread: answers come to the one that makes the calls (`grpc_loop`), and are used on one of the pool.
 """
 
 from __future__ import annotations
@@ -57,7 +57,6 @@ _NAMES = {
 
 _PUSH = "/tensorfleet.FleetService/PushTensors"
 
-INLINE_BYTES = 65_536  # an answer of more is read on a thread of the pool
 
 CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", -1),
@@ -144,7 +143,7 @@ class GrpcPeer:
 
         def ended(error: grpc.RpcError | None, data: bytes) -> None:
             if self._steps.pop(step_id, None) is not None:
-                self._handle(data, self._answered, error, data, step_id, graph, done, trace)
+                self._handle(self._answered, error, data, step_id, graph, done, trace)
 
         def run(tensors: Sequence[NamedTensorProto]) -> None:
             try:
@@ -242,7 +241,7 @@ class GrpcPeer:
         """
 
         def ended(error: grpc.RpcError | None, data: bytes) -> None:
-            self._handle(data, self._received, error, data, step_id, edge)
+            self._handle(self._received, error, data, step_id, edge)
 
         request = worker_pb2.RecvTensorRequest(
             step_id=step_id, rendezvous_key=key, request_id=secrets.randbits(63) or 1
@@ -305,13 +304,18 @@ class GrpcPeer:
         self._traffic.received_bytes += len(data)
         return data
 
-    def _handle(self, data: bytes, function: Callable[..., None], *arguments: Any) -> None:
-        """Does what an answer sets off: here if it is short, as on the threads that read streams."""
-        if len(data) > INLINE_BYTES:
-            self._service.submit(function, *arguments)
-        else:
+    def _handle(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Does what an answer sets off, as a step may go on: not on the thread that hears all answers."""
+
+        def handle() -> None:
             with cork(), run_queue():
                 function(*arguments)
+
+        try:
+            self._service.submit(handle)
+        except (RuntimeError, MemoryError) as e:
+            log.warning("an answer of %s is used by the thread that hears all: %s", self.task, e)
+            handle()
 
     def _start(self, name: str, request: Message, ended: Ended, step_id: int | None = None) -> Call:
         """Begins a call, that of a step where it has a number.

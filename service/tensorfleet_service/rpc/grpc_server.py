@@ -295,7 +295,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
             try:
                 try:
                     call.room = await self._admission.admit(context)
-                    data = await context.read()
+                    data = await self._admission.receive(context, call.room)
                     if data is grpc.aio.EOF:
                         raise errors.InvalidArgumentError(None, None, f"A request of {name} is missing")
                     self._traffic.received += 1

@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
-from google.protobuf.message import Message
+from google.protobuf.message import EncodeError, Message
 
 from tensorfleet.core import errors
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.wire.connection import cork
 from tensorfleet.wire.stream import Method
 from tensorfleet.wire.traffic import Traffic
+from tensorfleet_service.devices.memory import exhausted
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.net import grpc_pushes
 from tensorfleet_service.net.failures import as_op_error, proto_of
@@ -322,10 +323,20 @@ class GrpcPeer:
 
         Raises:
             UnavailableError: the peer is lost.
+            InvalidArgumentError: it is more than a message holds.
             ResourceExhaustedError: there is no memory to send it.
         """
         self._check()
-        data = request.SerializeToString()
+        try:
+            data = request.SerializeToString()
+        except MemoryError:
+            raise exhausted(f"Out of memory for a {type(request).__name__} to {self.task}") from None
+        except (ValueError, EncodeError) as e:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"What goes to {self.task} at once cannot be sent by gRPC, whose messages hold 2 GiB: {e}",
+            ) from None
         check_room(len(data), f"a {type(request).__name__} to {self.task}")
         self._sent(data)
         call = Call(self._channel, _path(name), data, ended)

@@ -213,6 +213,7 @@ class TaskServer:
                     for service in (*services, self._health_service)
                     for name, method in service.prompt().items()
                 },
+                {name: method for service in services for name, method in service.running().items()},
                 self._health_service.streams(),
                 max_grpc_message,
                 self._guard,

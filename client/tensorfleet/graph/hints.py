@@ -3,7 +3,7 @@
 TensorFlow's graphs have nodes that find in the run what shapes say before it: the axes along which an operand
 was repeated, a reshape to the shape that there is. Programs know these nodes by their names. With these
 attributes the master's optimizer leaves them out of steps; a server that does not know the attributes runs
-them.
+them. Imported graphs have none: their inputs may be mapped to tensors of other shapes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,11 @@ from tensorfleet.graph.tensor import Tensor
 UNCHANGED = "_unchanged"
 KNOWN = "_known_"
 SCALED = "_scaled"
+
+
+def is_hint(name: str) -> bool:
+    """Whether an attribute is one of these."""
+    return name.startswith((UNCHANGED, KNOWN, SCALED))
 
 
 def unchanged(tensor: Tensor) -> Tensor:

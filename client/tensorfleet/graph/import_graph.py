@@ -9,6 +9,7 @@ from typing import Any
 
 from tensorfleet.core import attr_value
 from tensorfleet.core.dtypes import DType
+from tensorfleet.graph import hints
 from tensorfleet.graph.attributes import complete
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import PRODUCER_VERSION, Graph, get_default_graph, lookup_op
@@ -263,7 +264,9 @@ class _Importer:
             attrs = complete(definition, node.name, values)
         except TypeError as error:
             raise ValueError(f"{error}; NodeDef: {{{{node {node.name}}}}}") from None
-        attrs.update((key, value) for key, value in values.items() if key not in attrs)
+        attrs.update(
+            (key, value) for key, value in values.items() if key not in attrs and not hints.is_hint(key)
+        )
         if "_class" in attrs:
             prefix = _LOCATION + self._scope.encode()
             attrs["_class"] = [

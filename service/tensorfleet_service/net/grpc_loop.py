@@ -2,7 +2,7 @@
 
 gRPC's own way of waiting for several calls starts a thread whenever the first of them begins, and hands each
 answer to it; a step of a few messages costs more in threads than in messages. Here all calls of the process
-are made and answered on one event loop, and what an answer sets off runs there too, as long as it is short.
+are made and answered on one event loop. Nothing runs there that could last, such as a kernel: all would wait.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _running() -> asyncio.AbstractEventLoop:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    _context.run(np.seterr, all="ignore")  # this thread runs kernels
+    _context.run(np.seterr, all="ignore")
     asyncio.set_event_loop(loop)
     loop.run_forever()
 

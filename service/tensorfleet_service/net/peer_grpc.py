@@ -2,7 +2,7 @@
 
 Its calls go out on one channel. A tensor for TensorFlow's task waits here until that asks, and a tensor from
 it is asked for when the step starts; between our own they are pushed (`grpc_pushes`). Nothing waits on a
-thread: answers come to the one that makes the calls (`grpc_loop`).
+thread: answers come to the one that makes the calls (`grpc_loop`), and are used on one of the pool.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
-from google.protobuf.message import Message
+from google.protobuf.message import EncodeError, Message
 
 from tensorfleet.core import errors
 from tensorfleet.proto import fleet_pb2, worker_pb2
@@ -24,10 +24,11 @@ from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.wire.connection import cork
 from tensorfleet.wire.stream import Method
 from tensorfleet.wire.traffic import Traffic
+from tensorfleet_service.devices.memory import exhausted
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.net import grpc_pushes
 from tensorfleet_service.net.failures import as_op_error, proto_of
-from tensorfleet_service.net.grpc_loop import INLINE_BYTES, Call, Channel, Ended
+from tensorfleet_service.net.grpc_loop import Call, Channel, Ended
 from tensorfleet_service.net.grpc_pushes import value_of
 from tensorfleet_service.net.limits import check_room, parse
 from tensorfleet_service.threads.run_queue import run_queue
@@ -58,6 +59,7 @@ _NAMES = {
 }
 
 _PUSH = "/tensorfleet.FleetService/PushTensors"
+
 
 CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", -1),
@@ -154,7 +156,7 @@ class GrpcPeer:
 
         def ended(error: grpc.RpcError | None, data: bytes) -> None:
             if self._steps.pop(step_id, None) is not None:
-                self._handle(data, self._answered, error, data, step_id, graph, done, trace)
+                self._handle(self._answered, error, data, step_id, graph, done, trace)
 
         def run(tensors: Sequence[NamedTensorProto]) -> None:
             try:
@@ -252,7 +254,7 @@ class GrpcPeer:
         """
 
         def ended(error: grpc.RpcError | None, data: bytes) -> None:
-            self._handle(data, self._received, error, data, step_id, edge)
+            self._handle(self._received, error, data, step_id, edge)
 
         request = worker_pb2.RecvTensorRequest(
             step_id=step_id, rendezvous_key=key, request_id=secrets.randbits(63) or 1
@@ -315,23 +317,38 @@ class GrpcPeer:
         self._traffic.received_bytes += len(data)
         return data
 
-    def _handle(self, data: bytes, function: Callable[..., None], *arguments: Any) -> None:
-        """Does what an answer sets off: here if it is short, as on the threads that read streams."""
-        if len(data) > INLINE_BYTES:
-            self._service.submit(function, *arguments)
-        else:
+    def _handle(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Does what an answer sets off, as a step may go on: not on the thread that hears all answers."""
+
+        def handle() -> None:
             with cork(), run_queue():
                 function(*arguments)
+
+        try:
+            self._service.submit(handle)
+        except (RuntimeError, MemoryError) as e:
+            log.warning("an answer of %s is used by the thread that hears all: %s", self.task, e)
+            handle()
 
     def _start(self, name: str, request: Message, ended: Ended, step_id: int | None = None) -> Call:
         """Begins a call, that of a step where it has a number.
 
         Raises:
             UnavailableError: the peer is lost.
+            InvalidArgumentError: it is more than a message holds.
             ResourceExhaustedError: there is no memory to send it.
         """
         self._check()
-        data = request.SerializeToString()
+        try:
+            data = request.SerializeToString()
+        except MemoryError:
+            raise exhausted(f"Out of memory for a {type(request).__name__} to {self.task}") from None
+        except (ValueError, EncodeError) as e:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"What goes to {self.task} at once cannot be sent by gRPC, whose messages hold 2 GiB: {e}",
+            ) from None
         check_room(len(data), f"a {type(request).__name__} to {self.task}")
         self._sent(data)
         call = Call(self._channel, _path(name), data, ended)

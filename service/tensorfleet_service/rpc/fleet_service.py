@@ -51,6 +51,11 @@ class FleetService:
         """Those that do not wait."""
         return {
             PREFIX + "GetEndpoint": (fleet_pb2.GetEndpointRequest, at_once(lambda _: self._endpoint)),
+        }
+
+    def running(self) -> Prompt:
+        """Those that let steps go on."""
+        return {
             PREFIX + "PushTensors": (fleet_pb2.PushTensorsRequest, at_once(self._tasks.push_tensors)),
         }
 

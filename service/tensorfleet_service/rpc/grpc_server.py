@@ -1,7 +1,7 @@
 """The gRPC server of a task, for services that are tables of methods.
 
-All calls are heard on the event loop that also carries this process's calls to other tasks (`grpc_loop`): a
-step that is asked for by gRPC, and asks others by gRPC, stays on one thread. What may last runs on a pool.
+All calls are heard on the event loop that also carries this process's calls to other tasks (`grpc_loop`).
+What may last runs on a pool, and so does whatever may run a step: how long that takes is not known before.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ MAX_DETAILS = 2000  # bytes: TensorFlow's client loses longer ones to the limit 
 # A method takes its request and gives its response, on a thread where it may wait; failures are OpErrors.
 Methods = Mapping[str, tuple[type[Message], Callable[[Any, "Call"], Message]]]
 
-# A method that does not wait, and may be called by the thread that hears of all calls: it returns at once,
-# and `Reply` is called once, now or later, on any thread.
+# A method that does not wait: `Reply` is called once, now or later, on any thread.
 Reply = Callable[["errors.OpError | None", "Message | None"], None]
 Prompt = Mapping[str, tuple[type[Message], Callable[[Any, "Call", Reply], None]]]
 
@@ -129,7 +128,8 @@ class GrpcServer:
     Args:
         address: host and port to bind; port 0 for any free one.
         methods: those that may wait.
-        prompt: those that do not.
+        prompt: those that do not, and run no step: the thread that hears of all calls calls them.
+        running: those that do not wait, but may run a step.
         streams: those with several responses.
         max_message: the bytes of the largest request; -1: no limit.
         guard: says who may call what; by default everybody may.
@@ -143,6 +143,7 @@ class GrpcServer:
         address: str,
         methods: Methods,
         prompt: Prompt,
+        running: Prompt | None = None,
         streams: Streams | None = None,
         max_message: int = -1,
         guard: Guard | None = None,
@@ -152,7 +153,14 @@ class GrpcServer:
         self._stopped = threading.Event()
         self._pool = Pool("grpc")
         self._handlers = _Handlers(
-            methods, prompt, streams or {}, self._pool, self.traffic, max_message, self._guard
+            methods,
+            prompt,
+            running or {},
+            streams or {},
+            self._pool,
+            self.traffic,
+            max_message,
+            self._guard,
         )
         self._options = (
             ("grpc.max_receive_message_length", max_message),
@@ -283,6 +291,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
         self,
         methods: Methods,
         prompt: Prompt,
+        running: Prompt,
         streams: Streams,
         pool: Pool,
         traffic: Traffic,
@@ -297,7 +306,9 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
         for name, (request, function) in methods.items():
             self._add(name, partial(self._lasting, name, request, function))
         for name, (request, begin) in prompt.items():
-            self._add(name, partial(self._prompt, name, request, begin))
+            self._add(name, partial(self._prompt, INLINE_BYTES, name, request, begin))
+        for name, (request, begin) in running.items():
+            self._add(name, partial(self._prompt, 0, name, request, begin))
         for name, stream in streams.items():
             self._methods[name] = grpc.stream_stream_rpc_method_handler(self._streaming(name, stream))
 
@@ -363,7 +374,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
     async def _read(self, name: str, context: Any, call: Call) -> bytes:
         """The request of a call, once there is room for it."""
         call.room = await self._memory.take(context)
-        data = await context.read()
+        data = await self._memory.receive(context, call.room)
         if data is grpc.aio.EOF:
             raise errors.InvalidArgumentError(None, None, f"A request of {name} is missing")
         self._traffic.received += 1
@@ -394,6 +405,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
 
     def _prompt(
         self,
+        inline: int,
         name: str,
         request: type[Message],
         function: Callable[[Any, Call, Reply], None],
@@ -414,7 +426,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
                 call.received()
 
         size = len(data[0])
-        if size <= INLINE_BYTES:
+        if size < inline:
             run()
         else:
             call.submit(run)

@@ -67,6 +67,9 @@ class MasterService:
         return {LOCAL + name: call for name, call in calls.items()}
 
     def prompt(self) -> Prompt:
+        return {}
+
+    def running(self) -> Prompt:
         """The calls that are answered when a step has ended."""
         return {
             LOCAL + "RunStep": (master_pb2.RunStepRequest, self.run_step),

@@ -6,6 +6,8 @@ before there is room for it within the memory budget; until then its sender is h
 Clients and tasks of ours say how large a request is (`tensorfleet.wire.sizes`). Of one of TensorFlow's nobody
 knows it before it is there: it is taken for the largest that is allowed, and received after a moment if it is
 alone.
+
+Whoever has room, and whose request does not come, keeps it only until others have waited for it for a while.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import time
 from collections import deque
 from typing import Any
 
+from tensorfleet.core import errors
 from tensorfleet.wire.sizes import SIZE, SMALL
 from tensorfleet_service.devices import memory
 from tensorfleet_service.net import limits
@@ -24,6 +27,7 @@ from tensorfleet_service.net import limits
 COPIES = 3  # of a request, at most, until its values are arrays
 COPIES_ALONE = 2  # gRPC's own, and Python's: where those that come later fail, it is an error of the call
 WAIT_SECONDS = 30.0  # for room
+RECEIVE_SECONDS = 20.0  # for a request that has room, once another waits for some: less than that waits
 UNKNOWN_SECONDS = 1.0  # for room for one of unknown size, which may be small
 UNCHECKED_SECONDS = 10.0  # after that, while memory is short, nobody of these waits
 RETRY_SECONDS = 0.05  # steps free memory without a word
@@ -57,6 +61,7 @@ class RequestMemory:
         self._reserved = 0
         self._unchecked_until = 0.0
         self._waiting: deque[asyncio.Event] = deque()
+        self._receiving: dict[asyncio.Timeout, float] = {}  # since when, by the loop's clock
         self._loop: asyncio.AbstractEventLoop | None = None
         self._nothing = Ticket(self, 0)
 
@@ -76,6 +81,36 @@ class RequestMemory:
                     return await self._reserve(min(int(value), self._largest), True)
         return await self._reserve(self._largest, False)
 
+    async def receive(self, context: Any, room: Ticket) -> Any:
+        """The request of a call that was admitted: its bytes, or EOF.
+
+        Raises:
+            ResourceExhaustedError: it has not come for RECEIVE_SECONDS, and others wait for its room.
+        """
+        if room is self._nothing:
+            return await context.read()
+        try:
+            async with asyncio.timeout(None) as limit:
+                self._receiving[limit] = asyncio.get_running_loop().time()
+                try:
+                    return await context.read()
+                finally:
+                    del self._receiving[limit]
+        except TimeoutError:
+            raise errors.ResourceExhaustedError(
+                None,
+                None,
+                f"The request did not come within {RECEIVE_SECONDS:g} s, while others waited for the memory "
+                "that was kept for it. Send less at once.",
+            ) from None
+
+    def _end_slow(self) -> None:
+        """Ends the requests that have had room for long, and are not there."""
+        now = asyncio.get_running_loop().time()
+        for limit, since in self._receiving.items():
+            if since < now - RECEIVE_SECONDS and not limit.expired():
+                limit.reschedule(now)
+
     async def _reserve(self, size: int, is_known: bool) -> Ticket:
         """Room for a request, for one after the other, in the order in which they have come."""
         if not self._waiting and self._try(size, is_known):
@@ -91,7 +126,9 @@ class RequestMemory:
                 if is_alone and not is_known and left < WAIT_SECONDS - UNKNOWN_SECONDS:
                     self._unchecked_until = time.monotonic() + UNCHECKED_SECONDS
                 elif left <= 0 or (is_alone and is_known):
-                    raise memory.exhausted(f"Out of memory to receive a request of {size} bytes by gRPC")
+                    what = f"a request of {size} bytes" if is_known else "a request of unknown size"
+                    raise memory.exhausted(f"Out of memory to receive {what} by gRPC")
+                self._end_slow()
                 changed.clear()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(changed.wait(), min(left, RETRY_SECONDS))

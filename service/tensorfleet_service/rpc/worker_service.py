@@ -55,9 +55,12 @@ class WorkerService:
         return {SERVICE + name: call for name, call in calls.items()}
 
     def prompt(self) -> Prompt:
-        """The calls that are answered later, or at once."""
+        """The call that is answered at once."""
+        return {SERVICE + "CleanupGraph": (worker_pb2.CleanupGraphRequest, at_once(self._cleanup_graph))}
+
+    def running(self) -> Prompt:
+        """The calls that are answered when a step has ended, or has a tensor."""
         return {
-            SERVICE + "CleanupGraph": (worker_pb2.CleanupGraphRequest, at_once(self._cleanup_graph)),
             SERVICE + "RunGraph": (worker_pb2.RunGraphRequest, self._run_graph),
             SERVICE + "RecvTensor": (worker_pb2.RecvTensorRequest, self._recv_tensor),
         }
@@ -113,7 +116,6 @@ class WorkerService:
             with cork():
                 if edges:
                     self._worker.deliver(step_id, edges, tensors)
-                # Not on this thread: the process could not end before the kernel that it runs.
                 self._worker.run(graph, step_id, values, done, trace, may_block=False)
 
     def _recv_tensor(self, request: worker_pb2.RecvTensorRequest, call: Call, reply: Reply) -> None:

@@ -204,3 +204,24 @@ def test_variables_become_constants(graph: tf.Graph) -> None:
             (y,) = tf.import_graph_def(frozen, return_elements=["y:0"])
             with tf.Session() as session:
                 assert session.run(y).tolist() == [3, 6]
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_what_shapes_told_of_a_graph_does_not_hold_where_it_is_imported(
+    graph: tf.Graph, mapped: bool
+) -> None:
+    with tf.Graph().as_default() as other:
+        x = tf.placeholder(tf.float32, [4, 5, 5, 1], name="x")
+        y = tf.nn.conv2d(x, np.ones([3, 3, 1, 2], np.float32), [1, 1, 1, 1], "SAME")
+        tf.identity(tf.gradients(y, x, grad_ys=y)[0], "gradient")
+        exported = other.as_graph_def()
+    inputs = None
+    if mapped:
+        inputs = {"x": tf.placeholder(tf.float32, [4, None, None, 1])}
+    else:
+        [node] = [node for node in exported.node if node.name == "x"]
+        for dimension in node.attr["shape"].shape.dim[1:3]:
+            dimension.size = -1
+    x, gradient = tf.import_graph_def(exported, inputs, return_elements=["x:0", "gradient:0"])
+    with tf.Session() as session:
+        assert session.run(gradient, {x: np.ones([4, 7, 7, 1])}).shape == (4, 7, 7, 1)

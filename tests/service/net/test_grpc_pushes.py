@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
+from google.protobuf.message import EncodeError
 
 import tensorfleet as tf
-from tensorfleet.proto import fleet_pb2
+from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.proto.named_tensor_pb2 import NamedTensorProto
 from tensorfleet.wire.connection import cork
 from tensorfleet_service.executor.dead import DEAD
-from tensorfleet_service.net import grpc_pushes
+from tensorfleet_service.net import grpc_pushes, peer_grpc
 from tensorfleet_service.server import TaskServer
+from tests.cluster import ops
 from tests.cluster.processes import free_ports
 
 
@@ -108,3 +112,71 @@ def test_tensors_for_a_process_that_is_gone_end_the_step_that_waits_for_them(tas
     with pytest.raises(tf.errors.AbortedError, match="has restarted"):
         tasks[1]._tasks.push_tensors(fleet_pb2.PushTensorsRequest(step_id=5, incarnation=1))
     assert tasks[1]._worker._step(5) is None
+
+
+def test_a_step_that_takes_long_for_once_keeps_no_other_waiting(tasks: list[TaskServer]) -> None:
+    """A plan known to be short runs long on other values; meanwhile its task hears and answers others."""
+    gate = ops._gates.setdefault("long for once", ops._Gate())
+    gate.released.set()
+    config = tf.ConfigProto(operation_timeout_in_ms=10_000)
+    with tf.Graph().as_default(), ThreadPoolExecutor(1) as thread:
+        with tf.device("/job:local/task:1"):
+            x = tf.placeholder(tf.float32, [])
+            y = ops.block(x, "long for once") + 1.0
+            z = x * 3.0
+        with tf.Session(tasks[0].target) as session, tf.Session(tasks[0].target, config=config) as other:
+            for _ in range(20):
+                assert session.run(y, {x: 1.0}) == 2
+                assert other.run(z, {x: 1.0}) == 3
+            gate.entered.clear()
+            gate.released.clear()
+            long = thread.submit(session.run, y, {x: 2.0})
+            try:
+                assert gate.entered.wait(10)
+                assert other.run(z, {x: 2.0}) == 6
+            finally:
+                gate.released.set()
+            assert long.result(10) == 3
+
+
+@pytest.mark.parametrize("failure", [MemoryError(), EncodeError("too large"), ValueError("too large")])
+def test_a_request_that_cannot_be_written_ends_its_step(
+    tasks: list[TaskServer], monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    """It is written when the thread that starts the step lets go of what it has held back."""
+
+    class Unwritten:
+        def __init__(self, **fields: Any) -> None:
+            self._message = worker_pb2.RunGraphRequest(**fields)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._message, name)
+
+        def SerializeToString(self) -> bytes:
+            raise failure
+
+    class Messages:
+        RunGraphRequest = Unwritten
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(worker_pb2, name)
+
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [])
+        with tf.device("/job:local/task:0"):
+            here = x + 1.0
+        with tf.device("/job:local/task:1"):
+            there = here * 2.0
+        with tf.device("/job:local/task:0"):
+            y = there + here
+        config = tf.ConfigProto(operation_timeout_in_ms=10_000)
+        with tf.Session(tasks[0].target, config=config) as session:
+            for _ in range(20):
+                assert session.run(y, {x: 1.0}) == 6
+            with monkeypatch.context() as patch:
+                patch.setattr(peer_grpc, "worker_pb2", Messages())
+                expected = (tf.errors.ResourceExhaustedError, tf.errors.InvalidArgumentError)
+                with pytest.raises(expected, match=r"Out of memory for a Unwritten|cannot be sent by gRPC"):
+                    session.run(y, {x: 1.0})
+            assert session.run(y, {x: 1.0}) == 6
+            assert not tasks[0]._worker.steps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,9 +12,13 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.proto import worker_pb2
+from tensorfleet.wire.sizes import SIZE
+from tensorfleet_service.devices import memory
 from tensorfleet_service.net import limits
+from tensorfleet_service.rpc import request_memory
 from tensorfleet_service.rpc.grpc_server import GrpcServer, check_free
 from tensorfleet_service.threads import pool
+from tests.until import until
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:{}", "localhost:{}", "[::]:{}", "0.0.0.0:{}"])
@@ -61,21 +66,34 @@ def test_a_machine_without_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
 STATUS = "/test/Status"
 
 
-@pytest.fixture
-def ask() -> Iterator[Any]:
+class Asking:
     """Calls the one method of a server."""
+
+    def __init__(self, server: GrpcServer, channel: grpc.Channel) -> None:
+        self.address = f"127.0.0.1:{server.port}"
+        self.memory = server._handlers._memory
+        self._method = channel.unary_unary(
+            STATUS, response_deserializer=worker_pb2.GetStatusResponse.FromString
+        )
+
+    def __call__(self) -> str:
+        name: str = self._method(b"", timeout=20).device_attributes[0].name
+        return name
+
+
+@pytest.fixture
+def ask() -> Iterator[Asking]:
     response = worker_pb2.GetStatusResponse()
     response.device_attributes.add(name="here")
     server = GrpcServer("127.0.0.1:0", {STATUS: (worker_pb2.GetStatusRequest, lambda *_: response)}, {})
     server.start()
     with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
-        method = channel.unary_unary(STATUS, response_deserializer=worker_pb2.GetStatusResponse.FromString)
-        yield lambda: method(b"", timeout=20).device_attributes[0].name
+        yield Asking(server, channel)
     server.stop(1)
 
 
 def test_a_request_without_memory_for_it_is_refused_and_others_are_answered(
-    ask: Any, monkeypatch: pytest.MonkeyPatch
+    ask: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert ask() == "here"
 
@@ -91,7 +109,7 @@ def test_a_request_without_memory_for_it_is_refused_and_others_are_answered(
 
 
 def test_a_call_without_a_thread_is_refused_and_others_are_answered(
-    ask: Any, monkeypatch: pytest.MonkeyPatch
+    ask: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: Any) -> Any:
         raise RuntimeError("can't start new thread")
@@ -102,3 +120,30 @@ def test_a_call_without_a_thread_is_refused_and_others_are_answered(
             ask()
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert ask() == "here"
+
+
+@pytest.mark.parametrize("size", [None, "300"])
+def test_a_request_that_does_not_come_keeps_no_room_that_others_wait_for(
+    ask: Asking, monkeypatch: pytest.MonkeyPatch, size: str | None
+) -> None:
+    monkeypatch.setattr(memory.BUDGET, "limit", memory.Limit(1000, "this test"))
+    monkeypatch.setattr(memory.BUDGET, "room", lambda: 1000)
+    monkeypatch.setattr(request_memory, "RECEIVE_SECONDS", 0.5)
+    over = threading.Event()
+
+    def silent() -> Iterator[bytes]:
+        over.wait(60)
+        yield from ()
+
+    metadata = [] if size is None else [(SIZE, size)]
+    with grpc.insecure_channel(ask.address) as channel:
+        call = channel.stream_unary(STATUS).future(silent(), metadata=metadata)
+        try:
+            until(lambda: ask.request_memory._receiving)
+            assert ask() == "here"
+            with pytest.raises(grpc.RpcError, match="did not come within"):
+                call.result(20)
+            assert call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+            until(lambda: not ask.request_memory._reserved)
+        finally:
+            over.set()

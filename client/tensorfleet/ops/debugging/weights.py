@@ -12,39 +12,57 @@ from tensorfleet.ops.array.constants import ones_like
 from tensorfleet.ops.array.shaping import rank as rank_of, shape as shape_of
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.control_flow.control import no_op
+from tensorfleet.ops.io.logging import Assert
+from tensorfleet.ops.math.reduction import reduce_all
 
 
-def assert_broadcastable(weights: Any, values: Any) -> Operation | None:
-    """Checks by static shapes that weights can be broadcast to values without new dimensions.
+def assert_broadcastable(weights: Any, values: Any) -> Operation:
+    """Checks that weights can be broadcast to values without new dimensions.
 
     Returns:
-        What shows in the graph that this was checked; None where shapes are not known well enough (TensorFlow
-        then checks in the run).
+        What shows in the graph that this was checked by static shapes, or checks it in the run: then it is an
+        InvalidArgumentError of the step that they cannot.
 
     Raises:
-        ValueError: they cannot.
+        ValueError: they cannot, as static shapes tell.
     """
     with framework.name_scope(None, "assert_broadcastable", [weights, values]):
         with framework.name_scope(None, "weights", [weights]) as scope:
             weights = convert_to_tensor(weights, name=scope)
-            _shape_and_rank(weights)
+            weights_shape, weights_rank = _shape_and_rank(weights)
         with framework.name_scope(None, "values", [values]) as scope:
             values = convert_to_tensor(values, name=scope)
-            _shape_and_rank(values)
-        if weights.dims is None or values.dims is None:
-            return None
-        if not weights.dims:
-            return no_op("static_scalar_check_success")
-        _check_sizes(weights, values)
-        if None in weights.dims or None in values.dims:
-            return None
-        return no_op("static_dims_check_success")
+            values_shape, values_rank = _shape_and_rank(values)
+        if weights.dims is not None:
+            if not weights.dims:
+                return no_op("static_scalar_check_success")
+            if values.dims is not None:
+                _check_sizes(weights, values)
+                if None not in weights.dims and None not in values.dims:
+                    return no_op("static_dims_check_success")
+        # Where the ranks differ, the sizes count as different.
+        fits = apply_one(
+            "Equal",
+            apply_one("BroadcastArgs", values_shape, weights_shape),
+            values_shape,
+            incompatible_shape_error=False,
+        )
+        same_rank = apply_one("Equal", weights_rank, values_rank)
+        valid = apply_one("LogicalAnd", same_rank, reduce_all(fits))
+        if weights.dims is None:
+            valid = apply_one("LogicalOr", apply_one("Equal", weights_rank, 0), valid)
+        return Assert(
+            valid,
+            [
+                *("weights can not be broadcast to values.", "weights.shape=", weights.name, weights_shape),
+                *("values.shape=", values.name, values_shape),
+            ],
+        )
 
 
-def _shape_and_rank(tensor: Tensor) -> None:
-    """The constants that programs find in TensorFlow's graphs."""
-    shape_of(tensor, name="shape")
-    rank_of(tensor, name="rank")
+def _shape_and_rank(tensor: Tensor) -> tuple[Tensor, Tensor]:
+    """They are nodes also where they are known, which programs find in TensorFlow's graphs."""
+    return shape_of(tensor, name="shape"), rank_of(tensor, name="rank")
 
 
 def _check_sizes(weights: Tensor, values: Tensor) -> None:
@@ -77,6 +95,6 @@ def broadcast_weights(weights: Any, values: Any) -> Tensor:
             return apply_one("Mul", factors, ones_like(values), name=scope)
 
 
-def after(check: Operation | None) -> Any:
+def after(check: Operation) -> Any:
     """The scope of operations that wait for a check."""
-    return framework.control_dependencies([] if check is None else [check])
+    return framework.control_dependencies([check])

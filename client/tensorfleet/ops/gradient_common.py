@@ -61,6 +61,11 @@ def reshape_like(tensor: Tensor, model: Tensor) -> Tensor:
     return apply_one("Reshape", tensor, shape_of(model))
 
 
+def given(op: Operation, names: tuple[str, ...]) -> dict[str, Any]:
+    """The attributes of these names that an op has, to be handed to the ops of its gradient."""
+    return {name: op.attrs[name] for name in names if name in op.attrs}
+
+
 def where(condition: Tensor, x: Any, y: Any) -> Tensor:
     """x where the condition holds, else y, with broadcasting."""
     return apply_one("SelectV2", condition, x, y)

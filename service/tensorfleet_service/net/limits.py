@@ -35,6 +35,15 @@ MAX_CLIENT_CONNECTIONS = int(os.environ.get(CLIENT_CONNECTIONS_VARIABLE, "1024")
 MAX_ARRIVING_BYTES = int(os.environ.get(ARRIVING_VARIABLE, "4096")) << 20
 MAX_CLIENT_ARRIVING_BYTES = int(os.environ.get(CLIENT_ARRIVING_VARIABLE, "2048")) << 20
 
+# Steps of which tensors have arrived, but no request to run them.
+MAX_EARLY_STEPS = 10_000
+# Requests for tensors that are withdrawn when a step fails: of a loop, there are more and more.
+MAX_QUESTIONS = 10_000
+
+# What has ended, and is remembered so that nothing is kept of what still comes for it.
+REMEMBERED_STEPS = 10_000
+REMEMBERED_SESSIONS = 10_000
+
 # By gRPC a request is in memory up to three times before anything of ours sees it.
 _GRPC_PART = 4
 _CHECKED_BYTES = 1 << 20

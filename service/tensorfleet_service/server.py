@@ -160,7 +160,9 @@ class TaskServer:
         )
         self._clients = Clients(self._master, self._deadlines, orphan_seconds)
         self._admission = Admission(connections_that_fit())
-        endpoint = fleet_pb2.Endpoint(task=self.task, incarnation=self._incarnation, version=VERSION)
+        endpoint = fleet_pb2.Endpoint(
+            task=self.task, incarnation=self._incarnation, version=VERSION, takes_tensors=True
+        )
         self._listener: Listener | None = None
         if protocol != "grpc":
             self._listener = Listener(
@@ -173,21 +175,21 @@ class TaskServer:
             )
             endpoint.stream_address.extend(self._listener.addresses)
         self._health_service = HealthService(self.health)
-        methods = {
-            **MasterService(self._master, self._deadlines).methods(),
-            **FleetService(
-                endpoint, cluster.as_cluster_def(), self._master, self._worker, self._tasks
-            ).methods(),
-            **self._health_service.methods(),
-        }
-        worker_service = WorkerService(self._worker, self._tasks)
-        methods.update(worker_service.methods())
+        services = (
+            MasterService(self._master, self._deadlines),
+            FleetService(endpoint, cluster.as_cluster_def(), self._master, self._worker, self._tasks),
+            WorkerService(self._worker, self._tasks),
+        )
         try:
             self._grpc = GrpcServer(
                 f"{bind}:{port}",
-                methods,
-                worker_service.waiting(),
-                self._health_service.handlers(),
+                {name: method for service in services for name, method in service.methods().items()},
+                {
+                    name: method
+                    for service in (*services, self._health_service)
+                    for name, method in service.prompt().items()
+                },
+                self._health_service.streams(),
                 max_grpc_message,
             )
         except errors.OpError:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import grpc
 import numpy as np
-from google.protobuf.message import Message
+from google.protobuf.message import EncodeError, Message
 
 from tensorfleet.core import dtypes, errors, tensor_util
 from tensorfleet.core.shapes import to_proto as shape_proto
@@ -26,6 +26,7 @@ from tensorfleet.session.transport import (
 )
 from tensorfleet.session.waiting import creating_takes_long, result_of, saying
 from tensorfleet.wire import heartbeat
+from tensorfleet.wire.sizes import metadata as size_metadata
 
 _CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", -1),
@@ -84,19 +85,17 @@ class Channel:
         methods = self._methods  # before the channel: `silent` replaces both, this one last
         stub = methods.get(path)
         if stub is None:
-            stub = methods[path] = self._channel.unary_unary(
-                path,
-                request_serializer=type(request).SerializeToString,
-                response_deserializer=response.FromString,
-            )
+            stub = methods[path] = self._channel.unary_unary(path, response_deserializer=response.FromString)
+        data = _serialized(request)
+        said = size_metadata(len(data))
         running = _Call()
         if wait is None:
             self._calls.add(running)
         try:
             if wait is None:
-                result: _Response = stub(request, timeout=timeout)
+                result: _Response = stub(data, timeout=timeout, metadata=said)
             else:
-                call = stub.future(request, timeout=timeout, wait_for_ready=True)
+                call = stub.future(data, timeout=timeout, metadata=said, wait_for_ready=True)
                 result = result_of(call, self.address, wait, self._why_absent)
         except grpc.RpcError as error:
             raise running.lost or self._converted(error) from None
@@ -209,6 +208,14 @@ class Channel:
         self._closed = True
         self._heart.forget(self)
         self._channel.close()
+
+
+def _serialized(request: Message) -> bytes:
+    try:
+        return request.SerializeToString()
+    except (ValueError, EncodeError) as e:
+        text = f"The request cannot be sent by gRPC, whose messages hold 2 GiB at most: {e}. Use the stream."
+        raise errors.InvalidArgumentError(None, None, text) from None
 
 
 class GrpcTransport(Transport):

@@ -113,6 +113,12 @@ class MasterSession:
                 self._meter.prepare_errors.add(e.error_code)
             raise
 
+    def prepared(
+        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+    ) -> MasterSignature | None:
+        """The run signature, if it has been used before: without waiting."""
+        return self._signatures.prepared((feeds, fetches, targets, frozenset()))
+
     def list_devices(self) -> master_pb2.ListDevicesResponse:
         """The devices of the session: those of the master's task, and the others."""
         response = master_pb2.ListDevicesResponse()

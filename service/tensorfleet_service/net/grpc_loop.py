@@ -1,4 +1,4 @@
-"""The thread that carries this process's calls to other tasks by gRPC, and hears their answers.
+"""The thread that carries this process's calls to other tasks by gRPC, and hears their answers and calls.
 
 gRPC's own way of waiting for several calls starts a thread whenever the first of them begins, and hands each
 answer to it; a step of a few messages costs more in threads than in messages. Here all calls of the process
@@ -8,14 +8,17 @@ are made and answered on one event loop, and what an answer sets off runs there 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 import numpy as np
+
+from tensorfleet.wire.sizes import metadata
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +27,10 @@ Ended = Callable[["grpc.RpcError | None", bytes], None]
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 _thread: threading.Thread | None = None
+_context = contextvars.Context()
+"""In which the loop does what other threads give it, with this thread's settings of NumPy."""
+
+_T = TypeVar("_T")
 
 
 def _running() -> asyncio.AbstractEventLoop:
@@ -43,7 +50,7 @@ def _running() -> asyncio.AbstractEventLoop:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    np.seterr(all="ignore")  # this thread runs kernels
+    _context.run(np.seterr, all="ignore")  # this thread runs kernels
     asyncio.set_event_loop(loop)
     loop.run_forever()
 
@@ -51,6 +58,19 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 def is_here() -> bool:
     """Whether the calling thread is the loop's, which must not wait."""
     return threading.current_thread() is _thread
+
+
+def wait_for(what: Coroutine[Any, Any, _T], seconds: float) -> _T:
+    """Runs something on the loop, and waits for its end.
+
+    Raises:
+        TimeoutError: it takes longer.
+        RuntimeError: the calling thread is the loop's own.
+    """
+    if is_here():
+        what.close()
+        raise RuntimeError("the thread that hears the answers must not wait for one")
+    return asyncio.run_coroutine_threadsafe(what, _running()).result(seconds)
 
 
 def _closed() -> grpc.RpcError:
@@ -98,7 +118,7 @@ class Call:
     async def _ask(self) -> None:
         error, answer = None, b""
         try:
-            answer = await self._channel.stub(self._name)(self._data)
+            answer = await self._channel.stub(self._name)(self._data, metadata=metadata(len(self._data)))
         except grpc.RpcError as e:
             error = e
         except (asyncio.CancelledError, grpc.aio.UsageError):  # withdrawn, or the channel was closed
@@ -152,7 +172,7 @@ class Channel:
             raise RuntimeError("the thread that hears the answers must not wait for one")
 
         async def ask() -> bytes:
-            answer: bytes = await self.stub(name)(data, timeout=timeout)
+            answer: bytes = await self.stub(name)(data, timeout=timeout, metadata=metadata(len(data)))
             return answer
 
         call = object()
@@ -171,7 +191,7 @@ class Channel:
         if is_here():
             function()
         else:
-            self.loop.call_soon_threadsafe(function)
+            self.loop.call_soon_threadsafe(function, context=_context)
 
     def stub(self, name: str) -> Any:
         """What makes calls of a method; for the loop."""

@@ -20,6 +20,7 @@ from tensorfleet_service.net.peer import Peer, TaskService
 from tensorfleet_service.net.peer_grpc import GrpcPeer
 
 if TYPE_CHECKING:
+    from tensorfleet.proto import fleet_pb2
     from tensorfleet_service.executor.step import Push
     from tensorfleet_service.net.discovery import Discovery
 
@@ -137,12 +138,13 @@ class Peers:
                 self._reconnecting.discard(task)
 
     def pulls_from(self, task: str) -> bool:
-        """Whether tensors of this task have to be asked for, as they have by gRPC.
+        """Whether tensors of this task have to be asked for, as TensorFlow's have.
 
         Raises:
             UnavailableError: the task does not answer.
         """
-        return isinstance(self.get(task, HELLO_SECONDS), GrpcPeer)
+        peer = self.get(task, HELLO_SECONDS)
+        return isinstance(peer, GrpcPeer) and not peer.takes_tensors
 
     def pull(self, task: str, step_id: int, edge: int, key: str) -> Callable[[], None]:
         """Asks for a tensor, without waiting; returns what withdraws the question.
@@ -175,6 +177,24 @@ class Peers:
             lock = self._connecting.setdefault(task, threading.Lock())
         return self._connect(task, address, lock, timeout)
 
+    def current(self, task: str, timeout: float) -> AnyPeer:
+        """As `get`, but by gRPC, too, the process that is there now: that connects again by itself.
+
+        Raises as `get`.
+        """
+        peer = self.get(task, timeout)
+        if isinstance(peer, GrpcPeer) and peer.takes_tensors:
+            try:
+                is_current = (
+                    self._discover(peer.address, min(timeout, HELLO_SECONDS)).incarnation == peer.incarnation
+                )
+            except errors.UnavailableError:
+                is_current = False  # `get` says more of it, and tries again
+            if not is_current:
+                peer.restarted()
+                return self.get(task, timeout)
+        return peer
+
     def _connect(self, task: str, address: str, lock: threading.Lock, timeout: float) -> AnyPeer:
         """Tries until the time is over. One thread tries at once; none waits for it beyond its own time."""
         end = time.monotonic() + timeout
@@ -205,7 +225,7 @@ class Peers:
                 f"{address} is said to be {task}, but it is {endpoint.task}: check the ClusterSpec",
             )
         if not (self._streams and endpoint.stream_address):
-            return self._add_grpc(task, endpoint.incarnation, address, not endpoint.version)
+            return self._add_grpc(task, endpoint, address)
         sock = open_socket(endpoint.stream_address, min(timeout, HELLO_SECONDS))
         try:
             connection, hello = greet(sock, {"task": self.task, "incarnation": self.incarnation}, task)
@@ -249,9 +269,17 @@ class Peers:
             raise peer.lost from None
         return peer
 
-    def _add_grpc(self, task: str, incarnation: int, address: str, keeps_steps: bool) -> GrpcPeer:
+    def _add_grpc(self, task: str, endpoint: fleet_pb2.Endpoint, address: str) -> GrpcPeer:
         assert self._service is not None
-        peer = GrpcPeer(task, incarnation, address, self._service, self.traffic[task], keeps_steps)
+        peer = GrpcPeer(
+            task,
+            endpoint.incarnation,
+            address,
+            self._service,
+            self.traffic[task],
+            keeps_steps=not endpoint.version,
+            takes_tensors=endpoint.takes_tensors,
+        )
         self._heart.watch(peer)
         with self._lock:
             self._peers[task] = peer

@@ -370,7 +370,8 @@ def _target(var: Any) -> Tensor:
         return var
     if not isinstance(var, Variable):
         raise NotImplementedError("Trying to optimize unsupported type ", var)
-    return var.handle if is_resource(var) else var._ref()  # type: ignore[attr-defined,no-any-return]
+    target: Tensor = var.handle if is_resource(var) else var._ref()  # type: ignore[attr-defined]
+    return target
 
 
 def _gradient(value: Any) -> Any:

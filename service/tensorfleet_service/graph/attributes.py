@@ -137,6 +137,7 @@ def _value_text(value: Any) -> str:
 
 def signature(opdef: OpDef) -> str:
     """An op's signature as TensorFlow's messages write it."""
+
     def args(args: Sequence[op_def.Arg]) -> str:
         return ", ".join(
             f"{arg.name}:" + (arg.type_attr or arg.type_list_attr or type_name(arg.dtype or dtypes.variant))

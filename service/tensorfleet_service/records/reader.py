@@ -92,9 +92,11 @@ class Reader:
             raise errors.InvalidArgumentError(None, None, "Expected queue with single string component")
         if count < 1:
             return [], []
-        return self._line_up(_Attempt(queue, count))  # type: ignore[no-any-return]
+        found: Read | Future = self._line_up(_Attempt(queue, count))
+        return found
 
     def _line_up(self, attempt: _Attempt) -> Any:
+        """The value of an attempt, once it is its turn: at once, or as a Future."""
         with self._lock:
             self._line.append(attempt)
             serves, self._busy = not self._busy, True
@@ -241,7 +243,8 @@ class Reader:
         """
         if not self._serializes:
             raise errors.UnimplementedError(None, None, "Reader SerializeState")
-        return self._line_up(_Attempt(action=self._state))  # type: ignore[no-any-return]
+        state: bytes | Future = self._line_up(_Attempt(action=self._state))
+        return state
 
     def _state(self) -> bytes:
         state = ReaderBaseState(
@@ -280,11 +283,13 @@ class Reader:
             if self.started > self.finished:
                 self._source = self._open(self._file)
 
-        return self._line_up(_Attempt(action=put_back))  # type: ignore[no-any-return]
+        under_way: Future | None = self._line_up(_Attempt(action=put_back))
+        return under_way
 
     def reset(self) -> Future | None:
         """Drops the file that it is at, and counts from zero."""
-        return self._line_up(_Attempt(action=self._drop))  # type: ignore[no-any-return]
+        under_way: Future | None = self._line_up(_Attempt(action=self._drop))
+        return under_way
 
     def _drop(self) -> None:
         source = self._source

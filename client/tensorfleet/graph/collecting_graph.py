@@ -9,7 +9,7 @@ from tensorfleet.graph.scoped_graph import ScopedGraph
 
 
 class CollectingGraph(ScopedGraph):
-    """What `tf.Graph` knows of collections: lists of anything, by name (`tf.GraphKeys` and others)."""
+    """The part of `Graph` that keeps collections: lists of anything, by name (`tf.GraphKeys` and others)."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -14,7 +14,7 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 
 _SMALL = 1_000
-"""So many zeros are a constant of the graph."""
+"""The number of zeros up to which they are a constant of the graph, in elements."""
 
 
 def shape_of(tensor: Tensor, dtype: Any = np.int32) -> Tensor:

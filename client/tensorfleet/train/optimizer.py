@@ -314,7 +314,7 @@ class Optimizer:
         raise NotImplementedError
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        """As `_apply_sparse` for indices that may repeat: adds rows of one index up first."""
+        """Like `_apply_sparse` for indices that may repeat: adds rows of one index up first."""
         values, indices = summed_by_index(grad.values, grad.indices)
         return self._apply_sparse(IndexedSlices(values, indices, grad.dense_shape), var)
 

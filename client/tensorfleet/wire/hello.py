@@ -58,7 +58,7 @@ def say_hello(
 def answer_hello(
     sock: socket.socket, reader: Reader, about: dict[str, Any]
 ) -> tuple[dict[str, Any], Arena | None]:
-    """As `say_hello`, for the side that accepted the connection."""
+    """Like `say_hello`, for the side that accepted the connection."""
     heard, descriptor = _receive(sock, reader)
     borrowed = None if descriptor is None else Borrowed(descriptor)
     arena = None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tensorfleet_service.master.step import StepDone
 
 MAX_OPEN_RUNS = 1000
-"""Those begun first are forgotten: a client may never ask for their last part."""
+"""Limit on open runs, of which the oldest are dropped: a client may never ask for their last part."""
 
 
 class PartialRuns:

@@ -1,4 +1,4 @@
-"""Who may have how much of a task at once: connections, and memory for what arrives.
+"""Shares of a task: how many connections a client may have at once, and how much memory for what arrives.
 
 A *client* here is who a connection is of, as far as is known: a user and process of this machine, or an
 address. Strangers, who have not said HELLO, may have `UNGREETED` connections together; for one more, the one
@@ -21,10 +21,10 @@ from tensorfleet_service.net import limits
 UNGREETED = 256
 
 ROOM_SECONDS = 30.0
-"""So long what arrives waits for memory that others' frames have."""
+"""How long a frame that arrives waits for memory that other frames have."""
 
 STALL_SECONDS = 60.0
-"""A client's frame of which nothing comes for so long is given up, and its connection with it."""
+"""Silence after which a frame of a client is given up, and its connection with it."""
 
 _DESCRIPTORS_FOR_OTHERS = 4  # of four, one is for gRPC, files and tasks
 
@@ -110,7 +110,7 @@ class Admission:
             self._all_arriving += size
 
     def _missing(self, client: str, size: int, held: int) -> str:
-        """Which limit is in the way; empty if there is room."""
+        """The limit that is in the way, in words; empty if there is room."""
         own = self._arriving.get(client, 0)
         if own + size > self._client_bytes and own > held:
             return (
@@ -154,7 +154,7 @@ class Place:
 
 
 def client_of(sock: socket.socket) -> str:
-    """Who a connection is of, as far as the socket tells."""
+    """The client that a connection is of, as far as the socket tells."""
     if sock.family == getattr(socket, "AF_UNIX", None):
         credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         process, user, _ = struct.unpack("3i", credentials)
@@ -176,7 +176,7 @@ def raise_descriptor_limit() -> None:
 
 
 def connections_that_fit() -> int:
-    """How many connections the descriptors of this process are enough for."""
+    """The number of connections that the descriptors of this process are enough for."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return limits.MAX_CONNECTIONS

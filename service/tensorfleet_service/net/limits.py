@@ -89,7 +89,7 @@ def check_room(size: int, what: str) -> None:
 
 
 def early_error(what: str, bytes: int) -> errors.OpError:
-    """What a step fails with whose tensors were dropped before it began."""
+    """The error of a step whose tensors were dropped before it began."""
     return errors.ResourceExhaustedError(
         None,
         None,
@@ -111,6 +111,7 @@ def check_message(size: int) -> None:
 
 
 def too_large(size: int, limit: int, variable: str) -> errors.OpError:
+    """The error for a message of `size` bytes; `variable` is the setting that has the limit."""
     return errors.ResourceExhaustedError(
         None,
         None,
@@ -120,7 +121,7 @@ def too_large(size: int, limit: int, variable: str) -> errors.OpError:
 
 
 def frame_error(frame: FrameTooLarge) -> errors.OpError:
-    """What a refused frame is answered with."""
+    """The error that answers a refused frame."""
     if frame.reason:
         return memory.exhausted(frame.reason)
     if frame.head > MAX_MESSAGE_BYTES:

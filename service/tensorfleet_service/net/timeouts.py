@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 EARLY_SECONDS = 30.0
-"""For the request to run a step of which tensors have come: masters ask all tasks at the same time."""
+"""Until the request to run a step of which tensors have come: masters ask all tasks at the same time."""

@@ -1,4 +1,4 @@
-"""Reader: what takes the names of files from a queue, and gives the records in them.
+"""Reader: takes the names of files from a queue, and gives the records in them.
 
 Those who read stand in a line. One thread at a time serves it; where the queue has no name yet, none does,
 and whoever puts one in has the line served again.
@@ -115,7 +115,7 @@ class Reader:
         return attempt.future
 
     def waits_for(self, _: Future) -> str:
-        """What one who stands in line waits for."""
+        """A description of what one who stands in line waits for."""
         with self._lock:
             queue = self._line[0].queue if self._line else None
         return f"{self.kind} '{self.name}'" + (f", which waits for {queue.name}" if queue else "")
@@ -236,7 +236,7 @@ class Reader:
     # State
 
     def serialize(self) -> bytes | Future:
-        """How far the reader has come, as a message; a Future for it while it is reading.
+        """The place that the reader has come to, as a message; a Future for it while it is reading.
 
         Raises:
             UnimplementedError: it is of a kind whose state cannot be saved.
@@ -298,7 +298,7 @@ class Reader:
             source.close()
 
     def read(self) -> Any:
-        """What a fetched reference to the reader gives: its container and name."""
+        """The value of a fetched reference to the reader: its container and name."""
         return np.array([b"", self.name.encode()], object)
 
     def close(self) -> None:

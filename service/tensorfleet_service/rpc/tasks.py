@@ -1,4 +1,4 @@
-"""What a task does for the other tasks of its cluster, whichever way they reach it."""
+"""The services of a task for the other tasks of its cluster, whichever way they reach it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Tasks:
         return worker_pb2.GetStatusResponse(device_attributes=devices)
 
     def steps(self, request: fleet_pb2.StepsRequest) -> fleet_pb2.StepsReply:
-        """What parts of steps wait for here."""
+        """Descriptions of what parts of steps wait for here."""
         reply = fleet_pb2.StepsReply(task=self._worker.task)
         parts = [part for step_id in request.step_id for part in activities(self._worker, step_id)]
         for part in parts if request.step_id else activities(self._worker):

@@ -80,7 +80,7 @@ class Worker:
         self.steps_total = 0
         self.step_errors = Errors()
         self._sampler = sampler
-        self._dropped = PlanTotals()  # what the plans of graphs have done that are no more
+        self._dropped = PlanTotals()  # the work of the plans of dropped graphs
         self._no_push: Push = partial(_no_push, task)
         self._peers: Connections | None = None
         self._lock = threading.Lock()  # of graphs and sessions; steps have their own
@@ -331,7 +331,7 @@ class Worker:
                 self.abort(step.id, error)
 
     def waits_since(self, task: str) -> float | None:
-        """Since when a step runs that needs tensors of a task, as a monotonic time; None if none does."""
+        """The monotonic time since when a step runs that needs tensors of a task; None if none does."""
         began = (step.began for step in self.known_steps() if step.started and task in step.sources)
         return min(began, default=None)
 

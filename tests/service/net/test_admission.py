@@ -1,4 +1,4 @@
-"""Who may have how much of a task: connections, and memory for what arrives."""
+"""Shares of a task: connections, and memory for what arrives."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class SparseTensor:
 
     @property
     def indices(self) -> Tensor:
-        """Where the elements are: [n, rank], int64."""
+        """The places of the elements: [n, rank], int64."""
         return self._indices
 
     @property
@@ -153,7 +153,7 @@ def _ranked(dims: Dims, rank: int) -> tuple[int | None, ...]:
 
 
 class SparseTensorValue(NamedTuple):
-    """What fetching a SparseTensor gives, and what may be fed for one (`tf.SparseTensorValue`)."""
+    """The value of a fetched SparseTensor, which may also be fed for one (`tf.SparseTensorValue`)."""
 
     indices: Any
     values: Any

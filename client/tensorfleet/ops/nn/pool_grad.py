@@ -30,7 +30,7 @@ def _avg_pool_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
 
 @gradient("MaxPoolGrad", "MaxPoolGradGrad")
 def _max_pool_grad(op: Operation, grad: Tensor) -> list[Tensor]:
-    """Which element is the greatest counts as fixed: each op takes gradients where the other puts them."""
+    """The greatest elements count as fixed: each op takes gradients where the other puts them."""
     x, y = op.inputs[:2]
     attrs = given(op, _POOL)
     opposite = "MaxPoolGradGrad" if op.type == "MaxPoolGrad" else "MaxPoolGrad"

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-DEFAULT_SECONDS = 1800.0  # how long a member waits that says no time of its own
+DEFAULT_SECONDS = 1800.0  # until a member gives up that says no time of its own
 CONNECT_SECONDS = 5.0  # for one attempt to reach the leader
 ARRIVAL_SECONDS = 1.0  # for data that is under way when the leader is lost
 REMEMBERED_ROUNDS = 10_000  # ended rounds whose late chunks are dropped
@@ -348,7 +348,7 @@ class Collectives:
     # Rounds
 
     def _follow(self, verb: int, round_id: int, fields: dict[str, Any]) -> None:
-        """What the leader says."""
+        """Follows a message of the leader."""
         if verb == Verb.FAIL:
             self._end_round(round_id)
             for number in fields["joins"]:

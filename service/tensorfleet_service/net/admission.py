@@ -1,8 +1,9 @@
 """Shares of a task: how many connections a client may have at once, and how much memory for what arrives.
 
 A *client* here is who a connection is of, as far as is known: a user and process of this machine, or an
-address. Strangers, who have not said HELLO, may have `UNGREETED` connections together; for one more, the one
-that has been silent longest is ended. So however many come and say nothing, whoever says HELLO is heard.
+address. Strangers, who have not said HELLO, may have `limits.MAX_STRANGERS` connections together; for one
+more, the one that has been silent longest is ended. So however many come and say nothing, whoever says HELLO
+is heard.
 """
 
 from __future__ import annotations
@@ -16,15 +17,7 @@ from collections import OrderedDict
 
 from tensorfleet.core import errors
 from tensorfleet.wire.connection import Connection
-from tensorfleet_service.net import limits
-
-UNGREETED = 256
-
-ROOM_SECONDS = 30.0
-"""How long a frame that arrives waits for memory that other frames have."""
-
-STALL_SECONDS = 60.0
-"""Silence after which a frame of a client is given up, and its connection with it."""
+from tensorfleet_service.net import limits, timeouts
 
 _DESCRIPTORS_FOR_OTHERS = 4  # of four, one is for gRPC, files and tasks
 
@@ -64,7 +57,7 @@ class Admission:
         oldest = None
         with self._lock:
             self._strangers[connection] = None
-            if len(self._strangers) > UNGREETED:
+            if len(self._strangers) > limits.MAX_STRANGERS:
                 oldest, _ = self._strangers.popitem(last=False)
         if oldest is not None:
             oldest.close()
@@ -98,12 +91,12 @@ class Admission:
                 del self._clients[client]
 
     def _take(self, client: str, size: int, held: int) -> None:
-        end = time.monotonic() + ROOM_SECONDS
+        end = time.monotonic() + timeouts.ROOM_SECONDS
         with self._room:
             while why := self._missing(client, size, held):
                 if not self._room.wait(end - time.monotonic()):
                     raise MemoryError(
-                        f"For {ROOM_SECONDS:g} s there was no room for what arrives: {why}. "
+                        f"For {timeouts.ROOM_SECONDS:g} s there was no room for what arrives: {why}. "
                         "Send less at once, or raise it on the task."
                     )
             self._arriving[client] = self._arriving.get(client, 0) + size
@@ -164,7 +157,7 @@ def client_of(sock: socket.socket) -> str:
 
 def limit_stalls(sock: socket.socket) -> None:
     """Has a read end with BlockingIOError when nothing has come for STALL_SECONDS."""
-    seconds, rest = divmod(STALL_SECONDS, 1)
+    seconds, rest = divmod(timeouts.STALL_SECONDS, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", int(seconds), int(rest * 1e6)))
 
 

@@ -43,6 +43,16 @@ MAX_QUESTIONS = 10_000
 # What has ended, and is remembered so that nothing is kept of what still comes for it.
 REMEMBERED_STEPS = 10_000
 REMEMBERED_SESSIONS = 10_000
+REMEMBERED_ROUNDS = 10_000  # of collectives
+
+# Connections that have not said HELLO: for one more, the one that has been silent longest is ended.
+MAX_STRANGERS = 256
+# Run signatures of a session that stay prepared.
+MAX_SIGNATURES = 10_000
+# Open partial runs, of which the oldest are dropped: a client may never ask for their last part.
+MAX_OPEN_RUNS = 1000
+# Threads that ask the tasks of a session at the same time: to connect, to register graphs, for activity.
+MAX_TASK_THREADS = 32
 
 # By gRPC a request is in memory up to three times before anything of ours sees it.
 _GRPC_PART = 4

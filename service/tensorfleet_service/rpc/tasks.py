@@ -14,7 +14,7 @@ from tensorfleet.wire.connection import cork
 from tensorfleet.wire.stream import Frame, Method
 from tensorfleet_service.executor.layout import task_of
 from tensorfleet_service.graph.session_graph import check_partition, from_graph_def
-from tensorfleet_service.net import limits
+from tensorfleet_service.net import limits, timeouts
 from tensorfleet_service.net.grpc_pushes import pushed
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.net.wire_graph import from_wire
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PEER_SECONDS = 30.0
 
 Owner = Peer | tuple[str, int]
 """Whose a session is: the master's connection or, by gRPC, the master's task and incarnation."""
@@ -164,7 +163,7 @@ class Tasks:
         # The tasks that this one is going to send to are connected now, not in the middle of the first step.
         for task in sorted({task_of(n.attrs["recv_device"].decode()) for n in nodes if n.op == "_Send"}):
             if task != self._worker.task:
-                self._peers.current(task, PEER_SECONDS)
+                self._peers.current(task, timeouts.PEER_SECONDS)
         with gc_pause.paused():
             handle, graph = self._worker.register_graph(
                 request.session_handle, nodes, list(request.graph_def.library.function)

@@ -32,9 +32,8 @@ class SparseTensor:
         dense_shape: [rank], int64: the shape of the whole tensor.
 
     Example:
-        >>> tf.Session().run(tf.sparse.to_dense(tf.SparseTensor([[0, 1]], [5], [2, 2])))
-        array([[0, 5],
-               [0, 0]], dtype=int32)
+        >>> tf.Session().run(tf.SparseTensor([[0, 1]], [5], [2, 2])).values
+        array([5], dtype=int32)
     """
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:

@@ -1,9 +1,9 @@
 """Shares of a task: how many connections a client may have at once, and how much memory for what arrives.
 
-A *client* here is who a connection is of, as far as is known: a user and process of this machine, or an
-address. Strangers, who have not said HELLO, may have `limits.MAX_STRANGERS` connections together; for one
-more, the one that has been silent longest is ended. So however many come and say nothing, whoever says HELLO
-is heard.
+A *client* here is who a connection is of, as far as is known: the name of a token or certificate, else a user
+and process of this machine, or an address. Strangers, who have not said HELLO, may have
+`limits.MAX_STRANGERS` connections together; for one more, the one that has been silent longest is ended. So
+however many come and say nothing, whoever says HELLO is heard.
 """
 
 from __future__ import annotations

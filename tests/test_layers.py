@@ -45,6 +45,7 @@ PUBLIC = ("tensorfleet.compat", "tensorfleet.io", "tensorfleet.nn", "tensorfleet
 # Circles of types: at least one arrow of each is an import under TYPE_CHECKING, of names for annotations.
 TYPE_CIRCLES = {
     "an Operation has Tensors and a Graph, a Tensor an Operation; a Graph has all of them, and scopes": (
+        "tensorfleet.graph.collecting_graph",
         *("tensorfleet.graph.elements", "tensorfleet.graph.graph", "tensorfleet.graph.operation"),
         *("tensorfleet.graph.scoped_graph", "tensorfleet.graph.scopes", "tensorfleet.graph.tensor"),
     ),

@@ -40,7 +40,7 @@ class Call:
         return self._thread.is_alive()
 
     def result(self, seconds: float = SECONDS) -> Any:
-        """What it returns, within so many seconds; raises what it raised."""
+        """The call's result, within so many seconds; raises what it raised."""
         self._thread.join(seconds)
         assert not self._thread.is_alive(), f"no end within {seconds:g} s"
         if self._error is not None:

@@ -1,4 +1,4 @@
-"""What calls of the API accept, refuse and leave behind."""
+"""Calls of the API: what they accept, refuse and leave behind."""
 
 from __future__ import annotations
 

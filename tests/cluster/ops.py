@@ -165,5 +165,5 @@ def status() -> Tensor:
 
 
 def collectives() -> Tensor:
-    """What the task it runs on knows of collectives that have not ended."""
+    """The records of the task it runs on about collectives that have not ended."""
     return apply_op("TestCollectives")  # type: ignore[no-any-return]

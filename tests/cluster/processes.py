@@ -92,7 +92,7 @@ class Task:
         return code
 
     def text(self) -> str:
-        """What the process has written."""
+        """The output of the process so far."""
         with open(self._log.name, errors="replace") as file:
             return file.read()
 

@@ -41,7 +41,7 @@ def run(cluster: Cluster, rank: int, count: int, steps: int = 1) -> Any:
 
 
 def remembered(cluster: Cluster, task: int) -> int:
-    """What the task knows of collectives that have not ended."""
+    """The task's records of collectives that have not ended."""
     with tf.Graph().as_default(), device(task):
         fetch = ops.collectives()
         with tf.Session(

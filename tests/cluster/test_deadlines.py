@@ -1,4 +1,4 @@
-"""What the error of a step says that did not end in time, however client and tasks are connected."""
+"""Errors of steps that did not end in time, however client and tasks are connected."""
 
 from __future__ import annotations
 

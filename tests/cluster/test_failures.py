@@ -1,4 +1,4 @@
-"""What fails says so at once, with its class and its place, and leaves the cluster usable."""
+"""Failures: they are told at once, with class and place, and leave the cluster usable."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Running:
             self._error = e
 
     def error(self, seconds: float) -> BaseException | None:
-        """What the call raised, within so many seconds."""
+        """The error that the call raised, within so many seconds."""
         self._thread.join(seconds)
         assert not self._thread.is_alive(), f"no end within {seconds:g} s"
         return self._error
@@ -121,7 +121,7 @@ def test_the_first_cause_wins_while_others_wait(shared: Cluster) -> None:
 
 
 def eventually(get: Callable[[], Any], good: Callable[[Any], bool], seconds: float = 5.0) -> Any:
-    """What `get` gives once it is good, or when the time is up."""
+    """The result of `get` once it is good, or when the time is up."""
     end = time.monotonic() + seconds
     while True:
         found = get()

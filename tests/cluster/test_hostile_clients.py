@@ -71,7 +71,7 @@ class Task:
         return sock
 
     def memory(self) -> int:
-        """What the process's budget counts, touched or not, in bytes."""
+        """The memory that the process's budget counts, touched or not, in bytes."""
         found = re.search(r"VmData:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text())
         assert found is not None
         return int(found[1]) << 10

@@ -144,7 +144,7 @@ GARBAGE = {
 
 
 def drained(sock: socket.socket) -> bytes:
-    """What the server still sends before it closes the connection, or says nothing more."""
+    """The bytes that the server still sends before it closes the connection, or says nothing more."""
     sock.settimeout(0.5)
     received = b""
     try:

@@ -93,7 +93,7 @@ def test_a_missing_directory_is_reported(session: Any, tmp_path: Path) -> None:
 
 
 def test_shards_on_other_file_systems_are_explained(session: Any, tmp_path: Path) -> None:
-    """What one ps has written cannot be seen where the parts are put together."""
+    """A ps without a shared directory: its part cannot be seen where the parts are put together."""
     tf.train.Saver(sharded=True)
     session.run(tf.global_variables_initializer())
     merge = tf.get_default_graph().get_operation_by_name("save/MergeV2Checkpoints")

@@ -1,4 +1,4 @@
-"""What a session does, on a cluster of three tasks."""
+"""Sessions on a cluster of three tasks."""
 
 from __future__ import annotations
 

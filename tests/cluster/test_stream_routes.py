@@ -110,7 +110,7 @@ def silent() -> Iterator[int]:
 
 @pytest.fixture
 def moved(monkeypatch: pytest.MonkeyPatch, endpoint: fleet_pb2.Endpoint) -> fleet_pb2.Endpoint:
-    """What sessions are told from now on, at first a host that nobody knows."""
+    """The endpoint that sessions are told from now on, at first at a host that nobody knows."""
     told = elsewhere(endpoint, UNKNOWN_HOST)
     monkeypatch.setattr(transport_grpc.Channel, "endpoint", lambda self: told)
     monkeypatch.delenv("TENSORFLEET_TRANSPORT", raising=False)

@@ -1,4 +1,4 @@
-"""What training costs beside the arithmetic: memory of a parameter server, bytes between tasks."""
+"""The cost of training beside the arithmetic: memory of a parameter server, bytes between tasks."""
 
 from __future__ import annotations
 

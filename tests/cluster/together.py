@@ -32,7 +32,7 @@ class Servers:
         return self.servers[index].target
 
     def remembered(self) -> int:
-        """What the tasks know of collectives that have not ended."""
+        """The records of the tasks about collectives that have not ended."""
         return sum(len(server._worker.collectives) for server in self.servers)
 
     def stop(self) -> None:
@@ -56,7 +56,7 @@ def run_in_session(target: str, build: Callable[[], Any], steps: int = 1, **conf
 
 
 def together(functions: Sequence[Callable[[], Any]]) -> list[Any]:
-    """What the functions return, or raise, when they run at the same time."""
+    """The results, or errors, of functions that run at the same time."""
     results: list[Any] = [None] * len(functions)
 
     def call(index: int) -> None:

@@ -43,7 +43,7 @@ class Cluster:
         return f"grpc://{self.jobs[job][index]}"
 
     def log(self, job: str, index: int = 0) -> str:
-        """What the task has written so far."""
+        """The output of the task so far."""
         return self.logs[f"{job}-{index}"].read_text(errors="replace")
 
     def wait_for_log(self, text: str, job: str, index: int = 0, seconds: float = 10.0) -> None:

@@ -248,7 +248,7 @@ def loop_in_a_conditional(tf: Any, target: str) -> Any:
 
 @program
 def layers_on_the_ps(tf: Any, target: str) -> Any:
-    """What TensorFlow's master makes one op of."""
+    """Ops that TensorFlow's master puts together into one."""
     x = tf.placeholder(tf.float32, [None, 4])
     image = tf.placeholder(tf.float32, [None, 6, 6, 2])
     kernel = tf.placeholder(tf.float32, [3, 3, 2, 4])

@@ -34,7 +34,7 @@ _HIDDEN = frozenset(
 
 @dataclass
 class Outcome:
-    """What came of an expression; `error` is the exception's class, of building it or of running it."""
+    """The outcome of an expression; `error` is the exception's class, of building it or of running it."""
 
     error: str = ""
     text: str = ""
@@ -99,7 +99,7 @@ def _flat(result: Any) -> list[Any]:
 
 
 def both(expression: str, run: bool = True) -> tuple[Outcome, Outcome]:
-    """What TensorFlow makes of the expression, and what we make of it."""
+    """TensorFlow's outcome of the expression, and ours."""
     return evaluate(real, expression, run), evaluate(ours, expression, run)
 
 

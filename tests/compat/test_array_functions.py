@@ -274,7 +274,7 @@ def test_old_argument_orders() -> None:
 
 
 def test_static_values() -> None:
-    """What is known of a tensor before any run."""
+    """The static shape and value of a tensor."""
     for library in (tf, fleet):
         graph: Any = tf.Graph() if library is tf else Graph()
         with graph.as_default():

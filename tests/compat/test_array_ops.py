@@ -209,7 +209,7 @@ def _operation(result: Any) -> Any:
 def _theirs_is_wrong(
     op_type: str, inputs: list[Any], attrs: dict[str, Any], knowledge: tuple[str, ...]
 ) -> bool:
-    """Where TensorFlow's rule promises a shape that the kernel does not give."""
+    """Cases in which TensorFlow's rule promises a shape that the kernel does not give."""
     match op_type:
         case "SplitV":  # takes an unknown axis for -1
             return knowledge[2] != "value"
@@ -224,7 +224,7 @@ def _theirs_is_wrong(
 
 @pytest.mark.parametrize("op_type", sorted(SHAPES_BY_OP))
 def test_shapes(op_type: str) -> None:
-    """What is known before a run, from inputs of which less and less is known."""
+    """Static shapes from inputs of which less and less is known."""
     seen = set()
     with tf.Graph().as_default():
         for _, inputs, attrs in SHAPES_BY_OP[op_type]:

@@ -41,7 +41,7 @@ def tensors() -> dict[str, Any]:
 
 
 def restored(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
-    """What TensorFlow's RestoreV2 reads."""
+    """The tensors that TensorFlow's RestoreV2 reads."""
     names = list(values)
     dtypes = [real.as_dtype(values[name].dtype) for name in names]
     with real.Graph().as_default(), real.Session() as session:

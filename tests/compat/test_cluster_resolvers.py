@@ -115,7 +115,7 @@ def change(resolver: Any) -> Any:
 
 
 def answers(make: Make, lib: Any) -> dict[str, Any]:
-    """What a resolver says to each question, before and after its attributes were changed."""
+    """The answers of a resolver to each question, before and after its attributes were changed."""
     try:
         resolver = make(lib)
     except Exception as error:

@@ -82,7 +82,7 @@ def test_nodes(call: str) -> None:
 
 
 def run(tf: Any, ops: Any, count: int, build: Callable[..., Any]) -> list[Any]:
-    """What `build` makes on each of so many devices of one process."""
+    """The values that `build` makes on each of so many devices of one process."""
     with tf.Graph().as_default():
         fetches = []
         for rank in range(count):

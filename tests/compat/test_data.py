@@ -265,7 +265,7 @@ def test_random_pipelines(size: int, steps: list[Step]) -> None:
 
 
 def outcome(tf: Any, function: Callable[[], Any]) -> Any:
-    """What a call gives, or the kind of its error and the beginning of the message's last lines."""
+    """The result of a call, or the kind of its error and the beginning of the message's last lines."""
     try:
         return plain(function())
     except tf.errors.OpError as e:

@@ -91,7 +91,7 @@ STEPS: dict[str, Callable[[Any], Any]] = {
 
 
 def outcome(tf: Any, step: Callable[[Any], Any], place: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What `step` gives or raises in a directory of its own, and what it leaves there."""
+    """The result or error of `step` in a directory of its own, and what it leaves there."""
     (place / "tree" / "b").mkdir(parents=True)
     (place / "lines").write_text("one\ntwö\n\nlast")
     (place / "bytes").write_bytes(b"\xff\xfe")

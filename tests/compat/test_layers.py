@@ -34,7 +34,7 @@ def described(tf: Any, key: str) -> list[tuple[str, list[int]]]:
 
 
 def outcome(tf: Any, name: str) -> tuple[Any, list[Any]]:
-    """What a program leaves in the graph, and all that it computes."""
+    """The variables and collections that a program leaves in the graph, and all that it computes."""
     with tf.Graph().as_default(), tf.Session() as session:
         output = PROGRAMS[name](tf)
         keys = tf.GraphKeys

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 
 def outcome(function: Callable[..., Any], *args: Any) -> Any:
-    """What a call does, in a form that compares between the libraries."""
+    """The outcome of a call, in a form that compares between the libraries."""
     try:
         return comparable(function(*args))
     except Exception as error:
@@ -170,7 +170,7 @@ PARTIAL: list[shapes.Dims] = [
 
 
 def inferred(rule: str, a: shapes.Dims, b: shapes.Dims) -> shapes.Dims:
-    """What TensorFlow's C++ shape inference says."""
+    """The shape that TensorFlow's C++ shape inference finds."""
     with tf.Graph().as_default():
         x, y = tf.placeholder(tf.float32, a), tf.placeholder(tf.float32, b)
         result = tf.raw_ops.Add(x=x, y=y) if rule == "Add" else tf.raw_ops.AddN(inputs=[x, y])

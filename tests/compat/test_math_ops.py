@@ -93,7 +93,7 @@ def _kernel(node: Any) -> Any:
 
 
 def _compare(case: Case, theirs: Any, ours: Any) -> str | None:
-    """What differs, or None."""
+    """The difference, or None."""
     if isinstance(theirs, Exception) or isinstance(ours, Exception):
         if type(theirs).__name__ != type(ours).__name__:
             return f"TensorFlow: {theirs!r:.300}\n  ours: {getattr(ours, 'message', ours)!r:.300}"

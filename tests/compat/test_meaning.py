@@ -38,7 +38,7 @@ def run(tf: Any, name: str, folder: Path, target: str = "", device: Any = None, 
 
 
 def expected(name: str, tmp_path: Path) -> Any:
-    """What TensorFlow gives; it is asked once for each program."""
+    """TensorFlow's results; it is asked once for each program."""
     if name not in _expected:
         _expected[name] = run(real, name, tmp_path / "real")
     return _expected[name]

@@ -25,7 +25,7 @@ CLIENTS = ["tensorflow", "ours"]
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, str]:
-    """What came of each program: an empty text, or how it failed."""
+    """The outcome of each program: an empty text, or how it failed."""
     problem = _namespace_problem()
     if problem:
         pytest.skip(f"no network namespace: {problem}")

@@ -97,7 +97,7 @@ def nodes(outcome: Outcome, used: bool) -> Nodes:
 
 
 def both_nodes(expression: str, used: bool) -> tuple[Nodes, Nodes]:
-    """What TensorFlow makes of the expression, and what we make of it."""
+    """TensorFlow's outcome of the expression, and ours."""
     theirs, mine = evaluate(real, expression, False), evaluate(ours, expression, False)
     assert (theirs.error, mine.error) == ("", ""), theirs.text + mine.text
     return nodes(theirs, used), nodes(mine, used)

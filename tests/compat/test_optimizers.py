@@ -65,7 +65,7 @@ def slices(tf: Any) -> Any:
 
 
 class Trained:
-    """What one library makes of `STEPS` steps."""
+    """The outcome of `STEPS` steps in one library."""
 
     def __init__(self, tf: Any, make: Make, use_resource: bool, sparse: bool) -> None:
         with tf.Graph().as_default() as graph, tf.Session() as session:

@@ -19,7 +19,7 @@ VARIANCE = RANDOM.uniform(0.5, 1.5, 2).astype(np.float32)
 
 
 def values(tf: Any, build: Any) -> list[Any]:
-    """What `build` gives, and its first to third derivatives, with respect to all that it lists."""
+    """The values of `build`, and their first to third derivatives, with respect to all that it lists."""
     with tf.Graph().as_default(), tf.Session() as session:
         y, xs = build(tf)
         fetches = [y]

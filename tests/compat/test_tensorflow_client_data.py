@@ -33,7 +33,7 @@ def _functional_control_flow() -> Iterator[None]:
 
 
 def drained(session: Any, tensors: Any) -> list[Any]:
-    """What a pipeline gives, and at last whether it ended as one does."""
+    """The elements of a pipeline, and at last whether it ended as one does."""
     found = []
     while True:
         try:

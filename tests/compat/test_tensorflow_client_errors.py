@@ -1,4 +1,4 @@
-"""What the unmodified TensorFlow client is told when something is wrong, and that the servers serve on."""
+"""Errors that the unmodified TensorFlow client is told, after which the servers serve on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the README and the pages beside it say is so: programs run, commands exist, links lead somewhere."""
+"""The claims of the README and the pages beside it: programs run, commands exist, links lead somewhere."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def _task(module: str, job: str, index: int, flags: list[str]) -> Iterator[subpr
 
 
 def run(module: str, ps: int, workers: int, *flags: str) -> list[str]:
-    """What the workers print, once all have ended well, and the ps after them by SIGTERM."""
+    """The output of the workers, once all have ended well, and the ps after them by SIGTERM."""
     ports = free_ports(ps + workers)
     hosts = [f"127.0.0.1:{port}" for port in ports]
     common = [f"--ps_hosts={','.join(hosts[:ps])}", f"--worker_hosts={','.join(hosts[ps:])}", *flags]

@@ -231,6 +231,8 @@ for _op in ("TensorScatterMin", "TensorScatterMax"):
     case(_op, values(5, 2), ints([[1], [3], [1]]), values(3, 2, low=-0.93, high=1.1, seed=1))
 case("SparseToDense", ints([[0, 1], [2, 2]]), ints([3, 3]), values(2), values())
 case("SparseToDense", ints([1, 3]), ints([5]), values(2), values())
+_points = np.array([[2, 0], [0, 1], [1, 1], [0, 0]], np.int64)
+case("SparseReorder", _points, values(4), np.array([3, 2], np.int64))
 
 # Choices.
 case("Select", np.array([[True, False], [False, True]]), values(2, 2), values(2, 2, seed=1))

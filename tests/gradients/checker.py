@@ -94,7 +94,7 @@ def _like(random: np.random.RandomState, y: Any) -> Any:
 
 
 def faults(case: Case, known_shapes: bool = True, tolerance: float = 2e-6) -> list[str]:
-    """What is wrong with the gradients of a case; empty if nothing is."""
+    """The faults of the gradients of a case; empty if there are none."""
     result = []
     for i, (symbolic, numeric) in enumerate(symbolic_and_numeric(case, known_shapes)):
         if case.symmetric and symbolic is not None:

@@ -1,4 +1,4 @@
-"""What the chart's tests have in common: Helm, and what it renders."""
+"""Common parts of the chart's tests: Helm, and what it renders."""
 
 from __future__ import annotations
 

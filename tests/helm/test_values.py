@@ -142,7 +142,7 @@ def test_null_in_place_of_a_map_is_a_sentence(
 
 
 def nothing() -> dict[str, Any]:
-    """What the chart makes of null, by path; null where it needs a value."""
+    """The chart's value for null, by path; null where it needs a value."""
     helper = (HELM / "tensorfleet" / "templates" / "_prepare.tpl").read_text("utf-8")
     text = helper.partition('"tensorfleet.nothing" -}}')[2].partition("{{- end")[0]
     found: dict[str, Any] = yaml.safe_load(text)

@@ -1,4 +1,4 @@
-"""What an administrator does to a release that is used: restarts, drains, scales, pastes what was printed."""
+"""Operations on a release that is used: restarts, drains, scales; and what was printed, pasted."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_rolling_restart_of_the_workers_keeps_the_variables(
 
 
 def evict(kubernetes: Kubernetes, pod: str) -> subprocess.CompletedProcess[str]:
-    """What `kubectl drain` asks for."""
+    """The eviction that `kubectl drain` asks for."""
     eviction = {
         "apiVersion": "policy/v1",
         "kind": "Eviction",

@@ -79,7 +79,7 @@ def _container(state: Object) -> Object:
 
 
 class FakeApi:
-    """What the server has, and how it behaves.
+    """The objects that the server has, and how it behaves.
 
     Attributes:
         statuses: what the Job's pod says of itself, one at each look, the last one for ever; None: no pod.

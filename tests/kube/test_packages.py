@@ -1,4 +1,4 @@
-"""What runs in the pod of `tensorfleet submit --requirements`, here without a pod."""
+"""The program in the pod of `tensorfleet submit --requirements`, here without a pod."""
 
 from __future__ import annotations
 

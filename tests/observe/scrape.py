@@ -1,4 +1,4 @@
-"""What a task's metrics say."""
+"""Scrapes of a task's metrics."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Scrape:
 
 
 def scrape(source: TaskServer | CollectorRegistry) -> Scrape:
-    """What a task would answer now; pass its registry where it is scraped more than once."""
+    """The samples that a task would answer with now; pass its registry where it is scraped more than once."""
     registry = source.registry() if isinstance(source, TaskServer) else source
     return Scrape(generate_latest(registry).decode())
 

@@ -264,7 +264,7 @@ def test_what_the_task_is(server: MakeServer) -> None:
 
 
 def lint(promtool: str, text: str) -> str:
-    """What `promtool check metrics` says."""
+    """The output of `promtool check metrics`."""
     done = subprocess.run(
         [promtool, "check", "metrics"], input=text, capture_output=True, text=True, timeout=30
     )

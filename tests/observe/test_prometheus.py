@@ -92,7 +92,7 @@ class Prometheus:
                 raise AssertionError(f"{parameters}: {e.read().decode()}") from None
 
     def query(self, text: str) -> list[Any]:
-        """What a query gives now."""
+        """The present result of a query."""
         return self.get("query", query=text)["result"]  # type: ignore[no-any-return]
 
     def stop(self) -> None:

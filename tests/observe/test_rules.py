@@ -14,7 +14,7 @@ SUFFIXES = re.compile(r"_(bucket|count|sum)$")
 
 
 def say(promtool: str, *arguments: str | Path) -> str:
-    """What promtool says; it has to be content."""
+    """The output of promtool, which has to be content."""
     done = subprocess.run([promtool, *arguments], capture_output=True, text=True, timeout=60)
     said = done.stdout + done.stderr
     assert done.returncode == 0, said

@@ -1,4 +1,4 @@
-"""What the two distributions say of themselves in their pyproject files."""
+"""Metadata of the two distributions: what their pyproject files say."""
 
 from __future__ import annotations
 

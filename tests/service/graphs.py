@@ -18,7 +18,7 @@ import tensorfleet  # noqa: F401 - registers the ops
 from tensorfleet.core import attr_value, dtypes
 from tensorfleet.graph.op_def import Attr, OpDef, lookup
 from tensorfleet.proto import graph_pb2
-from tensorfleet_service.graph.graph import SessionGraph
+from tensorfleet_service.graph.session_graph import SessionGraph
 
 _LINE = re.compile(r"(\S+) = (\w+)\(([^;)]*)(?:; )?([^)]*)\)\s*(.*?)(?: ?@ (\S+))?")
 

@@ -29,7 +29,7 @@ def late(text: str, fetches: list[str], targets: tuple[str, ...] = ()) -> list[N
 
 
 def inputs(nodes: list[Node], name: str) -> str:
-    """What a node takes, written as in `SOURCES`."""
+    """The inputs of a node, written as in `SOURCES`."""
     node = next(node for node in nodes if node.name == name)
     data = [source.name + f":{index}" * (index > 0) for source, index in node.inputs]
     return ", ".join(data + sorted(f"^{control.name}" for control in node.controls))

@@ -1,4 +1,4 @@
-"""What `import tensorfleet` brings in: the quickest sign of a broken or a slow installation."""
+"""The modules that `import tensorfleet` brings in: the quickest sign of a broken or slow installation."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def run_all(run: Any, *hooks: tf.train.SessionRunHook, times: int = 100) -> int:
 
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    """What is logged."""
+    """The lines that are logged."""
     caplog.set_level(logging.INFO, "tensorfleet")
     return caplog
 

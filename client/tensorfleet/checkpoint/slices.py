@@ -94,7 +94,7 @@ def _unsigned(value: int) -> bytes:
 
 
 def _signed(value: int) -> bytes:
-    """As many leading ones (zeros, if negative) as bytes, then the number: sorted as the numbers."""
+    """A number as bytes that sort as numbers do: leading ones (zeros, if negative), one per byte, then it."""
     positive = ~value if value < 0 else value
     size = positive.bit_length() // 7 + 1
     header = ((1 << size) - 1) << (8 * size - size)

@@ -24,7 +24,7 @@ COMMANDS = {
     "completion": "print a script that completes this command in a shell",
     "version": "print the versions of the installed packages",
 }
-"""From the name of a command to what it does."""
+"""What each command does, by its name."""
 
 _OF_THE_SERVICE = frozenset(("serve", "up", "demo"))
 

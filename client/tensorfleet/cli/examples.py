@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def programs() -> dict[str, str]:
-    """From each program's name to the first sentence of its docstring."""
+    """The first sentence of each program's docstring, by the program's name."""
     found = {}
     for path in sorted(Path(tensorfleet.examples.__path__[0]).glob("*.py")):
         source = path.read_text()

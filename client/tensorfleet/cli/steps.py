@@ -50,7 +50,7 @@ def _ask(address: str, timeout: float) -> fleet_pb2.StepsReply:
 
 
 def as_rows(tasks: Sequence[TaskSteps]) -> list[dict[str, Any]]:
-    """For each step and task what it does there, the oldest step first. Ages are in seconds."""
+    """The activity of each step on each task, the oldest step first. Ages are in seconds."""
     sessions = {
         step.step_id: step.session for task in tasks if task.reply for step in task.reply.step if step.step_id
     }

@@ -85,7 +85,7 @@ class ClusterSpec:
         return "ClusterSpec({" + ", ".join(f"{job!r}: {tasks!r}" for job, tasks in items) + "})"
 
     def as_dict(self) -> dict[str, list[str] | dict[int, str]]:
-        """From jobs to lists of addresses; to dicts by task index where the indices are not dense."""
+        """The addresses of each job: a list, or a dict by task index where the indices are not dense."""
         return {
             job: [tasks[i] for i in range(len(tasks))]
             if tasks and max(tasks) + 1 == len(tasks)

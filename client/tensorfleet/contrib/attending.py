@@ -62,12 +62,12 @@ class AttentionMechanism:
 
     @property
     def values(self) -> Any:
-        """What the attention is a sum of: the memory."""
+        """The values that the attention adds up: the memory."""
         return self.memory
 
     @property
     def batch_size(self) -> Any:
-        """How many memories there are."""
+        """The number of memories."""
         known = self.memory.shape.as_list()[0]
         return shape(self.memory)[0] if known is None else known
 

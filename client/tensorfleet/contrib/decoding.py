@@ -28,7 +28,7 @@ from tensorfleet.rnn.state import zeros_of
 
 
 class BasicDecoderOutput(NamedTuple):
-    """What a BasicDecoder gives: outputs of the cell or layer, and the chosen symbols."""
+    """The output of a BasicDecoder: outputs of the cell or layer, and the chosen symbols."""
 
     rnn_output: Any
     sample_id: Any
@@ -39,7 +39,7 @@ class Helper:
 
     @property
     def batch_size(self) -> Any:
-        """How many sequences there are."""
+        """The number of sequences."""
         raise NotImplementedError
 
     @property
@@ -53,7 +53,7 @@ class Helper:
         return dtypes.int32
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        """Which sequences are finished from the first, and the first inputs."""
+        """The sequences that are finished from the first, and the first inputs."""
         raise NotImplementedError
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
@@ -63,7 +63,7 @@ class Helper:
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """Which sequences are finished, the next inputs, and the next state."""
+        """The sequences that are finished, the next inputs, and the next state."""
         raise NotImplementedError
 
 
@@ -222,11 +222,11 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 
 class Decoder:
-    """What `dynamic_decode` runs (`tf.contrib.seq2seq.Decoder`)."""
+    """The interface of what `dynamic_decode` runs (`tf.contrib.seq2seq.Decoder`)."""
 
     @property
     def batch_size(self) -> Any:
-        """How many sequences there are."""
+        """The number of sequences."""
         raise NotImplementedError
 
     @property
@@ -245,7 +245,7 @@ class Decoder:
         return False
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
-        """Which sequences are finished from the first, the first inputs, the first state."""
+        """The sequences that are finished from the first, the first inputs, the first state."""
         raise NotImplementedError
 
     def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> tuple[Any, Any, Any, Any]:
@@ -399,7 +399,7 @@ def _sizes(decoder: Any) -> list[Any]:
 
 
 def _turned(tensor: Any) -> Any:
-    """With the first two dimensions the other way round."""
+    """A tensor with its first two dimensions the other way round."""
     if tensor.ndim is None or tensor.ndim < 2:
         return tensor
     return transpose(tensor, [1, 0, *range(2, tensor.ndim)])

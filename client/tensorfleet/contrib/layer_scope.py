@@ -1,4 +1,4 @@
-"""What the layers of `tf.contrib.layers` share: names of variables, collections, what follows a layer."""
+"""Common parts of `tf.contrib.layers`: names of variables, collections, what follows a layer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def getter(renamed: dict[str, str] | None = None) -> Callable[..., Any]:
 
 
 def layer_format(data_format: str | None, names: tuple[str, ...] = ("NHWC", "NCHW")) -> str:
-    """What `tf.layers` calls a format of the ops.
+    """The name that `tf.layers` has for a format of the ops.
 
     Raises:
         ValueError: it is another one.
@@ -84,7 +84,7 @@ def finish(
     variables_collections: Any,
     outputs_collections: Any,
 ) -> Any:
-    """What comes after a layer with weights: collections, normalization, activation."""
+    """The end of a layer with weights: collections, normalization, activation."""
     for variable, kind in variables:
         add_variables(variables_collections, variable, kind)
     if normalizer_fn is not None:

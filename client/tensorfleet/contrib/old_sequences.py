@@ -79,7 +79,7 @@ def tied_rnn_seq2seq(
     dtype: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """As `basic_rnn_seq2seq`, with the same variables for both (`tied_rnn_seq2seq`)."""
+    """Like `basic_rnn_seq2seq`, with the same variables for both (`tied_rnn_seq2seq`)."""
     from tensorfleet.core.dtypes import float32
 
     with variable_scope("combined_tied_rnn_seq2seq"):

@@ -16,7 +16,7 @@ from tensorfleet.ops.math.reduction import reduce_sum
 from tensorfleet.ops.nn.activation import l2_loss
 
 Regularizer = Callable[..., Any]
-"""From a tensor or variable to a loss of rank 0, or None."""
+"""A function from a tensor or variable to a loss of rank 0, or None."""
 
 
 def _is_off(scale: Any) -> bool:

@@ -251,7 +251,7 @@ def train(
 def _step_arguments(
     global_step: Any, steps: int | None, log_every: int, trace_every: int | None, logdir: str | None
 ) -> dict[str, Any]:
-    """What `train_step` is told: tensors of conditions that depend on the global step."""
+    """The arguments of `train_step`: tensors of conditions that depend on the global step."""
     from tensorfleet.ops.math.arithmetic import floormod
     from tensorfleet.ops.math.comparison import equal
 

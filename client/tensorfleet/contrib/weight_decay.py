@@ -50,7 +50,7 @@ class DecoupledWeightDecayExtension(_Base):
         grad_loss: Any = None,
         decay_var_list: Any = None,
     ) -> Any:
-        """As `Optimizer.minimize`.
+        """Like `Optimizer.minimize`.
 
         Args:
             decay_var_list: the variables that decay, by default all that are updated.
@@ -74,7 +74,7 @@ class DecoupledWeightDecayExtension(_Base):
         name: str | None = None,
         decay_var_list: Any = None,
     ) -> Any:
-        """As `Optimizer.apply_gradients`; `decay_var_list` as in `minimize`."""
+        """Like `Optimizer.apply_gradients`; `decay_var_list` as in `minimize`."""
         if decay_var_list is not None:
             self._set_decayed(decay_var_list)
         return super().apply_gradients(grads_and_vars, global_step=global_step, name=name)

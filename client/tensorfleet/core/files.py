@@ -1,4 +1,4 @@
-"""Ways to files: whoever opens some for a program does so by a `Files`, which may say no.
+"""Access to files: whatever opens files for a program does so through a `Files`, which may refuse.
 
 `LOCAL` opens what the process may open. A task's programs get one that the task's settings confine to
 directories (the service's `state.files`); checkpoints are written and read by whichever they are given.
@@ -61,7 +61,7 @@ class Files:
         return open(local_path(path), mode, buffering=0)
 
     def stat(self, path: str) -> os.stat_result:
-        """What is known of a file or directory that may be read."""
+        """The attributes of a file or directory that may be read."""
         return os.stat(local_path(path))
 
     def exists(self, path: str) -> bool:

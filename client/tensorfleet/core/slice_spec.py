@@ -22,7 +22,7 @@ class SliceSpec:
 
     @classmethod
     def of_attrs(cls, attrs: Mapping[str, Any]) -> SliceSpec:
-        """From the attributes of a StridedSlice node. Raises ValueError where two positions are ellipses."""
+        """The spec of a StridedSlice's attributes. Raises ValueError where two positions are ellipses."""
         if attrs["ellipsis_mask"].bit_count() > 1:
             raise ValueError("Multiple ellipses in slice spec not allowed")
         return cls(*(attrs[f"{m}_mask"] for m in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")))

@@ -1,4 +1,4 @@
-"""From Python values to arrays: what `tf.constant(value, dtype, shape)` accepts and makes of it.
+"""Conversion of Python values to arrays: what `tf.constant(value, dtype, shape)` accepts and makes of it.
 
 Inside the library a value is a numpy array or scalar of its type's numpy dtype; strings are object arrays
 of bytes, of rank 0 for a single string.

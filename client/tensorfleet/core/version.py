@@ -3,7 +3,7 @@
 __version__ = "0.1.0"
 
 API_VERSION = "1.15.5"
-"""What `tf.__version__` says: programs ask it which names and arguments there are."""
+"""The value of `tf.__version__`: programs ask it which names and arguments there are."""
 
 GIT_VERSION = f"tensorfleet-{__version__}"
 COMPILER_VERSION = "none: NumPy's and CuPy's own"

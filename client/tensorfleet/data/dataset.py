@@ -30,7 +30,7 @@ from tensorfleet.ops.math.arithmetic import maximum
 from tensorfleet.ops.math.comparison import greater
 
 AUTOTUNE = -1
-"""In place of a number: leaves it to the runtime."""
+"""Stands for a number that is left to the runtime."""
 
 
 class Dataset(SelectingTransformations, FunctionalTransformations):
@@ -414,11 +414,11 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
     # Iterators, and what the elements are like
 
     def make_one_shot_iterator(self) -> iterators.Iterator:
-        """As `tf.data.make_one_shot_iterator`."""
+        """Like `tf.data.make_one_shot_iterator`."""
         return iterators.make_one_shot_iterator(self)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> iterators.Iterator:
-        """As `tf.data.make_initializable_iterator`."""
+        """Like `tf.data.make_initializable_iterator`."""
         return iterators.make_initializable_iterator(self, shared_name)
 
     @property

@@ -18,7 +18,7 @@ _STRINGS = Structure(None, [dtypes.string], [()])
 
 
 class _FileDataset(Dataset):
-    """What datasets of files have in common."""
+    """The common part of datasets of files."""
 
     def _begin(
         self, filenames: Any, parallel: Any, op_type: str, inputs: Sequence[Tensor], name: str | None

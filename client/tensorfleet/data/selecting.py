@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class _Self(Protocol):
-    """What these methods need of a dataset."""
+    """A dataset, as these methods need it."""
 
     _variant_tensor: Tensor
     _structure: Structure
@@ -328,7 +328,7 @@ class SelectingTransformations:
         return dataset._of(variant, structure, dataset._options)
 
     def cardinality(self: _Self) -> Tensor:
-        """How many elements there are, as a tensor: a number, INFINITE_CARDINALITY or UNKNOWN_CARDINALITY."""
+        """The number of elements, as a tensor: a number, INFINITE_CARDINALITY or UNKNOWN_CARDINALITY."""
         made: Tensor = apply_op("DatasetCardinality", self._variant_tensor)
         return made
 

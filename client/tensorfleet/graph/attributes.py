@@ -1,4 +1,4 @@
-"""Attributes of new nodes: from what callers pass to all that the op's definition asks for, checked."""
+"""Attributes of new nodes, completed and checked by the definition of the op."""
 
 from __future__ import annotations
 

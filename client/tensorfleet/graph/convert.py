@@ -66,7 +66,7 @@ def convert_to_tensor(
     hint = preferred_dtype if preferred_dtype is not None else dtype_hint
     if isinstance(value, (TensorShape, Dimension)):
         if wanted is None and hint is not None and dtypes.as_dtype(hint) in _SIZE_DTYPES:
-            with contextlib.suppress(ValueError):  # too large for the hint, which is no demand
+            with contextlib.suppress(ValueError):  # too large for the hint, which need not be met
                 return _sizes(value, dtypes.as_dtype(hint), name)
         return _sizes(value, wanted, name)
     for _, types, function in _conversions:

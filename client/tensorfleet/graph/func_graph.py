@@ -25,7 +25,7 @@ _numbers = itertools.count()
 
 
 class FuncGraph(Graph):
-    """The body of a function while it is made; tensors of the graphs around it become arguments of it.
+    """The body of a function while it is made; tensors of outer graphs become its arguments.
 
     Attributes:
         outer: the graph in which the function is made.
@@ -67,7 +67,7 @@ class FuncGraph(Graph):
         output_types: list[DType],
         skip_frames: int = 1,
     ) -> Operation:
-        """As of a graph; inputs of outer graphs are captured.
+        """Adds a node, as `Graph.add_operation`; inputs from outer graphs are captured.
 
         Raises:
             ValueError: the operation is a variable: it would be one of the function alone, and never

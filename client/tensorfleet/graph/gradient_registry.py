@@ -158,7 +158,7 @@ def registered() -> dict[str, Rule | None]:
 
 
 def serve(load_rules: Callable[[], None], gradients: Callable[..., list[Any]]) -> None:
-    """Told by backpropagation: what imports the rules of all op families, and `tf.gradients` for rules."""
+    """Registers what imports the rules of all op families, and `tf.gradients`; called by backpropagation."""
     global _load_rules, _gradients
     _load_rules, _gradients = load_rules, gradients
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
@@ -12,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tensorfleet.core import attr_value, shapes
 from tensorfleet.graph import describe, op_def
 from tensorfleet.graph.attributes import complete
+from tensorfleet.graph.collecting_graph import CollectingGraph
 from tensorfleet.graph.elements import find_element
 from tensorfleet.graph.op_def import OpDef
 from tensorfleet.graph.operation import Operation, call_frames
-from tensorfleet.graph.scoped_graph import ScopedGraph
 from tensorfleet.graph.static_value import infer_dims
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.proto import function_pb2, graph_pb2, versions_pb2
@@ -35,7 +34,7 @@ class _Signatures(Protocol):
     def cache(self) -> dict[Any, Any]: ...
 
 
-class Graph(ScopedGraph):
+class Graph(CollectingGraph):
     """A dataflow graph (`tf.Graph`). Operations are added and never removed.
 
     Example:
@@ -49,8 +48,6 @@ class Graph(ScopedGraph):
     def __init__(self) -> None:
         super().__init__()
         self._operations: dict[str, Operation] = {}
-        self._collections: dict[Any, list[Any]] = {}
-        self._finalized = False
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Any] = set()
         self._signatures: weakref.WeakSet[_Signatures] = weakref.WeakSet()
@@ -250,44 +247,6 @@ class Graph(ScopedGraph):
         with self._lock:
             self._signatures.add(signatures)
 
-    # Collections
-
-    def add_to_collection(self, name: Any, value: Any) -> None:
-        """Adds a value to a collection, which may be new; it may be in it more than once."""
-        self._check_not_finalized()
-        self._collections.setdefault(name, []).append(value)
-
-    def add_to_collections(self, names: Any, value: Any) -> None:
-        """Adds a value to each of the collections, once to each."""
-        names = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
-        for name in names:
-            self.add_to_collection(name, value)
-
-    def get_collection_ref(self, name: Any) -> list[Any]:
-        """The collection itself: changes to the list are changes to the collection."""
-        return self._collections.setdefault(name, [])
-
-    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """A copy of the collection; with `scope`, the items whose names match that regular expression."""
-        items = self._collections.get(name, [])
-        if scope is None:
-            return list(items)
-        pattern = re.compile(scope)
-        return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
-
-    def get_all_collection_keys(self) -> list[Any]:
-        """The names of the collections that are named by text."""
-        return [key for key in self._collections if isinstance(key, str)]
-
-    @property
-    def collections(self) -> list[Any]:
-        """The names of the collections."""
-        return list(self._collections)
-
-    def clear_collection(self, name: Any) -> None:
-        """Removes a collection with all that is in it."""
-        self._collections.pop(name, None)
-
     # Functions
 
     def _add_function(self, function: function_pb2.FunctionDef) -> None:
@@ -305,22 +264,6 @@ class Graph(ScopedGraph):
             )
 
     # The whole
-
-    def finalize(self) -> None:
-        """Makes the graph read-only."""
-        self._finalized = True
-
-    def _unsafe_unfinalize(self) -> None:
-        self._finalized = False
-
-    @property
-    def finalized(self) -> bool:
-        """Whether the graph is finalized: nothing can be added to it."""
-        return self._finalized
-
-    def _check_not_finalized(self) -> None:
-        if self._finalized:
-            raise RuntimeError("Graph is finalized and cannot be modified.")
 
     @property
     def building_function(self) -> bool:

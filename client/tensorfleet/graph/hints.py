@@ -1,4 +1,4 @@
-"""What static shapes tell about nodes, for the master: attributes of nodes that change no result.
+"""Hints for the master: attributes of nodes that say what static shapes tell, and change no result.
 
 TensorFlow's graphs have nodes that find in the run what shapes say before it: the axes along which an operand
 was repeated, a reshape to the shape that there is. Programs know these nodes by their names. With these

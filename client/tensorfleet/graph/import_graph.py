@@ -118,7 +118,7 @@ def _as_tensors(graph: Graph, name: str | None, input_map: Mapping[Any, Any]) ->
 
 
 def _producer_defaults(producer_op_list: Any) -> dict[str, dict[str, Any]]:
-    """From op types to the attributes of the producer that have a default, and that default."""
+    """The attributes of the producer that have a default, with that default, by op type."""
     if producer_op_list is None:
         return {}
     return {
@@ -194,7 +194,7 @@ class _Importer:
         return ready
 
     def _is_satisfied(self, node: NodeDef, text: str) -> bool:
-        """Whether an input does not have to wait for its source."""
+        """Whether an input need not wait for its source."""
         return self._is_mapped(text) or (node.op in _MERGES and self._is_back_edge(text))
 
     def _is_mapped(self, text: str) -> bool:
@@ -347,7 +347,7 @@ class _Importer:
             )
 
     def unused_and_missing(self) -> list[str]:
-        """The keys of the input map that neither were used nor name anything."""
+        """The keys of the input map that were not used and name nothing in the message."""
         return [key for key in self._mapped if key not in self._used and not self._exists(key)]
 
     def _exists(self, key: str) -> bool:

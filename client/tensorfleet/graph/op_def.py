@@ -162,7 +162,7 @@ def op(
 
 
 def serve(load_families: Callable[[], None]) -> None:
-    """Told by `tensorfleet.ops`: what imports all op families."""
+    """Registers the function that imports all op families; called by `tensorfleet.ops`."""
     global _load_families
     _load_families = load_families
 
@@ -186,7 +186,7 @@ def registered() -> list[str]:
 
 def load() -> None:
     """Imports the op families that nothing in this process has imported yet."""
-    # Of two threads that come here at once each waits for the imports of the other.
+    # Two threads may come here at once: the import lock has the second one wait for the first.
     global _load_families
     if _load_families is not None:
         _load_families()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tensorfleet.graph.graph import Graph
 
 PACKAGE_DIRECTORY = os.path.dirname(os.path.abspath(sys.modules["tensorfleet"].__file__ or "")) + os.sep
-_EXAMPLES = os.path.join(PACKAGE_DIRECTORY, "examples") + os.sep  # programs, as those of users are
+_EXAMPLES = os.path.join(PACKAGE_DIRECTORY, "examples") + os.sep  # programs, like those of users
 
 
 class Operation:

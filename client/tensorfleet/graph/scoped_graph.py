@@ -20,7 +20,7 @@ _convert: Callable[..., Tensor] | None = None
 
 
 def serve_conversion(convert: Callable[..., Tensor]) -> None:
-    """Told by `convert`, whose tensors are made in graphs: what makes a tensor of a value."""
+    """Registers the function that makes a tensor of a value; called by `convert`, a module above."""
     global _convert
     _convert = convert
 

@@ -45,7 +45,7 @@ class Forwarder:
         self._away = False
         self._open: set[Any] = set()
         self.local_ports: dict[int, int] = {}
-        """From remote to local ports."""
+        """The local port of each remote one."""
         try:
             for local, remote in ports.items():
                 server = socket.create_server((host, local))

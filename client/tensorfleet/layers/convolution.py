@@ -113,7 +113,7 @@ class ConvolutionLayer(Layer):
             )
 
     def _finished(self, outputs: Tensor) -> Any:
-        """With bias and activation."""
+        """The outputs with bias and activation."""
         if self.use_bias:
             outputs = self._biased(outputs)
         return outputs if self.activation is None else self.activation(outputs)

@@ -65,7 +65,7 @@ class LookupInterface:
         return keys
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many keys the table has: int64 []."""
+        """The number of keys in the table: int64 []."""
         with (
             name_scope(name, f"{self.name}_Size", [self.resource_handle]),
             colocate_with(self.resource_handle),
@@ -88,7 +88,7 @@ class TextFileIndex:
 
 
 class TableInitializerBase:
-    """What fills a table (`tf.lookup` initializers): subclasses make the operation that does it."""
+    """The common part of `tf.lookup` initializers: subclasses make the operation that fills a table."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)

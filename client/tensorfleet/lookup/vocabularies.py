@@ -35,7 +35,7 @@ from tensorfleet.ops.text.strings import as_string
 
 
 class HasherSpec(NamedTuple):
-    """How strings that are not in the vocabulary are hashed (`tf.contrib.lookup.HasherSpec`)."""
+    """The hash for strings that are not in the vocabulary (`tf.contrib.lookup.HasherSpec`)."""
 
     hasher: str
     key: Sequence[int] | None
@@ -101,7 +101,7 @@ class IdTableWithHashBuckets(LookupInterface):
     init = initializer
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many ids there are, of keys and of buckets: int64 []."""
+        """The number of ids, of keys and of buckets: int64 []."""
         with name_scope(name, f"{self.name}_Size"):
             known = self._table.size() if self._table is not None else constant(0, dtypes.int64)
             return known + self._num_oov_buckets

@@ -105,14 +105,14 @@ def _mean(total: Tensor, number: Tensor) -> Tensor:
 
 
 def _nonzero(values: Any, factors: Any) -> Tensor:
-    """How many of the losses have a weight that is not zero."""
+    """The number of losses whose weight is not zero."""
     with framework.name_scope(None, "num_present", [values, factors]) as scope:
         present = where(equal(factors, 0.0), zeros_like(factors), ones_like(factors))
         return reduce_sum(broadcast_weights(present, values), name=scope)
 
 
 def _count(values: Any) -> Any:
-    """How many losses there are."""
+    """The number of losses."""
     with framework.name_scope(None, "num_elements", [values]) as scope:
         return cast(size(values, name=scope), values.dtype.base)
 

@@ -213,7 +213,7 @@ recall_at_thresholds = _share_at_thresholds("recall", "fn")
 
 
 def _share_at(right: Any, other: Any, index: Any, name: str) -> Any:
-    """What is right at one of the thresholds over all there."""
+    """The share of right predictions among all, at each threshold."""
     first = right[index]
     return apply_one("RealDiv", first, right[index] + other[index] + _EPSILON, name=name)
 

@@ -14,7 +14,7 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 
 _SMALL = 1_000
-"""So many zeros are a constant of the graph."""
+"""The number of zeros up to which they are a constant of the graph, in elements."""
 
 
 def shape_of(tensor: Tensor, dtype: Any = np.int32) -> Tensor:
@@ -59,6 +59,11 @@ def reshape_like(tensor: Tensor, model: Tensor) -> Tensor:
     if tensor.dims is not None and tensor.dims == model.dims and None not in tensor.dims:
         return tensor
     return apply_one("Reshape", tensor, shape_of(model))
+
+
+def given(op: Operation, names: tuple[str, ...]) -> dict[str, Any]:
+    """The attributes of these names that an op has, to be handed to the ops of its gradient."""
+    return {name: op.attrs[name] for name in names if name in op.attrs}
 
 
 def where(condition: Tensor, x: Any, y: Any) -> Tensor:

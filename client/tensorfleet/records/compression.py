@@ -97,7 +97,7 @@ def decompress(data: bytes, kind: str) -> bytes:
 
 
 def deflater(options: TFRecordOptions, kind: str) -> Any:
-    """What compresses, as zlib's objects do, as the options say."""
+    """The compressor, used as zlib's objects, that the options ask for."""
 
     def given(value: int | None, default: int) -> int:
         return default if value is None else value

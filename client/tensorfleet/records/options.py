@@ -14,7 +14,7 @@ class TFRecordCompressionType:
 
 
 class TFRecordOptions:
-    """How a file of records is compressed (`tf.io.TFRecordOptions`).
+    """The compression of a file of records (`tf.io.TFRecordOptions`).
 
     Attributes:
         compression_type: "GZIP", "ZLIB" or "".

@@ -18,7 +18,7 @@ from tensorfleet.records.compression import Readable, deflater, inflated
 from tensorfleet.records.options import TFRecordOptions
 
 BUFFER = 1 << 18
-"""How many bytes of a file are read at a time."""
+"""The number of bytes of a file that are read at a time."""
 
 _HEAD = 12  # bytes before a record: its length, and the length's checksum
 _TAIL = 4  # bytes after a record: its checksum
@@ -132,7 +132,7 @@ class RecordReader:
 
 
 def _first_bad(checksums: list[int], stored: bytes) -> int:
-    """How many records there are before the first whose checksum is another than the stored one."""
+    """The number of records before the first whose checksum is another than the stored one."""
     wanted = np.frombuffer(stored, "<u4")
     found = checksum.mask_all(np.array(checksums, np.uint64))
     differs = np.flatnonzero(found != wanted)

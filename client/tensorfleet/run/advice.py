@@ -1,4 +1,4 @@
-"""What to do about a name of TensorFlow that is missing."""
+"""Advice about names of TensorFlow that are missing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ADVICE = {
 
 
 def advice(name: str) -> str:
-    """What to do without `tf.<name>`, and where to read on."""
+    """The way to do without `tf.<name>`, and where to read on."""
     known = [begin for begin in _ADVICE if name == begin or name.startswith(f"{begin}.")]
     text = _ADVICE[max(known, key=len)] if known else "write it with the ops there are (docs/ops.md)"
     return f"{text}; see {link(name)}"

@@ -70,7 +70,7 @@ def _count(findings: Sequence[Finding]) -> str:
 
 
 def sentence(script: str) -> str:
-    """What is missing of a program, in one sentence; empty if nothing is or the script cannot be read."""
+    """The names that a program lacks, in one sentence; empty if none, or if the script cannot be read."""
     try:
         findings = reading.read(Path(script)).findings
     except OSError:

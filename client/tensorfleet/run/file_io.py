@@ -35,7 +35,7 @@ def write_string_to_file(filename: Any, file_content: Any) -> None:
 
 
 def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = True) -> None:
-    """As `write_string_to_file`; readers see the old file or the new one, and no part of it."""
+    """Like `write_string_to_file`; readers see the old file or the new one, and no part of it."""
     temporary = f"{filename}.tmp"
     write_string_to_file(temporary, contents)
     rename(temporary, filename, overwrite)

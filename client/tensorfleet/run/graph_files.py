@@ -26,7 +26,7 @@ class FileError(ValueError):
 
 
 def read_graph(path: Path) -> tuple[list[Finding], int]:
-    """What is missing of a GraphDef (`.pb`, `.pbtxt`) or MetaGraphDef (`.meta`), and its number of nodes.
+    """The lacks found in a GraphDef (`.pb`, `.pbtxt`) or MetaGraphDef (`.meta`), and its number of nodes.
 
     Raises:
         FileError: it is damaged, or of another kind.

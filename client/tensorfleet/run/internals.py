@@ -1,4 +1,4 @@
-"""What programs take from TensorFlow's internal modules, and no public namespace has."""
+"""Names that programs take from TensorFlow's internal modules, and no public namespace has."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Finding(NamedTuple):
 
 
 class Program(NamedTuple):
-    """What a reading found.
+    """The findings of a reading.
 
     Attributes:
         findings: in the order of files and lines.

@@ -13,7 +13,7 @@ from tensorfleet.graph.tensor import Tensor
 
 Element = Tensor | Operation
 Build = Callable[[Sequence[Any]], Any]
-"""From one value per element (None for an operation) to what `run` returns."""
+"""A function from one value per element (None for an operation) to what `run` returns."""
 
 FetchFunction = Callable[[Any], tuple[Sequence[Any], Build]]
 FeedFunction = Callable[[Any, Any], Sequence[tuple[Any, Any]]]

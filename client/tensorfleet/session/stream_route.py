@@ -17,7 +17,7 @@ from tensorfleet.security.calls import host_of
 from tensorfleet.security.settings import Security
 from tensorfleet.session.transport_stream import CONNECT_SECONDS, MasterConnection
 
-# A firewall that drops packets is told from a slow network by nothing but time; gRPC has answered already.
+# Only time tells a firewall that drops packets from a slow network; gRPC has answered already.
 ROUTE_SECONDS = 3.0
 
 _FAILURES = (OSError, EOFError, ValueError, KeyError, TypeError, errors.OpError)

@@ -143,7 +143,7 @@ def _complete(span: _Span) -> dict[str, Any]:
 
 
 def _arrows(spans: list[_Span]) -> list[dict[str, Any]]:
-    """From every send to the receives of its tensor: the names of both have the number of the edge."""
+    """Arrows from every send to the receives of its tensor: the names of both have the number of the edge."""
     ends: dict[str, dict[str, list[_Span]]] = defaultdict(lambda: {"send": [], "recv": []})
     for span in spans:
         match = _TRANSFER.fullmatch(span.name)

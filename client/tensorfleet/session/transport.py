@@ -48,7 +48,7 @@ class Transport(ABC):
 
     @abstractmethod
     def extend(self, graph_def: GraphDef) -> None:
-        """Adds nodes, all of them new. Runners that were prepared before stay valid."""
+        """Adds nodes, all of them new. Signatures that were prepared before stay valid."""
 
     @abstractmethod
     def prepare(

@@ -46,7 +46,7 @@ _Response = TypeVar("_Response", bound=Message)
 
 
 class _Call:
-    """One that waits for its answer."""
+    """A call that waits for its answer."""
 
     __slots__ = ("lost",)
 
@@ -150,7 +150,7 @@ class Channel:
     # Called by the heart
 
     def heard(self, now: float) -> float | None:
-        """Since when a call has waited for its answer; None if none does."""
+        """The monotonic time since when a call waits for its answer; None if none does."""
         self._waiting = {call: self._waiting.get(call, now) for call in self._calls.copy()}
         return min(self._waiting.values(), default=None)
 
@@ -183,7 +183,7 @@ class Channel:
     def first_call(
         self, method: str, request: Message, response: type[_Response], timeout: float | None = None
     ) -> _Response:
-        """As `call`, waiting for a server that is not there yet; never for ever.
+        """Like `call`, waiting for a server that is not there yet; never for ever.
 
         Raises:
             UnavailableError: none within 30 seconds; DeadlineExceededError if the session has its own limit.

@@ -246,7 +246,7 @@ class StreamTransport(Transport):
     # Called by the heart
 
     def heard(self, now: float) -> float | None:
-        """Since when a call has waited without a byte from the master; None if none does.
+        """The monotonic time since when a call waits without a byte from the master; None if none does.
 
         A master that is silent may compute, so this is no more than a reason to ask it.
         """
@@ -286,7 +286,7 @@ class StreamTransport(Transport):
         metadata: config_pb2.RunMetadata | None,
         timeout: float | None,
     ) -> Sequence[Value]:
-        """Runs a callable of the master."""
+        """Runs a signature, by the number that the master gave it."""
         request_id = next(self._ids)
         if options is None and timeout is None:
             return self.exchange(

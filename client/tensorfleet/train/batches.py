@@ -150,7 +150,7 @@ def batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `batch`, of several sets of tensors, each with a thread of its own (`tf.train.batch_join`)."""
+    """Like `batch`, of several sets of tensors, each with a thread of its own (`tf.train.batch_join`)."""
     parts = _parts(tensors_list, "batch_join")
     with framework.name_scope(name, "batch_join", [t for part in parts for t in part.tensors]) as scope:
         return _batch(
@@ -210,7 +210,7 @@ def shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `batch`, in random order (`tf.train.shuffle_batch`).
+    """Like `batch`, in random order (`tf.train.shuffle_batch`).
 
     Args:
         min_after_dequeue: how many elements stay in the queue for the next draw, until the input ends.
@@ -246,7 +246,7 @@ def shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `shuffle_batch`, of several sets of tensors, each with a thread of its own
+    """Like `shuffle_batch`, of several sets of tensors, each with a thread of its own
     (`tf.train.shuffle_batch_join`).
     """
     parts = _parts(tensors_list, "shuffle_batch_join")

@@ -21,11 +21,11 @@ class CheckpointReader:
         self._filename = filename
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
-        """From the names of the tensors to their shapes."""
+        """The shapes of the tensors, by their names."""
         return dict(self._dims)
 
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
-        """From the names of the tensors to their dtypes."""
+        """The dtypes of the tensors, by their names."""
         return dict(self._dtypes)
 
     def has_tensor(self, tensor_str: str) -> bool:

@@ -119,7 +119,7 @@ def polynomial_decay(
     cycle: bool = False,
     name: str | None = None,
 ) -> Any:
-    """From `learning_rate` to `end_learning_rate` within `decay_steps` (`tf.train.polynomial_decay`).
+    """A way from `learning_rate` to `end_learning_rate` in `decay_steps` (`tf.train.polynomial_decay`).
 
     Args:
         power: of the part of the steps that is left; 1 is a straight line.
@@ -151,14 +151,14 @@ def _until(step: Any, decay_steps: Any) -> Any:
 
 
 def _cosine(part: Any) -> Any:
-    """From 1 to 0 along half a cosine."""
+    """A factor that falls from 1 to 0 along half a cosine."""
     return 0.5 * (1.0 + apply_one("Cos", constant(math.pi, part.dtype.base) * part))
 
 
 def cosine_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
 ) -> Any:
-    """To `alpha` · learning_rate along half a cosine, arXiv:1608.03983 (`tf.train.cosine_decay`)."""
+    """Half a cosine down to `alpha` · learning_rate, arXiv:1608.03983 (`tf.train.cosine_decay`)."""
 
     def factor(step: Any, number: Any) -> Any:
         steps = number(decay_steps)

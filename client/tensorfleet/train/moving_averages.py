@@ -104,7 +104,7 @@ class ExponentialMovingAverage:
         return framework.get_default_graph().unique_name(f"{var.op.name}/{self._name}", mark_as_used=False)
 
     def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:
-        """For a Saver that loads averages in place of values: variables by the names to load them from.
+        """Variables by the names to load them from, for a Saver that loads averages in place of values.
 
         Args:
             moving_avg_variables: those to load the average of, by default all that may have one.

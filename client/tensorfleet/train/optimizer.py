@@ -314,7 +314,7 @@ class Optimizer:
         raise NotImplementedError
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        """As `_apply_sparse` for indices that may repeat: adds rows of one index up first."""
+        """Like `_apply_sparse` for indices that may repeat: adds rows of one index up first."""
         values, indices = summed_by_index(grad.values, grad.indices)
         return self._apply_sparse(IndexedSlices(values, indices, grad.dense_shape), var)
 
@@ -370,7 +370,8 @@ def _target(var: Any) -> Tensor:
         return var
     if not isinstance(var, Variable):
         raise NotImplementedError("Trying to optimize unsupported type ", var)
-    return var.handle if is_resource(var) else var._ref()  # type: ignore[attr-defined,no-any-return]
+    target: Tensor = var.handle if is_resource(var) else var._ref()  # type: ignore[attr-defined]
+    return target
 
 
 def _gradient(value: Any) -> Any:

@@ -118,7 +118,7 @@ def all_saveable_objects(scope: str | None = None) -> list[Any]:
 
 
 def op_list_to_dict(op_list: Any) -> dict[str, Any]:
-    """From the names in the checkpoint to what of `op_list` is saved there; parts of one tensor form a list.
+    """The parts of `op_list` by their names in the checkpoint; parts of one tensor form a list.
 
     Raises:
         TypeError: not a list, or of other things than variables.

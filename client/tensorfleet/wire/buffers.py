@@ -39,7 +39,7 @@ class Buffers:
         return False
 
     def keep(self, buffer: Array) -> None:
-        """Has a new array be used again."""
+        """Lets a new array be used again."""
         if buffer.nbytes <= self._limit // 2:
             with self._lock:
                 self._add(buffer)
@@ -98,7 +98,7 @@ SHARED = Buffers(int(os.environ.get("TENSORFLEET_RECEIVE_BUFFERS_MB", "256")) <<
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> Array:
-    """As `numpy.empty`, in memory that was used before if the array is large."""
+    """Like `numpy.empty`, in memory that was used before if the array is large."""
     dtype = np.dtype(dtype)
     size = prod(shape) * dtype.itemsize
     if size < POOLED_FROM_BYTES:

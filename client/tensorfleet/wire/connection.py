@@ -89,7 +89,7 @@ class Connection:
         frame.tensors.append(tensor)
 
     def send_now(self, buffers: list[Any]) -> None:
-        """As `send`, but inside of `cork`, too, it is sent at once.
+        """Like `send`, but inside of `cork`, too, it is sent at once.
 
         Raises:
             OSError: the connection is closed or broken.
@@ -167,7 +167,7 @@ class Connection:
 
     @property
     def waiting(self) -> int:
-        """How many frames the socket has not taken yet; those of one `cork` count as one."""
+        """The number of frames that the socket has not taken yet; those of one `cork` count as one."""
         return len(self._queue)
 
     def flush(self, timeout: float) -> bool:
@@ -281,7 +281,7 @@ def at_uncork(function: Callable[[], None]) -> bool:
 
 
 def _after(buffers: list[Any], sent: int) -> list[Any]:
-    """What is left of the buffers after so many bytes."""
+    """The rest of the buffers after so many bytes."""
     for i, data in enumerate(buffers):
         size = len(data)
         if sent < size:

@@ -62,7 +62,7 @@ def answer_hello(
     about: dict[str, Any],
     check: Callable[[dict[str, Any]], None] | None = None,
 ) -> tuple[dict[str, Any], Arena | None]:
-    """As `say_hello`, for the side that accepted the connection.
+    """Like `say_hello`, for the side that accepted the connection.
 
     Args:
         check: is given what the other side says before it is answered, or given memory; raises to refuse it.

@@ -20,16 +20,16 @@ Place = tuple[str, int]
 class Verb(IntEnum):
     """The verb of a COLLECTIVE frame, whose `meta` is JSON.
 
-    Its `a` is the member's number of its join, or the round.
+    The frame's number is that of the join, which the member gives, or of the round, which the leader gives.
     """
 
-    JOIN = 1  # member to leader, a: join; the Call, and the group's members as the member knows them
-    LEAVE = 2  # member to leader, a: join; why
-    START = 3  # leader to member, a: round; the ring
-    FAIL = 4  # leader to member, a: round; the task's joins, and the error
-    DONE = 5  # member to leader, a: round
-    BROKEN = 6  # member to leader, a: round; the error
-    STOPPED = 7  # member to leader; a device, a key: its step has failed before it came to the collective
+    JOIN = 1  # member to leader, number: join; the Call, and the group's members as the member knows them
+    LEAVE = 2  # member to leader, number: join; why
+    START = 3  # leader to member, number: round; the ring
+    FAIL = 4  # leader to member, number: round; the task's joins, and the error
+    DONE = 5  # member to leader, number: round
+    BROKEN = 6  # member to leader, number: round; the error
+    STOPPED = 7  # member to leader; a device, a key: its step has failed before its collective began
 
 
 @dataclass(frozen=True, slots=True)

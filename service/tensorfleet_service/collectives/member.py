@@ -65,5 +65,5 @@ class Collectives(Protocol):
         ...
 
     def stopped(self, device: str, key: Key, error: errors.OpError) -> None:
-        """Told that a step failed before the device came to its collective."""
+        """Notes that a step failed before the device came to its collective."""
         ...

@@ -158,7 +158,7 @@ def many(items: Iterator[Any], count: int) -> list[Any]:
 
 
 class Closing(Protocol):
-    """What a run ends."""
+    """Something that ends with a run."""
 
     def close(self) -> None: ...
 

@@ -122,7 +122,7 @@ class FlatMap(_Calling):
 
     def __init__(self, source: Dataset, call: Call) -> None:
         super().__init__(source, call)
-        self.blocks = True  # what the datasets are is known when they are made
+        self.blocks = True  # the datasets are known only once they are made
 
     def items(self, run: Run) -> Iterator[Element]:
         return _Interleaving(run, self.source.elements(run), self.call.bind(run), 1, 0, 0)

@@ -16,7 +16,7 @@ from tensorfleet.core.dims import Dims, compatible
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.data.ahead import Ahead
 from tensorfleet_service.data.dataset import Dataset, Element, Run, closed_error
-from tensorfleet_service.graph.graph import type_name
+from tensorfleet_service.graph.attributes import type_name
 from tensorfleet_service.threads.future import PENDING, Future
 
 if TYPE_CHECKING:

@@ -135,7 +135,7 @@ class _TakingWhile:
 
 
 class Scan(Dataset):
-    """What a function makes of a state and each element: the next state, and an element (`ScanDataset`)."""
+    """The elements that a function makes, and the next states, of states and elements (`ScanDataset`)."""
 
     def __init__(self, source: Dataset, state: Sequence[Any], call: Call) -> None:
         super().__init__(source)

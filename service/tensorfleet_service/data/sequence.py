@@ -117,7 +117,7 @@ class Skip(Sequence):
 
 
 class Shard(Sequence):
-    """Every so manieth item (`ShardDataset`).
+    """Every n-th item (`ShardDataset`).
 
     Raises:
         InvalidArgumentError: there is no such shard.

@@ -34,7 +34,7 @@ thread has no core, as another task has it, the product takes as much longer.
 """
 
 LEAST_PART = 1 << 22
-"""So many multiplications has a part of a product at least."""
+"""The least number of multiplications in a part of a product."""
 
 WARM_SHAPES = ((320, 320, 320), (512, 320, 512))
 """Rows, inner size and columns of the first products.
@@ -44,7 +44,7 @@ where, depends on its shape.
 """
 
 WARM_SECONDS = 5.0
-"""For so long the threads of the first products wait for each other, at most."""
+"""How long the threads of the first products wait for each other at most, in seconds."""
 
 _PREFIXES = ("", "scipy_")
 _SUFFIXES = ("", "64_")
@@ -129,7 +129,7 @@ def large_product(a: Any, b: Any) -> Any:
 
 
 def _parts(size: int, multiplications: int) -> int:
-    """Into how many parts of at least one of `size` a product is divided."""
+    """The number of parts into which a product is divided along a dimension of this size."""
     return min(size, 2 * thread_count(), max(1, multiplications // LEAST_PART))
 
 

@@ -20,7 +20,7 @@ BLOCK_BYTES = 1 << 18
 """The size of a block of one array."""
 
 SHARES = 4
-"""Into so many parts for each thread work is divided."""
+"""The number of parts for each thread into which work is divided."""
 
 
 @functools.cache
@@ -67,12 +67,12 @@ def _work(job: list[tuple[Callable[[Any], None], Iterator[Any]]]) -> None:
 
 
 def shares(size: int, least: int = 1) -> list[tuple[int, int]]:
-    """`size` things in a few ranges (begin, end) for each thread, of at least `least` if they are many."""
+    """A few ranges (begin, end) of `size` things for each thread, of at least `least` if they are many."""
     return split(size, min(SHARES * thread_count(), max(thread_count(), size // least)))
 
 
 def split(size: int, parts: int) -> list[tuple[int, int]]:
-    """`size` things in at most so many ranges (begin, end) of nearly equal length."""
+    """`size` things as at most so many ranges (begin, end) of nearly equal length."""
     step = -(-size // parts)
     return [(begin, min(begin + step, size)) for begin in range(0, size, step)]
 

@@ -34,7 +34,7 @@ def _load() -> Any:
 native: Any = _load()
 
 LEAST = 1 << 12
-"""So many elements are worth a call: NumPy takes some microseconds for them in the simplest case."""
+"""The number of elements from which a call pays: NumPy takes some microseconds for them at least."""
 
 
 def takes(*arrays: Any) -> bool:
@@ -47,5 +47,5 @@ def takes(*arrays: Any) -> bool:
 
 
 def description() -> str:
-    """Which kernels this process has, for people: "NumPy", or "NumPy and compiled (AVX2)"."""
+    """The kernels that this process has, for people: "NumPy", or "NumPy and compiled (AVX2)"."""
     return "NumPy" if native is None else f"NumPy and compiled ({native.INSTRUCTION_SET})"

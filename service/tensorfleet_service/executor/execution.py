@@ -229,7 +229,7 @@ class Execution:
         self._give_controls(op, iteration, None)
 
     def _run_async(self, op: Op, iteration: Iteration, values: list[Any]) -> bool:
-        """Whether the op has to wait."""
+        """Runs an op that may have to wait for another step; whether it does."""
         try:
             result = op.function(*values)
         except Exception as e:

@@ -15,8 +15,8 @@ log = logging.getLogger(__name__)
 def as_op_error(error: BaseException, what: str) -> errors.OpError:
     """The error with which `what`, such as a request or a step, ends after an exception.
 
-    What the sender can do something about is a line in the log at most. The rest is a defect, and has its
-    traceback there.
+    An error that the sender can do something about is a line in the log at most. The rest are defects, which
+    have their tracebacks there.
     """
     if isinstance(error, errors.OpError):
         return error

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Closer = Callable[[], None]
 
 MAX_NESTED = 50
-"""Functions that are compiled inside of each other: Python's stack bears not many more."""
+"""Limit on functions that call each other, as compiling them nests: Python's stack bears not many more."""
 
 _instantiating = threading.local()
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Attributes:
+    """The fed values and fetches of one task.
+
+    Attributes:
     args: indices among the step's feeds, ascending.
     rets: indices among the step's fetches, device by device.
     """

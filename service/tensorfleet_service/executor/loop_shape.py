@@ -26,7 +26,7 @@ SWITCHES = frozenset(("Switch", "RefSwitch"))
 NEXT_ITERATIONS = frozenset(("NextIteration", "RefNextIteration"))
 _OUTSIDE = frozenset(("_Arg", "_Retval", "_Send", "_Recv"))
 
-MAX_DEPTH = 12  # of loops and branches in each other: Python has a limit for both
+MAX_DEPTH = 12  # nested loops and branches: Python has a limit for both
 
 
 class Unstructured(Exception):

@@ -70,8 +70,8 @@ from tensorfleet_service.executor.statements import (
 if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
 
-_MAX_NESTED = 15  # loops in each other: Python takes 20,
-_MAX_INDENT = 80  # and 100 blocks
+_MAX_NESTED = 15  # nested loops: Python takes 20,
+_MAX_INDENT = 80  # and 100 nested blocks
 
 _OWN, _VARIABLE, _OUTER = range(3)
 

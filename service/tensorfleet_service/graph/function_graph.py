@@ -9,7 +9,8 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet.core.errors import InvalidArgumentError
 from tensorfleet.graph import op_def
 from tensorfleet.proto import attr_value_pb2, function_pb2, graph_pb2, node_def_pb2, op_def_pb2
-from tensorfleet_service.graph.graph import Node, from_graph_def, is_back_edge
+from tensorfleet_service.graph.graph import Node, is_back_edge
+from tensorfleet_service.graph.session_graph import from_graph_def
 
 Attrs = Mapping[str, attr_value_pb2.AttrValue]
 

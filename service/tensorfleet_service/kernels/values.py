@@ -19,7 +19,7 @@ def invalid(text: str) -> errors.InvalidArgumentError:
 
 
 def array_kernel(*op_types: str) -> Callable[[Factory], Factory]:
-    """As `kernel`, for kernels that treat strings as any other values: they see arrays, never plain bytes."""
+    """Like `kernel`, for kernels that treat strings as other values: they see arrays, never plain bytes."""
 
     def register(factory: Factory) -> Factory:
         def make(node: KernelNode) -> Kernel | Expression | AsyncKernel:

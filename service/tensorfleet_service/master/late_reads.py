@@ -56,8 +56,10 @@ def _changes(node: Node) -> bool:
 
 
 class _Rewrite:
-    """Attributes:
-    nodes: the result.
+    """The nodes of a step while they get the reads that changes make necessary.
+
+    Attributes:
+        nodes: the result.
     """
 
     def __init__(self, nodes: Sequence[Node], changes: Sequence[Node]) -> None:

@@ -209,7 +209,7 @@ class _Rewrite:
                 self._copies[node] = constant
 
     def _scaled_first(self, copied: Node) -> Node:
-        """For the scaling of what a Tile repeats: the Tile of what is scaled, in the node's place."""
+        """The Tile of what is scaled, in the place of a node that scales what a Tile repeats."""
         (repeat, _), factor = copied.inputs
         if repeat.op != "Tile" or repeat.assigned != copied.assigned or copied.controls or repeat.controls:
             return copied
@@ -263,7 +263,7 @@ def _is_one(value: Any) -> bool:
 
 
 def _counted(copied: Node) -> Node:
-    """For the product of a tensor's shape: its size, which needs no vector."""
+    """The size of a tensor, which needs no vector, in the place of the product of its shape."""
     (shape, _), (axes, _) = copied.inputs
     if shape.op != "Shape" or shape.assigned != copied.assigned or shape.controls or axes.op != "Const":
         return copied
@@ -356,7 +356,7 @@ def _as_array(value: Any, dtype: dtypes.DType) -> np.ndarray[Any, Any] | None:
 
 
 def _bound(values: Sequence[Any]) -> float:
-    """At most so many elements come out of an op on these values, also where values are sizes or counts."""
+    """Bound on the elements that come out of an op on these values, also where values are sizes or counts."""
     bound = 1.0
     for value in values:
         array = np.asarray(value)
@@ -368,7 +368,7 @@ def _bound(values: Sequence[Any]) -> float:
 
 
 def _range_bound(values: Sequence[Any]) -> float:
-    """How many numbers a Range has; infinity where it has none that could be counted."""
+    """The number of numbers in a Range; infinity where it has none that could be counted."""
     start, limit, delta = (float(np.asarray(value).reshape(-1)[0]) for value in values)
     count = abs(limit - start) / abs(delta) if delta else math.inf
     return count if count <= _MAX_AXES else math.inf

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from tensorfleet_service.graph.graph import Node
 
 _SILENT = frozenset(("Const", "Placeholder", "_Arg", "Variable", "VariableV2", "VarHandleOp", "NoOp"))
-"""They do nothing that others could come before or after of."""
+"""Op types without an effect that an order could matter to."""
 
 _CHECKS = frozenset(("CheckNumerics", "CheckNumericsV2", "EnsureShape"))
-"""They are for failing."""
+"""Op types whose only effect is to fail a step."""
 
 _MAX_BITS = 1 << 30
 """Limit on the bits that are remembered for all nodes together."""

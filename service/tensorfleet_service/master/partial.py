@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.core import errors
 from tensorfleet_service.master.prune import after, prune
 from tensorfleet_service.master.step import MasterStep
+from tensorfleet_service.net import limits
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
     from tensorfleet_service.master.session import MasterSession
     from tensorfleet_service.master.step import StepDone
-
-MAX_OPEN_RUNS = 1000
-"""Those begun first are forgotten: a client may never ask for their last part."""
 
 
 class PartialRuns:
@@ -39,7 +37,7 @@ class PartialRuns:
         handle = f"{self._session.handle}-{next(self._ids)}"
         with self._lock:
             self._runs[handle] = run
-            if len(self._runs) > MAX_OPEN_RUNS:
+            if len(self._runs) > limits.MAX_OPEN_RUNS:
                 del self._runs[next(iter(self._runs))]
         return handle
 

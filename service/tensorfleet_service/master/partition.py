@@ -13,7 +13,8 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet.core.errors import InvalidArgumentError
 from tensorfleet.graph.op_def import OpDef, lookup
 from tensorfleet_service.executor.rendezvous import FRAME_IDS
-from tensorfleet_service.graph.graph import Node, is_back_edge, type_name
+from tensorfleet_service.graph.attributes import type_name
+from tensorfleet_service.graph.graph import Node, is_back_edge
 from tensorfleet_service.graph.loops import ENTERS, EXITS, find_frames, in_order, is_spread, spread
 
 _CONTROL = -1  # the output index that stands for "has run"

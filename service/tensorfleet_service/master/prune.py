@@ -6,7 +6,9 @@ from collections.abc import Collection, Sequence
 
 from tensorfleet.core.errors import InvalidArgumentError, NotFoundError
 from tensorfleet.graph.op_def import OpDef, lookup
-from tensorfleet_service.graph.graph import Node, SessionGraph, is_back_edge, type_name
+from tensorfleet_service.graph.attributes import type_name
+from tensorfleet_service.graph.graph import Node, is_back_edge
+from tensorfleet_service.graph.session_graph import SessionGraph
 
 _PLACEHOLDERS = frozenset(("Placeholder", "PlaceholderV2"))
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from tensorfleet.core import gc_pause
 from tensorfleet_service.master.members import Registered
+from tensorfleet_service.net import limits
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.graph_work import TaskPart
-
-MAX_THREADS = 32
 
 
 def register(session: str, parts: Sequence[TaskPart]) -> list[Registered]:
@@ -29,7 +28,7 @@ def register(session: str, parts: Sequence[TaskPart]) -> list[Registered]:
         return [_register(session, remote[0])]
     futures: list[Future[Registered]] = []
     local: list[Registered] = []
-    executor = ThreadPoolExecutor(min(len(remote), MAX_THREADS), "register") if remote else None
+    executor = ThreadPoolExecutor(min(len(remote), limits.MAX_TASK_THREADS), "register") if remote else None
     try:
         if executor is not None:
             futures = [executor.submit(_register, session, part) for part in remote]

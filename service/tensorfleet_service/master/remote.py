@@ -13,6 +13,7 @@ from tensorfleet.wire.stream import Method
 from tensorfleet_service.executor.layout import layout
 from tensorfleet_service.graph.graph import to_graph_def
 from tensorfleet_service.master.members import Functions, Member, MemberDone, Registered
+from tensorfleet_service.net import timeouts
 from tensorfleet_service.net.peer_grpc import GrpcPeer, WireGraph
 from tensorfleet_service.net.wire_graph import to_wire
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from tensorfleet_service.net.peers import AnyPeer, Peers
     from tensorfleet_service.threads.pool import Pool
     from tensorfleet_service.tracing.trace import StepTrace
-
-REGISTER_SECONDS = 600.0  # compiling a graph of millions of nodes takes minutes
-RECONNECT_SECONDS = 2.0
 
 
 def remote_member(
@@ -100,7 +98,7 @@ class RemoteMember(Member):
         there is gone.
         """
         try:
-            peer = self._peers.get(self.task, RECONNECT_SECONDS)
+            peer = self._peers.get(self.task, timeouts.RECONNECT_SECONDS)
         except errors.OpError as e:
             return e
         happened = (
@@ -149,7 +147,7 @@ class StreamMember(RemoteMember):
             Method.REGISTER_GRAPH,
             worker_pb2.RegisterGraphRequest(session_handle=session, graph_def=to_graph_def(nodes, functions)),
             worker_pb2.RegisterGraphResponse,
-            REGISTER_SECONDS,
+            timeouts.REGISTER_SECONDS,
         )
         return Registered(self, int(response.graph_handle), layout(nodes))
 
@@ -191,7 +189,7 @@ class GrpcMember(RemoteMember):
                 session_handle=session, graph_def=graph_def, create_worker_session_called=True
             ),
             worker_pb2.RegisterGraphResponse,
-            REGISTER_SECONDS,
+            timeouts.REGISTER_SECONDS,
         )
         handle = next(self._handles)
         self._graphs[handle] = WireGraph(session, response.graph_handle, keys)

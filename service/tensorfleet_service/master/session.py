@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tensorfleet.core import errors, gc_pause
 from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
-from tensorfleet_service.graph.graph import SessionGraph
+from tensorfleet_service.graph.session_graph import SessionGraph
 from tensorfleet_service.master.gate import Gate
 from tensorfleet_service.master.graph_work import Cut, GraphWork
 from tensorfleet_service.master.members import LocalMember, Member, Registered

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from tensorfleet.core import gc_pause
 from tensorfleet_service.master.signature import MasterSignature, SignatureKey
+from tensorfleet_service.net import limits
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.graph_work import Cut
     from tensorfleet_service.master.members import Registered
-
-MAX_SIGNATURES = 10_000
 
 
 class SignatureCache:
@@ -86,7 +85,7 @@ class SignatureCache:
             with self._lock:
                 self._check_open()
                 made = self._signatures[key] = MasterSignature(key, parts, cut.graphs)
-                if len(self._signatures) > MAX_SIGNATURES:
+                if len(self._signatures) > limits.MAX_SIGNATURES:
                     self._signatures.pop(next(iter(self._signatures))).release()
             return made
         except BaseException:

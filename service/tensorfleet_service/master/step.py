@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
 from tensorfleet.wire.connection import cork
+from tensorfleet_service.net import limits, timeouts
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.members import Member, Registered
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ASK_SECONDS = 1.0  # for tasks to say what they wait for
-MAX_ASKED = 32  # at once
 
 StepDone = Callable[["errors.OpError | None", "list[Any]"], None]
 
@@ -88,7 +87,7 @@ class MasterStep:
             if each.member.cleans_up:
                 each.member.end_step(self.id)
 
-    def activity(self, seconds: float = ASK_SECONDS) -> list[str]:
+    def activity(self, seconds: float = timeouts.ASK_SECONDS) -> list[str]:
         """Descriptions of what tasks do that have not answered; asks them, for so many seconds at most."""
         with self._lock:
             missing = [part.member for part in self._parts if part not in self._answered]
@@ -107,7 +106,7 @@ class MasterStep:
         end = time.monotonic() + seconds
         if len(missing) < 2:
             return [text for member in missing for text in ask(member)]
-        with ThreadPoolExecutor(min(len(missing), MAX_ASKED), "ask") as executor:
+        with ThreadPoolExecutor(min(len(missing), limits.MAX_TASK_THREADS), "ask") as executor:
             return [text for texts in executor.map(ask, missing) for text in texts]
 
     def unanswered(self) -> list[str]:

@@ -1,9 +1,9 @@
-"""Who may have how much of a task at once: connections, and memory for what arrives.
+"""Shares of a task: how many connections a client may have at once, and how much memory for what arrives.
 
 A *client* here is who a connection is of, as far as is known: the name of a token or certificate, else a user
-and process of this machine, or an address. Strangers, who have not said HELLO, may have `UNGREETED`
-connections together; for one more, the one that has been silent longest is ended. So however many come and
-say nothing, whoever says HELLO is heard.
+and process of this machine, or an address. Strangers, who have not said HELLO, may have
+`limits.MAX_STRANGERS` connections together; for one more, the one that has been silent longest is ended. So
+however many come and say nothing, whoever says HELLO is heard.
 """
 
 from __future__ import annotations
@@ -17,15 +17,7 @@ from collections import OrderedDict
 
 from tensorfleet.core import errors
 from tensorfleet.wire.connection import Connection
-from tensorfleet_service.net import limits
-
-UNGREETED = 256
-
-ROOM_SECONDS = 30.0
-"""So long what arrives waits for memory that others' frames have."""
-
-STALL_SECONDS = 60.0
-"""A client's frame of which nothing comes for so long is given up, and its connection with it."""
+from tensorfleet_service.net import limits, timeouts
 
 _DESCRIPTORS_FOR_OTHERS = 4  # of four, one is for gRPC, files and tasks
 
@@ -65,7 +57,7 @@ class Admission:
         oldest = None
         with self._lock:
             self._strangers[connection] = None
-            if len(self._strangers) > UNGREETED:
+            if len(self._strangers) > limits.MAX_STRANGERS:
                 oldest, _ = self._strangers.popitem(last=False)
         if oldest is not None:
             oldest.close()
@@ -99,19 +91,19 @@ class Admission:
                 del self._clients[client]
 
     def _take(self, client: str, size: int, held: int) -> None:
-        end = time.monotonic() + ROOM_SECONDS
+        end = time.monotonic() + timeouts.ROOM_SECONDS
         with self._room:
             while why := self._missing(client, size, held):
                 if not self._room.wait(end - time.monotonic()):
                     raise MemoryError(
-                        f"For {ROOM_SECONDS:g} s there was no room for what arrives: {why}. "
+                        f"For {timeouts.ROOM_SECONDS:g} s there was no room for what arrives: {why}. "
                         "Send less at once, or raise it on the task."
                     )
             self._arriving[client] = self._arriving.get(client, 0) + size
             self._all_arriving += size
 
     def _missing(self, client: str, size: int, held: int) -> str:
-        """Which limit is in the way; empty if there is room."""
+        """The limit that is in the way, in words; empty if there is room."""
         own = self._arriving.get(client, 0)
         if own + size > self._client_bytes and own > held:
             return (
@@ -155,7 +147,7 @@ class Place:
 
 
 def client_of(sock: socket.socket) -> str:
-    """Who a connection is of, as far as the socket tells."""
+    """The client that a connection is of, as far as the socket tells."""
     if sock.family == getattr(socket, "AF_UNIX", None):
         credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         process, user, _ = struct.unpack("3i", credentials)
@@ -168,7 +160,7 @@ def client_of(sock: socket.socket) -> str:
 
 def limit_stalls(sock: socket.socket) -> None:
     """Has a read end with BlockingIOError when nothing has come for STALL_SECONDS."""
-    seconds, rest = divmod(STALL_SECONDS, 1)
+    seconds, rest = divmod(timeouts.STALL_SECONDS, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", int(seconds), int(rest * 1e6)))
 
 
@@ -180,7 +172,7 @@ def raise_descriptor_limit() -> None:
 
 
 def connections_that_fit() -> int:
-    """How many connections the descriptors of this process are enough for."""
+    """The number of connections that the descriptors of this process are enough for."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return limits.MAX_CONNECTIONS

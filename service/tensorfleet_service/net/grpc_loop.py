@@ -28,7 +28,7 @@ _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 _thread: threading.Thread | None = None
 _context = contextvars.Context()
-"""In which the loop does what other threads give it, with this thread's settings of NumPy."""
+"""The context in which the loop does what other threads give it, with this thread's settings of NumPy."""
 
 _T = TypeVar("_T")
 
@@ -219,7 +219,7 @@ class Channel:
         return answer
 
     def stub(self, name: str) -> Any:
-        """What makes calls of a method; for the loop."""
+        """The function that calls a method; to be used on the loop."""
         found = self._stubs.get(name)
         if found is None:
             if self._channel is None:

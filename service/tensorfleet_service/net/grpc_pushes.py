@@ -35,7 +35,7 @@ class Sends(Protocol):
 
 
 class _Held:
-    """What a thread holds back for one peer of one step: tensors, and perhaps the request to run it."""
+    """The tensors that a thread holds back for one peer of one step, and perhaps the request to run it."""
 
     __slots__ = ("run", "tensors")
 
@@ -52,7 +52,7 @@ _thread = _Thread()
 
 
 def _held(peer: Sends, step_id: int) -> _Held | None:
-    """Where to hold something back; None if the thread is not corked."""
+    """The place to hold something back; None if the thread is not corked."""
     if _thread.held is None:
         if not at_uncork(_flush):
             return None

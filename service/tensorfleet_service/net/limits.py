@@ -35,6 +35,25 @@ MAX_CLIENT_CONNECTIONS = int(os.environ.get(CLIENT_CONNECTIONS_VARIABLE, "1024")
 MAX_ARRIVING_BYTES = int(os.environ.get(ARRIVING_VARIABLE, "4096")) << 20
 MAX_CLIENT_ARRIVING_BYTES = int(os.environ.get(CLIENT_ARRIVING_VARIABLE, "2048")) << 20
 
+# Steps of which tensors have arrived, but no request to run them.
+MAX_EARLY_STEPS = 10_000
+# Requests for tensors that are withdrawn when a step fails: of a loop, there are more and more.
+MAX_QUESTIONS = 10_000
+
+# What has ended, and is remembered so that nothing is kept of what still comes for it.
+REMEMBERED_STEPS = 10_000
+REMEMBERED_SESSIONS = 10_000
+REMEMBERED_ROUNDS = 10_000  # of collectives
+
+# Connections that have not said HELLO: for one more, the one that has been silent longest is ended.
+MAX_STRANGERS = 256
+# Run signatures of a session that stay prepared.
+MAX_SIGNATURES = 10_000
+# Open partial runs, of which the oldest are dropped: a client may never ask for their last part.
+MAX_OPEN_RUNS = 1000
+# Threads that ask the tasks of a session at the same time: to connect, to register graphs, for activity.
+MAX_TASK_THREADS = 32
+
 # By gRPC a request is in memory up to three times before anything of ours sees it.
 _GRPC_PART = 4
 _CHECKED_BYTES = 1 << 20
@@ -80,7 +99,7 @@ def check_room(size: int, what: str) -> None:
 
 
 def early_error(what: str, bytes: int) -> errors.OpError:
-    """What a step fails with whose tensors were dropped before it began."""
+    """The error of a step whose tensors were dropped before it began."""
     return errors.ResourceExhaustedError(
         None,
         None,
@@ -102,6 +121,7 @@ def check_message(size: int) -> None:
 
 
 def too_large(size: int, limit: int, variable: str) -> errors.OpError:
+    """The error for a message of `size` bytes; `variable` is the setting that has the limit."""
     return errors.ResourceExhaustedError(
         None,
         None,
@@ -111,7 +131,7 @@ def too_large(size: int, limit: int, variable: str) -> errors.OpError:
 
 
 def frame_error(frame: FrameTooLarge) -> errors.OpError:
-    """What a refused frame is answered with."""
+    """The error that answers a refused frame."""
     if frame.reason:
         return memory.exhausted(frame.reason)
     if frame.head > MAX_MESSAGE_BYTES:

@@ -52,7 +52,7 @@ MemberDone = Callable[["errors.OpError | None", Sequence[Any]], None]
 
 
 class TaskService(Protocol):
-    """What a task does for its peers; none of these may block, but for `call`, which runs on the pool."""
+    """The services of a task for its peers; none may block, but for `call`, which runs on the pool."""
 
     @property
     def task(self) -> str: ...
@@ -238,7 +238,7 @@ class Peer:
 
     @property
     def waiting(self) -> int:
-        """How many frames the socket has not taken yet."""
+        """The number of frames that the socket has not taken yet."""
         return self._connection.waiting
 
     def flush(self, timeout: float) -> bool:

@@ -288,7 +288,7 @@ class GrpcPeer:
         self._channel.close()
 
     def heard(self, now: float) -> float | None:
-        """Since when a call has waited for its answer, or a step for tensors; None if none does."""
+        """The monotonic time since when a call or a step has waited for the task; None if none does."""
         self._waited = {call: self._waited.get(call, now) for call in self._channel.calls.copy()}
         since = self._service.waits_since(self.task) if self.takes_tensors else None
         return min([*self._waited.values(), *([] if since is None else [since])], default=None)

@@ -90,7 +90,7 @@ class Peers:
         return peer if peer is not None and peer.lost is None else None
 
     def sender(self, tasks: Iterable[str]) -> Push:
-        """What sends tensors to these tasks, as (task, step, edge, value), as long as they are not restarted.
+        """The function of (task, step, edge, value) that sends tensors to these tasks until they restart.
 
         It never waits: where the connection is lost, it fails at once, and another one is made elsewhere for
         the next steps.
@@ -185,7 +185,7 @@ class Peers:
         return self._connect(task, address, lock, timeout)
 
     def current(self, task: str, timeout: float) -> AnyPeer:
-        """As `get`, but by gRPC, too, the process that is there now: that connects again by itself.
+        """Like `get`, but by gRPC, too, the process that is there now: that connects again by itself.
 
         Raises as `get`.
         """

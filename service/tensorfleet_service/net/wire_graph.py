@@ -19,8 +19,9 @@ from tensorfleet.graph.op_def import lookup
 from tensorfleet_service.executor.layout import by_device, layout
 from tensorfleet_service.executor.rendezvous import FRAME_IDS, edge_of_name, key_of
 from tensorfleet_service.graph.fused_ops import take_apart
-from tensorfleet_service.graph.graph import Node, from_graph_def, is_back_edge, to_graph_def
+from tensorfleet_service.graph.graph import Node, is_back_edge, to_graph_def
 from tensorfleet_service.graph.loops import find_frames
+from tensorfleet_service.graph.session_graph import from_graph_def
 
 if TYPE_CHECKING:
     from tensorfleet.proto import function_pb2, graph_pb2

@@ -10,7 +10,7 @@ LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_by
 
 
 def memory_limit() -> int:
-    """In bytes: the limit of the container, or the machine's memory where that is less."""
+    """The limit of the container, or the machine's memory where that is less, in bytes."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for path in LIMITS:
         try:

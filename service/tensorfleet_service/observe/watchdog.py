@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 VARIABLE = "TENSORFLEET_STALL_SECONDS"
 STALL_SECONDS = float(os.environ.get(VARIABLE, "60"))
-"""How long a step may be without progress before it is reported; 0: none is."""
+"""How long a step may be without progress before it is reported, in seconds; 0: none is reported."""
 
 TICK_SECONDS = 1.0
 SHORT_TICK_SECONDS = 0.05

@@ -28,7 +28,7 @@ class _Open(Exception):
 
 
 class Format:
-    """How records are written.
+    """The format in which records are written.
 
     Args:
         delimiter: between fields.

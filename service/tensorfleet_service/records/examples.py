@@ -43,7 +43,7 @@ class Dense(NamedTuple):
 
     @property
     def stride(self) -> int:
-        """How many elements one step along a varying first dimension has, or the whole feature."""
+        """The number of elements in one step along a varying first dimension, or in the whole feature."""
         return math.prod(d or 0 for d in (self.dims[1:] if self.varies else self.dims))
 
 

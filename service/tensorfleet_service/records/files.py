@@ -1,4 +1,4 @@
-"""The files that programs have a task read and write: what names and contents are, and errors."""
+"""Files that programs have a task read and write: their names, contents and errors."""
 
 from __future__ import annotations
 

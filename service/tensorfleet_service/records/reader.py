@@ -1,4 +1,4 @@
-"""Reader: what takes the names of files from a queue, and gives the records in them.
+"""Reader: takes the names of files from a queue, and gives the records in them.
 
 Those who read stand in a line. One thread at a time serves it; where the queue has no name yet, none does,
 and whoever puts one in has the line served again.
@@ -92,9 +92,11 @@ class Reader:
             raise errors.InvalidArgumentError(None, None, "Expected queue with single string component")
         if count < 1:
             return [], []
-        return self._line_up(_Attempt(queue, count))  # type: ignore[no-any-return]
+        found: Read | Future = self._line_up(_Attempt(queue, count))
+        return found
 
     def _line_up(self, attempt: _Attempt) -> Any:
+        """The value of an attempt, once it is its turn: at once, or as a Future."""
         with self._lock:
             self._line.append(attempt)
             serves, self._busy = not self._busy, True
@@ -113,7 +115,7 @@ class Reader:
         return attempt.future
 
     def waits_for(self, _: Future) -> str:
-        """What one who stands in line waits for."""
+        """A description of what one who stands in line waits for."""
         with self._lock:
             queue = self._line[0].queue if self._line else None
         return f"{self.kind} '{self.name}'" + (f", which waits for {queue.name}" if queue else "")
@@ -234,14 +236,15 @@ class Reader:
     # State
 
     def serialize(self) -> bytes | Future:
-        """How far the reader has come, as a message; a Future for it while it is reading.
+        """The place that the reader has come to, as a message; a Future for it while it is reading.
 
         Raises:
             UnimplementedError: it is of a kind whose state cannot be saved.
         """
         if not self._serializes:
             raise errors.UnimplementedError(None, None, "Reader SerializeState")
-        return self._line_up(_Attempt(action=self._state))  # type: ignore[no-any-return]
+        state: bytes | Future = self._line_up(_Attempt(action=self._state))
+        return state
 
     def _state(self) -> bytes:
         state = ReaderBaseState(
@@ -280,11 +283,13 @@ class Reader:
             if self.started > self.finished:
                 self._source = self._open(self._file)
 
-        return self._line_up(_Attempt(action=put_back))  # type: ignore[no-any-return]
+        under_way: Future | None = self._line_up(_Attempt(action=put_back))
+        return under_way
 
     def reset(self) -> Future | None:
         """Drops the file that it is at, and counts from zero."""
-        return self._line_up(_Attempt(action=self._drop))  # type: ignore[no-any-return]
+        under_way: Future | None = self._line_up(_Attempt(action=self._drop))
+        return under_way
 
     def _drop(self) -> None:
         source = self._source
@@ -293,7 +298,7 @@ class Reader:
             source.close()
 
     def read(self) -> Any:
-        """What a fetched reference to the reader gives: its container and name."""
+        """The value of a fetched reference to the reader: its container and name."""
         return np.array([b"", self.name.encode()], object)
 
     def close(self) -> None:

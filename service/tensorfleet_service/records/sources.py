@@ -1,4 +1,4 @@
-"""What the content of a file falls into: TFRecords, lines, parts of equal length, or the whole of it.
+"""Records in files: TFRecords, lines, parts of equal length, or the whole of a file.
 
 A source gives some records at a time, so that little is done for each of them alone.
 """
@@ -27,7 +27,7 @@ class Source(ABC):
 
     @abstractmethod
     def key(self, record: bytes) -> str:
-        """What tells the next record from the others of its file. Called once for each, in their order."""
+        """The key of the next record, unlike all others of its file. Called once for each, in their order."""
 
     @abstractmethod
     def close(self) -> None:
@@ -120,7 +120,7 @@ class Parts(_Numbered):
 
     @property
     def rest(self) -> int:
-        """How many bytes are left over after the last part, once the file has ended."""
+        """The number of bytes left over after the last part, once the file has ended."""
         return len(self._buffer) - self._footer
 
     def read(self) -> list[bytes]:
@@ -182,7 +182,7 @@ class Name(Source):
 
 
 def opener(files: ProgramFiles, make: Callable[[BinaryIO], Source]) -> Open:
-    """What opens a file by its name, and makes a source of it."""
+    """The function that opens a file by its name as a source."""
     return lambda name: make(files.open_for_read(name))
 
 

@@ -1,4 +1,4 @@
-"""Where the values of features lie in serialized Examples.
+"""The places of the values of features in serialized Examples.
 
 An Example is a message of tags and lengths, with names and values in between. One that has the tags, lengths
 and names of another at the same places has its values at the same places, too: records of one writer mostly
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 MISSING, BYTES, FLOATS, INTS, MANY_BYTES = 0, 1, 2, 3, 4
-"""What a span is of: nothing; one string; packed floats; packed varints; strings with their tags."""
+"""The content of a span: nothing; one string; packed floats; packed varints; strings with their tags."""
 
 Spans = tuple[int, ...]
 """(kind, start, end) for each feature, one after the other."""
@@ -31,7 +31,7 @@ class _Irregular(Exception):
 
 
 class _Layout:
-    """Where the values lie in Examples of one length.
+    """The places of the values in Examples of one length.
 
     Attributes:
         spans: of the features that are wanted.

@@ -79,7 +79,7 @@ class Clients:
 
     @property
     def connections(self) -> int:
-        """How many connections of clients are open."""
+        """The number of open connections of clients."""
         return len(self._connected)
 
     def session(self, handle: str, principal: Principal) -> MasterSession:

@@ -10,11 +10,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from tensorfleet.core import errors
 from tensorfleet_service.master.members import Member
+from tensorfleet_service.net import limits
 from tensorfleet_service.net.peers import AnyPeer, Peers
 
 log = logging.getLogger(__name__)
 
-MAX_THREADS = 32
 FIRST_SECONDS = 2.0  # without an answer, and the log says whom a session waits for
 AGAIN_SECONDS = 10.0
 ATTEMPT_SECONDS = 5.0  # so soon a thread that tries to connect notices that nobody wants that any more
@@ -69,7 +69,7 @@ def gather(
             if isinstance(member, Member):
                 member.delete_session(session)
 
-    executor = ThreadPoolExecutor(min(len(tasks), MAX_THREADS), thread_name_prefix="connect")
+    executor = ThreadPoolExecutor(min(len(tasks), limits.MAX_TASK_THREADS), thread_name_prefix="connect")
     futures = {executor.submit(connect, task): task for task in tasks}
     pending = set(futures)
     say_at = time.monotonic() + FIRST_SECONDS

@@ -106,7 +106,7 @@ class Call:
             ) from None
 
     def received(self) -> None:
-        """What the request needs is there: its room is that of others now."""
+        """Gives the request's room to others: what it needs is there."""
         if self.room is not None:
             self.room.release()
 

@@ -313,7 +313,7 @@ class _RunningCall:
         self._deadline: Deadline | None = None
 
     def done(self, error: errors.OpError | None, values: Sequence[Any]) -> None:
-        """What the step calls at its end, once."""
+        """Called by the step at its end, once."""
         self._ended = True
         if self._deadline is not None:
             self._deadline.cancel()

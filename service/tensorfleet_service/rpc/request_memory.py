@@ -1,4 +1,4 @@
-"""Which requests are received by gRPC now, and which wait or are refused, by their sizes.
+"""Admission of requests by gRPC: by their sizes they are received now, wait, or are refused.
 
 gRPC allocates what comes, and ends the process where that fails. So a request that may be large is not read
 before there is room for it within the memory budget; until then its sender is held back by HTTP/2.

@@ -1,4 +1,4 @@
-"""What a task does for the other tasks of its cluster, whichever way they reach it."""
+"""The services of a task for the other tasks of its cluster, whichever way they reach it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.wire.connection import cork
 from tensorfleet.wire.stream import Frame, Method
 from tensorfleet_service.executor.layout import task_of
-from tensorfleet_service.graph.graph import check_partition, from_graph_def
-from tensorfleet_service.net import limits
+from tensorfleet_service.graph.session_graph import check_partition, from_graph_def
+from tensorfleet_service.net import limits, timeouts
 from tensorfleet_service.net.grpc_pushes import pushed
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.net.wire_graph import from_wire
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PEER_SECONDS = 30.0
 
 Owner = Peer | tuple[str, int]
 """Whose a session is: the master's connection or, by gRPC, the master's task and incarnation."""
@@ -87,7 +86,7 @@ class Tasks:
         return worker_pb2.GetStatusResponse(device_attributes=devices)
 
     def steps(self, request: fleet_pb2.StepsRequest) -> fleet_pb2.StepsReply:
-        """What parts of steps wait for here."""
+        """Descriptions of what parts of steps wait for here."""
         reply = fleet_pb2.StepsReply(task=self._worker.task)
         parts = [part for step_id in request.step_id for part in activities(self._worker, step_id)]
         for part in parts if request.step_id else activities(self._worker):
@@ -164,7 +163,7 @@ class Tasks:
         # The tasks that this one is going to send to are connected now, not in the middle of the first step.
         for task in sorted({task_of(n.attrs["recv_device"].decode()) for n in nodes if n.op == "_Send"}):
             if task != self._worker.task:
-                self._peers.current(task, PEER_SECONDS)
+                self._peers.current(task, timeouts.PEER_SECONDS)
         with gc_pause.paused():
             handle, graph = self._worker.register_graph(
                 request.session_handle, nodes, list(request.graph_def.library.function)

@@ -29,7 +29,7 @@ NUMBERS = {
     "TENSORFLEET_STALL_SECONDS": ("a number of seconds, 0 to report no step", 0, False),
     "TENSORFLEET_SPIN_MICROSECONDS": ("a number of microseconds, 0 or more", 0, True),
 }
-"""Variables that modules read when they are imported: what to set, the least, whether they are integers."""
+"""Variables that modules read when they are imported: what to set, the least, whether integers."""
 
 KNOWN = frozenset({*NUMBERS, *security.VARIABLES}) | {
     PREFIX + name
@@ -69,7 +69,7 @@ _SERVICE_LINK = re.compile(
 _SERVICE_PORT = re.compile(r"TENSORFLEET_(\w+_)?PORT")
 _SERVICE_ADDRESS = re.compile(r"(tcp|udp|sctp)://.*")
 
-_ALIKE = 0.8  # from here on, two names are said to be alike
+_ALIKE = 0.8  # the likeness of names from which one is suggested for the other
 
 
 class SettingsError(ValueError):

@@ -41,7 +41,7 @@ _FILE_MODE, _DIRECTORY_MODE = 0o666, 0o777  # less the process's umask, as open 
 
 
 class ConfinedFiles(Files):
-    """What is inside of some directories, and nothing else.
+    """The files inside of some directories, and no others.
 
     Args:
         read: directories whose files may be read.

@@ -201,7 +201,7 @@ class Variable:
         return value
 
     def _take_own(self) -> Any:
-        """As `_take`, an array that is contiguous and nobody else's."""
+        """Like `_take`, an array that is contiguous and nobody else's."""
         current = self._take()
         try:
             if isinstance(current, np.generic):

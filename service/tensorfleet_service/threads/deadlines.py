@@ -65,7 +65,7 @@ class Deadlines:
         return deadline
 
     def forget_one(self) -> None:
-        """Counts a cancelled deadline; drops them when they are the most, so that far ones do not pile up."""
+        """Counts a cancelled deadline; once those are the most, drops them: far ones must not pile up."""
         with self._changed:
             self._cancelled += 1
             if self._cancelled > max(len(self._heap) // 2, MIN_DROPPED_DEADLINES):

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 _EMPTY = object()
 
 PENDING: Any = object()
-"""In place of a value: it is not there yet."""
+"""Stands for a value that is not there yet."""
 
 FAILED: Any = object()
-"""In place of a value: nobody needs it any more, as the step has failed."""
+"""Stands for a value that nobody needs any more, as the step has failed."""
 
 
 class Owner(Protocol):

@@ -1,6 +1,6 @@
 """The run queue: runs that another step has set off, as an enqueue sets off a dequeue, and their threads.
 
-In general that is a thread of the pool: whoever completes a future is in the middle of something else. But a
+In general the thread is one of the pool: whoever completes a future is in the middle of something else. But a
 thread that handles short work from a connection can as well do it afterwards, which takes less time than to
 wake another thread, and lets all that is sent meanwhile go out together.
 """

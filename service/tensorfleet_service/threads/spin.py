@@ -15,13 +15,13 @@ import threading
 from time import perf_counter
 
 LONGEST_SECONDS = int(os.environ.get("TENSORFLEET_SPIN_MICROSECONDS", "1000")) / 1e6
-"""For so long a thread spins; 0 for never."""
+"""How long a thread spins, in seconds; 0 for never."""
 
 WANTED_SECONDS = 15e-6
-"""An offer of the core that takes so long was taken by another thread."""
+"""The time from which on an offer of the core counts as taken by another thread."""
 
 SKIPPED_SPINS = 2
-"""Number of times that no thread spins after that."""
+"""The number of times that no thread spins after that."""
 
 
 class Spinner:

@@ -58,7 +58,7 @@ class Histogram:
         return self._nanoseconds / 1e9
 
     def cumulative(self) -> list[int]:
-        """For each of BOUNDS, how many were not longer; at last, how many there are."""
+        """The number of times that were not longer than each of BOUNDS; at last, the number of all."""
         counts = list(self._counts)
         totals = [sum(counts[: SMALLEST_POWER + 1])]
         for count in counts[SMALLEST_POWER + 1 :]:
@@ -105,7 +105,7 @@ class OpSampler:
     trace = record  # its name on a step
 
     def times(self) -> dict[str, tuple[int, float]]:
-        """By op type: how many were timed, and how many seconds they took together."""
+        """The number of ops that were timed, and the seconds that they took together, by op type."""
         return {op: (count, ns / 1e9) for op, (count, ns) in sorted(self._times.copy().items())}
 
 

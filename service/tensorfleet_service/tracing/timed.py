@@ -1,4 +1,4 @@
-"""Timed: what is known of how a plan runs."""
+"""Timed: how a plan runs, as far as that is known."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Timed:
             self.resource_wait_seconds += seconds
 
     def ops_run(self) -> dict[str, int]:
-        """By op type, how many ops have run, in runs that ended well."""
+        """The number of ops that have run, in runs that ended well, by op type."""
         runs = self.runs
         if not runs:
             return {}

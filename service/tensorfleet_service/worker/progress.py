@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
     from tensorfleet_service.worker.worker import Worker
 
-MAX_WAITS = 20  # of a step that are told
+MAX_WAITS = 20  # of one step that are told
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,13 @@
-"""TaskGraph: what one task runs of a step, as it is registered."""
+"""TaskGraph: one task's part of a signature, as it is registered, and with whom it exchanges tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tensorfleet_service.executor.layout import task_of
 from tensorfleet_service.executor.plan import Plan
+from tensorfleet_service.executor.rendezvous import key_of
 
 if TYPE_CHECKING:
     from tensorfleet_service.executor.layout import Layout
@@ -19,8 +21,7 @@ Pull = tuple[str, int, str]
 
 
 class TaskGraph:
-    """A task's part of steps: a plan per device; fed values and fetches travel in the order of
-    `layout`.
+    """A task's part of a signature, a plan per device; its fed values and fetches come in `layout`'s order.
 
     Attributes:
         push: sends a tensor to another task.
@@ -75,6 +76,37 @@ class TaskGraph:
     def split_args(self, values: Sequence[Any]) -> list[list[Any]]:
         """The fed values of each plan, from those of the task."""
         return [[values[i] for i in positions] for positions in self._arg_positions]
+
+
+def receivers(nodes: Sequence[Node]) -> set[str]:
+    """The tasks to which nodes send tensors."""
+    return {task_of(node.attrs["recv_device"].decode()) for node in nodes if node.op == "_Send"}
+
+
+def senders(nodes: Sequence[Node]) -> set[str]:
+    """The tasks from which nodes receive tensors."""
+    return {task_of(node.attrs["send_device"].decode()) for node in nodes if node.op == "_Recv"}
+
+
+def pulls(
+    nodes: Sequence[Node], own_task: str, pulls_from: Callable[[str], bool]
+) -> tuple[list[Pull], dict[int, tuple[str, Node]]]:
+    """The tensors that a task has to ask for, as tasks do not push them of which `pulls_from` is true.
+
+    Those of loops, of which there is one in each iteration, are by edge, with their task.
+    """
+    once: list[Pull] = []
+    in_loops = {}
+    for node in nodes:
+        if node.op == "_Recv":
+            source = task_of(node.attrs["send_device"].decode())
+            if source != own_task and pulls_from(source):
+                edge = int(node.attrs["_edge"])
+                if node.attrs.get("_in_loop"):
+                    in_loops[edge] = (source, node)
+                else:
+                    once.append((source, edge, key_of(node)))
+    return once, in_loops
 
 
 def _sends_first(plan: AnyPlan) -> bool:

@@ -7,7 +7,6 @@ service call it for masters elsewhere. What it needs of other tasks is one funct
 from __future__ import annotations
 
 import itertools
-import logging
 import secrets
 import threading
 import time
@@ -21,7 +20,6 @@ from tensorfleet.core import errors
 from tensorfleet.core.files import LOCAL, Files
 from tensorfleet_service.devices.allocator import keep_freed_memory
 from tensorfleet_service.devices.blas import limit_threads
-from tensorfleet_service.devices.memory import BUDGET
 from tensorfleet_service.executor.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.executor.functions import Library
 from tensorfleet_service.executor.layout import by_device, layout, task_of
@@ -33,25 +31,17 @@ from tensorfleet_service.executor.step import AnyPlan, Done, Push, Recorder, Sen
 from tensorfleet_service.kernels.registry import AsyncKernel, Watch
 from tensorfleet_service.net import limits
 from tensorfleet_service.state.resources import Resources
-from tensorfleet_service.threads.deadlines import Deadlines
 from tensorfleet_service.threads.pool import Pool
 from tensorfleet_service.threads.run_queue import INLINE_SECONDS
 from tensorfleet_service.tracing.meter import SAMPLE_MASK, Errors, OpSampler, PlanTotals
 from tensorfleet_service.worker.collectives.service import Collectives
-from tensorfleet_service.worker.task_graph import Pull, TaskGraph
+from tensorfleet_service.worker.steps import Steps
+from tensorfleet_service.worker.task_graph import Pull, TaskGraph, pulls, receivers, senders
 
 if TYPE_CHECKING:
     from tensorfleet.proto.function_pb2 import FunctionDef
     from tensorfleet_service.devices.device import Device
     from tensorfleet_service.graph.graph import Node
-
-log = logging.getLogger(__name__)
-
-REMEMBERED_STEPS = 10_000  # ended steps whose late tensors are dropped
-MAX_EARLY_STEPS = 10_000  # steps of which tensors have arrived, but no request yet,
-EARLY_SECONDS = 30.0  # and how long their tensors are kept: masters ask all tasks at the same time
-REMEMBERED_SESSIONS = 10_000  # ended sessions to which nothing is added any more
-MAX_QUESTIONS = 10_000  # those that are withdrawn when a step fails: of a loop, there are more and more
 
 
 class Connections(Protocol):
@@ -60,16 +50,6 @@ class Connections(Protocol):
     def sender(self, tasks: Iterable[str]) -> Push: ...
     def pulls_from(self, task: str) -> bool: ...
     def pull(self, task: str, step_id: int, edge: int, key: str) -> Callable[[], None]: ...
-
-
-class _Early:
-    """The tensors of a step that the task has not been asked to run."""
-
-    __slots__ = ("began", "bytes")
-
-    def __init__(self) -> None:
-        self.began = time.monotonic()
-        self.bytes = 0
 
 
 class Worker:
@@ -100,21 +80,16 @@ class Worker:
         self.steps_total = 0
         self.step_errors = Errors()
         self._sampler = sampler
-        self._dropped = PlanTotals()  # what the plans of graphs have done that are no more
+        self._dropped = PlanTotals()  # the work of the plans of dropped graphs
         self._no_push: Push = partial(_no_push, task)
         self._peers: Connections | None = None
-        self._lock = threading.Lock()
-        self._idle = threading.Condition()
+        self._lock = threading.Lock()  # of graphs and sessions; steps have their own
         self._draining = False
+        self._steps = Steps(self.pool, self._no_push)
+        self.deliver = self._steps.deliver
         self._graphs: dict[int, TaskGraph] = {}
         # A handle of the task's process before a restart must not name another graph now.
         self._handles = itertools.count(secrets.randbits(47) << 15)
-        self._steps: dict[int, Step] = {}
-        self._early: dict[int, _Early] = {}
-        self._early_bytes = 0
-        self._early_watched = False
-        self._deadlines = Deadlines()
-        self._ended: OrderedDict[int, errors.OpError | None] = OrderedDict()
         self._isolated: dict[str, Resources] = {}
         self._stateful: dict[str, StatefulKernels] = {}
         self._libraries: dict[str, Library] = {}
@@ -142,7 +117,7 @@ class Worker:
         """Drops a session's graphs, and its resources if it was isolated."""
         with self._lock:
             self._gone[handle] = None
-            if len(self._gone) > REMEMBERED_SESSIONS:
+            if len(self._gone) > limits.REMEMBERED_SESSIONS:
                 self._gone.popitem(last=False)
             isolated = self._isolated.pop(handle, None)
             self._stateful.pop(handle, None)
@@ -171,8 +146,7 @@ class Worker:
     def register_graph(
         self, session: str, nodes: Sequence[Node], functions: Sequence[FunctionDef] = ()
     ) -> tuple[int, TaskGraph]:
-        """Compiles what this task runs of a signature: the nodes of all its devices, each in the order to
-            run.
+        """Compiles this task's part of a signature: the nodes of all its devices, in the order to run.
 
         Args:
             session: the session's handle.
@@ -201,9 +175,11 @@ class Worker:
             kind = DataflowPlan if needs_dataflow(own) else Plan
             stateful = self._stateful.get(session)
             plans.append(kind(name, own, resources, device.xp, sends, stateful, library))
-        graph = TaskGraph(plans, session, layout(nodes), *self._pulls(nodes))
-        graph.push = self._sender(nodes)
-        graph.sources = self._sources(nodes)
+        peers = self._peers
+        asked = ([], {}) if peers is None else pulls(nodes, self.task, peers.pulls_from)
+        graph = TaskGraph(plans, session, layout(nodes), *asked)
+        graph.push = self._no_push if peers is None else peers.sender(receivers(nodes) - {self.task})
+        graph.sources = frozenset(senders(nodes) - {self.task})
         graph.watches = self._watches(session, nodes)
         handle = next(self._handles)
         with self._lock:
@@ -211,38 +187,11 @@ class Worker:
             self._graphs[handle] = graph
         return handle, graph
 
-    def _sender(self, nodes: Sequence[Node]) -> Push:
-        """The function that sends the graph's tensors to other tasks."""
-        tasks = {task_of(n.attrs["recv_device"].decode()) for n in nodes if n.op == "_Send"} - {self.task}
-        return self._no_push if self._peers is None else self._peers.sender(tasks)
-
-    def _sources(self, nodes: Sequence[Node]) -> frozenset[str]:
-        """The other tasks that the graph waits for."""
-        tasks = {task_of(n.attrs["send_device"].decode()) for n in nodes if n.op == "_Recv"}
-        return frozenset(tasks - {self.task})
-
     def _watches(self, session: str, nodes: Sequence[Node]) -> list[Watch]:
         """The watches of the graph's kernels, to be called when a step begins."""
         kernels = self._stateful.get(session, {})
         found = [kernels.get((node.assigned, node.name)) for node in nodes if node.opdef.is_stateful]
         return [k.watch for k in found if isinstance(k, AsyncKernel) and k.watch is not None]
-
-    def _pulls(self, nodes: Sequence[Node]) -> tuple[list[Pull], dict[int, tuple[str, Node]]]:
-        """The tensors that this task has to ask for: those of tasks that do not push.
-
-        Those of loops, of which there is one in each iteration, are by edge, with their task.
-        """
-        pulls, loop_pulls = [], {}
-        for node in nodes:
-            if node.op == "_Recv" and self._peers is not None:
-                source = task_of(node.attrs["send_device"].decode())
-                if source != self.task and self._peers.pulls_from(source):
-                    edge = int(node.attrs["_edge"])
-                    if node.attrs.get("_in_loop"):
-                        loop_pulls[edge] = (source, node)
-                    else:
-                        pulls.append((source, edge, key_of(node)))
-        return pulls, loop_pulls
 
     def deregister_graph(self, handle: int) -> None:
         with self._lock:
@@ -298,23 +247,23 @@ class Worker:
         if plan is not None and trace is None and (may_block or plan.seconds < INLINE_SECONDS):
             self._run_simple(plan, step_id, values, done, graph.push)
             return
-        step = self._step(step_id)
+        step = self._steps.find(step_id)
         if step is None:
             ended = errors.AbortedError(None, None, f"Step {step_id} has ended already")
-            done(self._ended.get(step_id) or ended, [])
+            done(self._steps.error(step_id) or ended, [])
             return
 
         step.send, step.sources = graph.push, graph.sources
         questions: Iterable[Callable[[], None]] = self._ask(graph.pulls, step_id) if graph.pulls else ()
         if graph.loop_pulls:
-            questions = deque(questions, maxlen=MAX_QUESTIONS)
+            questions = deque(questions, maxlen=limits.MAX_QUESTIONS)
             step.pull = partial(self._ask_in_loop, graph.loop_pulls, step_id, questions)
         watchers = [watch() for watch in graph.watches]
 
         def end(error: errors.OpError | None, results: Sequence[Any]) -> None:
             draining = self._draining
             if not draining:
-                self._forget(step_id)
+                self._steps.forget(step_id)
             if error is not None:
                 self.step_errors.add(error.error_code)
                 self.rendezvous.fail(step_id, error)  # who asks for a tensor of it waits for nothing
@@ -326,7 +275,7 @@ class Worker:
                 for failed in watchers:
                     failed(error)
             if draining:
-                self._forget(step_id)  # not before the result is on its way: then the task may end
+                self._steps.forget(step_id)  # not before the result is on its way: then the task may end
 
         step.start(graph.plans, graph.split_args(values), end, trace, may_block)
 
@@ -368,48 +317,37 @@ class Worker:
         plan.took(time.perf_counter() - started)
         done(None, results)
 
-    def deliver(self, step_id: int, edges: Sequence[int], values: Sequence[Any]) -> None:
-        """Tensors from another task: for a step that runs, or one that is going to."""
-        step = self._steps.get(step_id) or self._step(step_id, early=True)
-        if step is not None:
-            step.deliver(edges, values)
-        if self._early and step_id in self._early:
-            self._count_early(step_id, values)
-
     def abort(self, step_id: int, error: errors.OpError) -> None:
         """Ends a step on this task, now or when it comes."""
-        with self._lock:
-            step = self._steps.pop(step_id, None)
-            self._begun(step_id)
-            self._remember(step_id)
+        step = self._steps.forget(step_id)
         self.rendezvous.fail(step_id, error)
         if step is not None:
             step.fail(error)
 
     def task_lost(self, task: str, error: errors.OpError) -> None:
         """Ends the steps that wait for tensors of a task to which the connection is lost."""
-        for step in list(self._steps.values()):
+        for step in self._steps.known():
             if task in step.sources:
                 self.abort(step.id, error)
 
     def waits_since(self, task: str) -> float | None:
-        """Since when a step runs that needs tensors of a task, as a monotonic time; None if none does."""
+        """The monotonic time since when a step runs that needs tensors of a task; None if none does."""
         began = (step.began for step in self.known_steps() if step.started and task in step.sources)
         return min(began, default=None)
 
     def abort_all(self, error: errors.OpError) -> None:
         """Ends every step on this task."""
-        for step_id in list(self._steps):
-            self.abort(step_id, error)
+        for step in self._steps.known():
+            self.abort(step.id, error)
 
     def known_steps(self) -> list[Step]:
         """The steps that run, and those of which tensors came before the request to run."""
-        return list(self._steps.values())
+        return self._steps.known()
 
     @property
     def simple_code(self) -> CodeType:
         """The code of the function in which steps run that nobody needs to find."""
-        return self._run_simple.__func__.__code__  # type: ignore[attr-defined, no-any-return]
+        return Worker._run_simple.__code__
 
     @property
     def steps(self) -> int:
@@ -419,7 +357,7 @@ class Worker:
     @property
     def running(self) -> list[float]:
         """The start times of steps that run at this moment and can be found, as monotonic times."""
-        return [step.began for step in list(self._steps.values()) if step.started]
+        return [step.began for step in self._steps.known() if step.started]
 
     def totals(self) -> PlanTotals:
         """The work of all plans so far."""
@@ -442,90 +380,13 @@ class Worker:
     def drain(self, end: float) -> bool:
         """Refuses new steps, and waits until none runs or the monotonic time is `end`; whether none does."""
         self._draining = True
-        with self._idle:
-            return self._idle.wait_for(
-                lambda: not any(step.started for step in list(self._steps.values())), end - time.monotonic()
-            )
-
-    def _step(self, step_id: int, early: bool = False) -> Step | None:
-        """The step of a number, made if need be; None if it has ended. `early`: not asked to run yet."""
-        with self._lock:
-            step = self._steps.get(step_id)
-            if step is None:
-                if step_id in self._ended:
-                    return None
-                step = self._steps[step_id] = Step(step_id, self.pool, self._no_push)
-                if early:
-                    self._early[step_id] = _Early()
-                    if not self._early_watched:
-                        self._early_watched = True
-                        self._deadlines.after(EARLY_SECONDS / 4, self._drop_old)
-            elif not early:
-                self._begun(step_id)
-            return step
-
-    def _begun(self, step_id: int) -> None:
-        """A step is no early one any more."""
-        early = self._early.pop(step_id, None)
-        if early is not None:
-            self._early_bytes -= early.bytes
-
-    def _count_early(self, step_id: int, values: Sequence[Any]) -> None:
-        """Holds the tensors that come before their steps to the limit on their bytes."""
-        size = sum(getattr(value, "nbytes", 0) for value in values)
-        with self._lock:
-            early = self._early.get(step_id)
-            if early is not None:
-                early.bytes += size
-                self._early_bytes += size
-        self._drop_stale()
-
-    def _drop_old(self) -> None:
-        self._drop_stale()
-        with self._lock:
-            self._early_watched = bool(self._early)
-            if self._early_watched:
-                self._deadlines.after(EARLY_SECONDS / 4, self._drop_old)
-
-    def _drop_stale(self) -> None:
-        """Forgets steps that nobody has asked to run for long, or too many: their masters are gone."""
-        dropped = []
-        oldest = time.monotonic() - EARLY_SECONDS
-        with self._lock:
-            while self._early:
-                step_id, early = next(iter(self._early.items()))
-                fits = len(self._early) <= MAX_EARLY_STEPS and self._early_bytes <= limits.MAX_EARLY_BYTES
-                if fits and early.began > oldest:
-                    break
-                self._begun(step_id)
-                error = limits.early_error(f"Step {step_id}", early.bytes)
-                self._remember(step_id, error)
-                dropped.append((self._steps.pop(step_id), error))
-        for step, error in dropped:
-            step.fail(error)
-        if dropped:
-            log.warning("dropped the tensors of %d steps that no master has asked to run", len(dropped))
-            dropped.clear()
-            BUDGET.release()  # no step is going to use that memory again, as it does that of others
-
-    def _forget(self, step_id: int) -> None:
-        with self._lock:
-            self._steps.pop(step_id, None)
-            self._remember(step_id)
-        if self._draining:
-            with self._idle:
-                self._idle.notify_all()
-
-    def _remember(self, step_id: int, error: errors.OpError | None = None) -> None:
-        self._ended[step_id] = error
-        if len(self._ended) > REMEMBERED_STEPS:
-            self._ended.popitem(last=False)
+        return self._steps.wait_idle(end)
 
     def close(self) -> None:
         """Ends all steps and the threads of the pool."""
         self.abort_all(errors.CancelledError(None, None, f"{self.task} is shutting down"))
         self.collectives.close()
-        self._deadlines.close()
+        self._steps.close()
         for library in list(self._libraries.values()):
             library.close()
         self.resources.close()

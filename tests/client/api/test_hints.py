@@ -1,4 +1,4 @@
-"""What error messages say to do, after the words that TensorFlow has for the same error."""
+"""Advice in error messages, after the words that TensorFlow has for the same error."""
 
 from __future__ import annotations
 

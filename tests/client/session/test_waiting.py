@@ -1,4 +1,4 @@
-"""What a session says, and when it gives up, while its server does not answer."""
+"""Messages of a session whose server does not answer, and when it gives up."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,31 +14,7 @@ from tensorfleet.wire import buffers, connection
 from tensorfleet.wire.connection import Connection, cork
 from tensorfleet.wire.limits import MAX_PUSHES, SMALL_BYTES
 from tensorfleet.wire.stream import Frame, Kind, Reader, encode, pushed_edges
-
-TIMEOUT = 20.0
-
-Pair = tuple[socket.socket, socket.socket]
-
-
-@pytest.fixture
-def pair() -> Iterator[Pair]:
-    """Two ends of a connection; what blocks for too long fails."""
-    one, other = socket.socketpair()
-    one.settimeout(TIMEOUT)
-    other.settimeout(TIMEOUT)
-    with one, other:
-        yield one, other
-
-
-def in_thread(function: Any, *arguments: Any) -> threading.Thread:
-    thread = threading.Thread(target=function, args=arguments, daemon=True)
-    thread.start()
-    return thread
-
-
-def join(thread: threading.Thread) -> None:
-    thread.join(TIMEOUT)
-    assert not thread.is_alive()
+from tests.client.wire.sockets import TIMEOUT, Pair, in_thread, join
 
 
 def test_sending_does_not_wait_for_the_reader(pair: Pair) -> None:

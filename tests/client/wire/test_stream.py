@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -17,31 +16,7 @@ from tensorfleet.wire import stream
 from tensorfleet.wire.connection import Connection
 from tensorfleet.wire.limits import MAX_HEAD_BYTES, READ_BUFFER_BYTES, SMALL_BYTES
 from tensorfleet.wire.stream import DESCRIPTOR, HEADER, Frame, Kind, Reader, encode
-
-TIMEOUT = 20.0
-
-Pair = tuple[socket.socket, socket.socket]
-
-
-@pytest.fixture
-def pair() -> Iterator[Pair]:
-    """Two ends of a connection; what blocks for too long fails."""
-    one, other = socket.socketpair()
-    one.settimeout(TIMEOUT)
-    other.settimeout(TIMEOUT)
-    with one, other:
-        yield one, other
-
-
-def in_thread(function: Any, *arguments: Any) -> threading.Thread:
-    thread = threading.Thread(target=function, args=arguments, daemon=True)
-    thread.start()
-    return thread
-
-
-def join(thread: threading.Thread) -> None:
-    thread.join(TIMEOUT)
-    assert not thread.is_alive()
+from tests.client.wire.sockets import TIMEOUT, Pair, in_thread, join
 
 
 def transfer(pair: Pair, buffers: Sequence[Any], frames: int = 1) -> list[Frame]:

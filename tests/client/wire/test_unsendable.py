@@ -1,4 +1,4 @@
-"""What cannot be sent is an error for its step, and keeps back no other frame."""
+"""Values that cannot be sent: an error for their step, which keeps back no other frame."""
 
 from __future__ import annotations
 

@@ -90,12 +90,12 @@ class Served:
         self._log.close()
 
     def text(self) -> str:
-        """What it has written."""
+        """Its output so far."""
         size = os.fstat(self._log.fileno()).st_size
         return os.pread(self._log.fileno(), size, 0).decode(errors="replace")
 
     def files(self) -> list[str]:
-        """What its descriptors are of."""
+        """The targets of its descriptors."""
         found = []
         for link in Path(f"/proc/{self.pid}/fd").iterdir():
             with contextlib.suppress(FileNotFoundError):

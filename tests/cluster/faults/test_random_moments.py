@@ -41,7 +41,7 @@ Place = tuple[str, int]
 
 
 class Life(NamedTuple):
-    """What a client did in one of its sessions: when that was made, and the counts it was told."""
+    """The work of a client in one of its sessions: when that was made, and the counts it was told."""
 
     made: float
     counts: list[int]

@@ -17,7 +17,7 @@ IN_PROCESS: set[str] = set()
 
 @dataclass(frozen=True)
 class Place:
-    """Where a program runs.
+    """The place where a program runs.
 
     Attributes:
         tf: the library.

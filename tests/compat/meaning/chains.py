@@ -16,7 +16,7 @@ MAX_DEPTH = 2
 
 @dataclass(frozen=True)
 class _Chain:
-    """What a chain may use: variables, tensors that share their memory, and other tensors."""
+    """The things that a chain may use: variables, tensors that share their memory, and other tensors."""
 
     tf: Any
     devices: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What a read of a variable gives before and after the variable changes in the same step."""
+"""Reads of a variable before and after it changes in the same step."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def restore_and_read_in_one_step(place: Place) -> Any:
 
 
 class _Seen:
-    """What a hook was called with."""
+    """The arguments that a hook was called with."""
 
     def __init__(self) -> None:
         self.lines: list[Any] = []

@@ -1,4 +1,4 @@
-"""Where TensorFleet does not do as TensorFlow does, and why."""
+"""Differences between TensorFleet and TensorFlow, and the reasons for them."""
 
 from __future__ import annotations
 

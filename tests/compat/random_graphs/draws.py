@@ -73,7 +73,7 @@ def kernel_types(op: str) -> list[dict[str, tuple[DType, ...]]]:
 
 
 def _definition_types(definition: op_def.OpDef) -> dict[str, tuple[DType, ...]]:
-    """What the definition allows: for op types that TensorFlow's runtime rewrites, which have no kernel."""
+    """The dtypes that a definition allows: for op types without a kernel, which TensorFlow rewrites."""
     return {
         attr.name: tuple(t for t in _NUMPY_TYPES if attr.allowed is None or t in attr.allowed)
         for attr in definition.attrs.values()
@@ -82,7 +82,7 @@ def _definition_types(definition: op_def.OpDef) -> dict[str, tuple[DType, ...]]:
 
 
 class Draw:
-    """What a generator draws from for one node.
+    """The source from which a generator draws for one node.
 
     Args:
         draw: hypothesis' function.

@@ -46,7 +46,7 @@ class Step:
 
 @dataclass
 class Outcome:
-    """What a run gave: values by tensor name, or the kind of its error."""
+    """The outcome of a run: values by tensor name, or the kind of its error."""
 
     values: dict[str, Any]
     error: str = ""

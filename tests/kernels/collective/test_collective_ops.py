@@ -50,7 +50,7 @@ def resources() -> Iterator[Resources]:
 
 
 def member(rank: int, resources: Resources, op: str, *inputs: Any, xp: ModuleType = np, **attrs: Any) -> Any:
-    """What one device's kernel returns."""
+    """The result of one device's kernel."""
     node, values = make_node(op, *inputs, resources=resources, **attrs)
     kernel = make_kernel(replace(node, device=f"{TASK}/device:CPU:{rank}", xp=xp))
     assert isinstance(kernel, AsyncKernel)

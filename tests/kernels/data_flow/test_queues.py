@@ -30,7 +30,7 @@ def numbers(taken: Any) -> list[int]:
 
 
 class Outcome:
-    """What a future was completed with."""
+    """The value that a future was completed with."""
 
     def __init__(self, future: Any) -> None:
         assert isinstance(future, Future)

@@ -11,7 +11,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet_service.devices.device import Device
-from tensorfleet_service.graph.graph import SessionGraph
+from tensorfleet_service.graph.session_graph import SessionGraph
 from tensorfleet_service.master.partition import partition
 from tensorfleet_service.master.place import place
 from tensorfleet_service.master.prune import prune

@@ -28,7 +28,7 @@ DEVICES = [f"{TASKS[0]}/device:CPU:0", f"{TASKS[0]}/device:CPU:1", f"{TASKS[1]}/
 
 
 class Step:
-    """What generated code sees of a step; notes what it is told."""
+    """A step, as generated code sees it; notes what it is told."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, int, Any]] = []

@@ -26,9 +26,8 @@ from tensorfleet_service.kernels import registry
 from tensorfleet_service.master.partition import partition
 from tensorfleet_service.master.place import place
 from tensorfleet_service.master.prune import prune
-from tensorfleet_service.net import limits
+from tensorfleet_service.net import limits, timeouts
 from tensorfleet_service.tracing.trace import StepTrace
-from tensorfleet_service.worker import worker as worker_module
 from tensorfleet_service.worker.task_graph import TaskGraph
 from tensorfleet_service.worker.worker import Worker
 from tests.service.graphs import graph
@@ -358,7 +357,7 @@ def test_abort_all(worker: Worker) -> None:
 
 
 def test_only_so_many_steps_wait_for_their_request(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_module, "MAX_EARLY_STEPS", 10)
+    monkeypatch.setattr(limits, "MAX_EARLY_STEPS", 10)
     made, _ = register(worker, THREE, ["x"], ["abc"])
     done = Done()
     worker.run(made, 0, [], done)
@@ -375,10 +374,10 @@ def test_only_so_many_steps_wait_for_their_request(worker: Worker, monkeypatch: 
 def test_steps_wait_only_so_long_for_their_request(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     made, _ = register(worker, THREE, ["x"], ["abc"])
     worker.deliver(1, [arrivals(made)[0]], [np.float32(1)])
-    monkeypatch.setattr(worker_module, "EARLY_SECONDS", 0.0)
+    monkeypatch.setattr(timeouts, "EARLY_SECONDS", 0.0)
     worker.deliver(2, [arrivals(made)[0]], [np.float32(1)])
     assert worker.steps == 0
-    assert not worker._early
+    assert not worker._steps._early
 
 
 def test_so_many_bytes_wait_for_their_request(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -399,7 +398,7 @@ def test_so_many_bytes_wait_for_their_request(worker: Worker, monkeypatch: pytes
     assert watched[20]() is not None
     worker.deliver(41, [arrivals(made)[0]], [np.ones(2_000_000, np.float32)])  # which alone is too much
     assert worker.steps == 1  # the one that runs
-    assert worker._early_bytes == 0
+    assert worker._steps._early_bytes == 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -416,7 +415,7 @@ def test_memory_of_dropped_tensors_goes_back_to_the_system(
         worker.deliver(step, [arrivals(made)[0]], [np.ones(1 << 18, np.float32)])
         kept.append(np.ones(1 << 15, np.float32))
     assert used() > before + 150
-    monkeypatch.setattr(worker_module, "EARLY_SECONDS", 0.0)
+    monkeypatch.setattr(timeouts, "EARLY_SECONDS", 0.0)
     worker.deliver(200, [arrivals(made)[0]], [np.float32(1)])
     assert worker.steps == 0
     assert used() < before + 50
@@ -424,10 +423,10 @@ def test_memory_of_dropped_tensors_goes_back_to_the_system(
 
 
 def test_ended_steps_are_remembered_for_a_while(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_module, "REMEMBERED_STEPS", 10)
+    monkeypatch.setattr(limits, "REMEMBERED_STEPS", 10)
     for step in range(30):
         worker.abort(step, fail())
-    assert list(worker._ended) == list(range(20, 30))
+    assert list(worker._steps._ended) == list(range(20, 30))
 
 
 # ---------------------------------------------------------------------------------------------- concurrency

@@ -7,7 +7,8 @@ import pytest
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet.proto import graph_pb2
-from tensorfleet_service.graph.graph import SessionGraph, describe, from_graph_def, to_graph_def
+from tensorfleet_service.graph.graph import describe, to_graph_def
+from tensorfleet_service.graph.session_graph import SessionGraph, from_graph_def
 from tests.service.graphs import graph, graph_def
 
 X = "x = Placeholder()\n"

@@ -14,10 +14,11 @@ import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
 from tensorfleet.core import errors
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.devices.task_devices import task_devices
-from tensorfleet_service.master import graph_work, signature_cache
+from tensorfleet_service.master import graph_work
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, MemberDone
 from tensorfleet_service.master.session import MasterSession
+from tensorfleet_service.net import limits
 from tensorfleet_service.worker.worker import Worker
 from tests.service.graphs import graph_def
 from tests.service.master.fakes import FIVE, TWO, Cluster, FakeMember, broken
@@ -268,7 +269,7 @@ def test_a_registration_without_memory_is_taken_back_everywhere() -> None:
 
 
 def test_signatures_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signature_cache, "MAX_SIGNATURES", 3)
+    monkeypatch.setattr(limits, "MAX_SIGNATURES", 3)
     cluster = Cluster("x = Placeholder()\n" + "\n".join(f"n{i} = Neg(x) @ /task:1" for i in range(6)), 2)
     signatures = [cluster.session.prepare(("x",), (f"n{i}",), ()) for i in range(6)]
     assert cluster.session.signatures == 3

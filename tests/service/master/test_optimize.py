@@ -10,7 +10,8 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet_service.executor.evaluate import evaluate_node
-from tensorfleet_service.graph.graph import Node, SessionGraph, describe
+from tensorfleet_service.graph.graph import Node, describe
+from tensorfleet_service.graph.session_graph import SessionGraph
 from tensorfleet_service.master.optimize import optimize
 from tensorfleet_service.master.place import place
 from tensorfleet_service.master.prune import prune

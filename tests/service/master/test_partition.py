@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tensorfleet.core import dtypes, errors
-from tensorfleet_service.graph.graph import Node, describe, from_graph_def, to_graph_def
+from tensorfleet_service.graph.graph import Node, describe, to_graph_def
+from tensorfleet_service.graph.session_graph import from_graph_def
 from tensorfleet_service.master.optimize import optimize
 from tensorfleet_service.master.partition import Partition, partition, task_of
 from tensorfleet_service.master.place import place

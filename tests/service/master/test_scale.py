@@ -9,7 +9,8 @@ import pytest
 
 from tensorfleet.core import gc_pause
 from tensorfleet_service.devices.task_devices import null_devices
-from tensorfleet_service.graph.graph import Node, SessionGraph
+from tensorfleet_service.graph.graph import Node
+from tensorfleet_service.graph.session_graph import SessionGraph
 from tensorfleet_service.master.partition import Partition, partition
 from tensorfleet_service.master.place import place
 from tensorfleet_service.master.prune import prune

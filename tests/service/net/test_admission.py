@@ -1,4 +1,4 @@
-"""Who may have how much of a task: connections, and memory for what arrives."""
+"""Shares of a task: connections, and memory for what arrives."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tensorfleet.wire import stream
 from tensorfleet.wire.connection import Connection
 from tensorfleet.wire.limits import GROWN_FROM_BYTES
 from tensorfleet.wire.stream import FrameTooLarge, Kind, Reader, encode
-from tensorfleet_service.net import admission as module
-from tensorfleet_service.net.admission import UNGREETED, Admission, client_of, limit_stalls
+from tensorfleet_service.net import limits, timeouts
+from tensorfleet_service.net.admission import Admission, client_of, limit_stalls
 from tests.until import Call, until
 
 
@@ -37,14 +37,14 @@ def test_places() -> None:
 
 def test_the_stranger_who_came_first_goes_first() -> None:
     admission = Admission()
-    pairs = [socket.socketpair() for _ in range(UNGREETED + 2)]
+    pairs = [socket.socketpair() for _ in range(limits.MAX_STRANGERS + 2)]
     connections = [Connection(ours) for ours, _ in pairs]
     try:
         admission.arrived(connections[0])
         admission.gone(connections[0])  # has said HELLO
         for connection in connections[1:]:
             admission.arrived(connection)
-        assert [c._closed for c in connections] == [False, True, *[False] * UNGREETED]
+        assert [c._closed for c in connections] == [False, True, *[False] * limits.MAX_STRANGERS]
     finally:
         for (_, theirs), connection in zip(pairs, connections, strict=True):
             connection.close()
@@ -63,7 +63,7 @@ def test_what_arrives_waits_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
     until(lambda: admission._room._waiters)  # type: ignore[attr-defined]
     a.give_back(80)
     waits.result()
-    monkeypatch.setattr(module, "ROOM_SECONDS", 0.05)
+    monkeypatch.setattr(timeouts, "ROOM_SECONDS", 0.05)
     with pytest.raises(MemoryError, match=r"50 bytes .*from a, of 100 \(TENSORFLEET_MAX_CLIENT_ARRIVING_MB"):
         a.take(60, held=0)
     admission.admit("c").take(100, held=0)
@@ -180,7 +180,7 @@ def test_a_frame_that_stops_is_given_up_and_silence_is_not(
     pair: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours, theirs = pair
-    monkeypatch.setattr(module, "STALL_SECONDS", 0.1)
+    monkeypatch.setattr(timeouts, "STALL_SECONDS", 0.1)
     limit_stalls(ours)
     reader = Reader(ours)
     call = Call(reader.read)

@@ -1,4 +1,4 @@
-"""What a task does with connections: those that end, are refused, or carry what nobody should send."""
+"""Connections of a task: those that end, are refused, or carry what nobody should send."""
 
 from __future__ import annotations
 

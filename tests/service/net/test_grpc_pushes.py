@@ -111,7 +111,7 @@ def test_a_step_over_two_tasks_is_one_call(tasks: list[TaskServer], optimize: bo
 def test_tensors_for_a_process_that_is_gone_end_the_step_that_waits_for_them(tasks: list[TaskServer]) -> None:
     with pytest.raises(tf.errors.AbortedError, match="has restarted"):
         tasks[1]._tasks.push_tensors(fleet_pb2.PushTensorsRequest(step_id=5, incarnation=1))
-    assert tasks[1]._worker._step(5) is None
+    assert tasks[1]._worker._steps.find(5) is None
 
 
 def test_a_step_that_takes_long_for_once_keeps_no_other_waiting(tasks: list[TaskServer]) -> None:

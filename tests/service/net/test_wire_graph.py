@@ -13,7 +13,8 @@ from tensorfleet.proto import graph_pb2
 from tensorfleet_service.devices.device import Device
 from tensorfleet_service.executor.rendezvous import child_frame, edge_of, key_of
 from tensorfleet_service.graph.fused_ops import take_apart
-from tensorfleet_service.graph.graph import describe, from_graph_def
+from tensorfleet_service.graph.graph import describe
+from tensorfleet_service.graph.session_graph import from_graph_def
 from tensorfleet_service.master.partition import partition
 from tensorfleet_service.master.place import place
 from tensorfleet_service.master.prune import prune

@@ -25,7 +25,7 @@ def _root_logger() -> Iterator[None]:
 
 
 def written(log_format: str, level: str = "info") -> str:
-    """What three records make."""
+    """The text that three records make."""
     stream = io.StringIO()
     log.configure(TASK, log_format, level, stream)
     logger = logging.getLogger("a.b")

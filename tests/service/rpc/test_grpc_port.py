@@ -139,11 +139,11 @@ def test_a_request_that_does_not_come_keeps_no_room_that_others_wait_for(
     with grpc.insecure_channel(ask.address) as channel:
         call = channel.stream_unary(STATUS).future(silent(), metadata=metadata)
         try:
-            until(lambda: ask.request_memory._receiving)
+            until(lambda: ask.memory._receiving)
             assert ask() == "here"
             with pytest.raises(grpc.RpcError, match="did not come within"):
                 call.result(20)
             assert call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-            until(lambda: not ask.request_memory._reserved)
+            until(lambda: not ask.memory._reserved)
         finally:
             over.set()

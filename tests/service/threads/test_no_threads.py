@@ -1,4 +1,4 @@
-"""Where the system has no thread to give for a while: what asked for one fails, and later all goes on."""
+"""A system that has no thread to give for a while: what asked for one fails, and later all goes on."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_a_simple_graph_leaves_no_trace_of_its_steps(worker: Worker) -> None:
         assert run(worker, made, [np.float32(step)], step) == [-step]
     assert worker.steps_total == 10
     assert worker.steps == 0
-    assert not worker._ended
+    assert not worker._steps._ended
 
 
 def test_an_error_of_a_simple_graph(worker: Worker) -> None:

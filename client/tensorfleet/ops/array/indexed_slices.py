@@ -131,7 +131,7 @@ def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str
 
 
 LARGE = 100_000_000
-"""From this many elements on, making a tensor of an IndexedSlices draws a warning."""
+"""The number of elements from which making a tensor of an IndexedSlices draws a warning."""
 
 
 def _to_tensor(

@@ -343,7 +343,7 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """For each index a vector of `depth` numbers, `on_value` at the index, else `off_value` (`tf.one_hot`).
+    """A vector of `depth` numbers for each index, `on_value` at the index, else `off_value` (`tf.one_hot`).
 
     Args:
         on_value, off_value: scalars of one dtype, 1 and 0 by default.

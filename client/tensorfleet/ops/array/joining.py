@@ -376,7 +376,7 @@ def _is_scalar(value: Any) -> bool:
 
 
 def parallel_stack(values: Any, name: str | None = "parallel_stack") -> Tensor:
-    """As `stack` along the first dimension, for values whose shapes are known (`tf.parallel_stack`)."""
+    """Like `stack` along the first dimension, for values whose shapes are known (`tf.parallel_stack`)."""
     with get_default_graph().name_scope(name or "parallel_stack"):
         dims = convert_to_tensor(values[0]).dims
         rows = [expand_dims(value, 0) for value in values]

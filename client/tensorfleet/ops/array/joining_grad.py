@@ -1,19 +1,18 @@
-"""Gradients of `joining`, `padding` and `rearranging`."""
+"""Gradients of `joining`."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tensorfleet.graph.apply import apply_list
-from tensorfleet.graph.convert import constant_node
 from tensorfleet.graph.gradient_registry import gradient, no_rule, not_differentiable
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.gradient_common import conj, ints, rank_of, shape_of
+from tensorfleet.ops.gradient_common import ints, rank_of, shape_of
 
-not_differentiable("ConcatOffset", "InvertPermutation")
+not_differentiable("ConcatOffset")
 no_rule("ParallelConcat")
 
 
@@ -71,66 +70,3 @@ def _split(op: Operation, *grads: Tensor) -> list[Tensor | None]:
 @gradient("SplitV")
 def _split_v(op: Operation, *grads: Tensor) -> list[Tensor | None]:
     return [_joined(grads, op.inputs[2]), None, None]
-
-
-def _unpadded(op: Operation, grad: Tensor) -> Tensor:
-    x, paddings = op.inputs[:2]
-    known = static_value(paddings)
-    if known is not None:
-        begin = constant_node(np.array(known[:, 0]), "Const")
-    else:
-        begin = apply_one("GatherV2", paddings, 0, 1)
-    return apply_one("Slice", grad, begin, shape_of(x, paddings.dtype.base.as_numpy_dtype))
-
-
-@gradient("Pad")
-def _pad(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    return [_unpadded(op, grad), None]
-
-
-@gradient("PadV2")
-def _pad_v2(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    # None for the value of the padding, as in TensorFlow.
-    return [_unpadded(op, grad), None, None]
-
-
-@gradient("MirrorPad")
-def _mirror_pad(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    return [apply_one("MirrorPadGrad", grad, op.inputs[1], mode=op.attrs["mode"]), None]
-
-
-@gradient("MirrorPadGrad")
-def _mirror_pad_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    return [apply_one("MirrorPad", grad, op.inputs[1], mode=op.attrs["mode"]), None]
-
-
-@gradient("Transpose", "ConjugateTranspose")
-def _transpose(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    perm = op.inputs[1]
-    inverse = apply_one("InvertPermutation", perm)
-    if op.type == "ConjugateTranspose":
-        grad = conj(grad)
-    return [apply_one("Transpose", grad, inverse, name="transpose"), None]
-
-
-@gradient("Reverse", "ReverseV2")
-def _reverse(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    return [apply_one(op.type, grad, op.inputs[1]), None]
-
-
-@gradient("ReverseSequence")
-def _reverse_sequence(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    attrs = {key: op.attrs[key] for key in ("seq_dim", "batch_dim")}
-    return [apply_one("ReverseSequence", grad, op.inputs[1], **attrs), None]
-
-
-@gradient("Roll")
-def _roll(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    return [apply_one("Roll", grad, -op.inputs[1], op.inputs[2]), None, None]
-
-
-@gradient("SpaceToDepth", "DepthToSpace")
-def _space_and_depth(op: Operation, grad: Tensor) -> Tensor:
-    inverse = "DepthToSpace" if op.type == "SpaceToDepth" else "SpaceToDepth"
-    attrs = {key: op.attrs[key] for key in ("block_size", "data_format")}
-    return apply_one(inverse, grad, **attrs)

@@ -133,7 +133,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """As `where`, but the three arguments are broadcast against each other (`tf.where_v2`)."""
+    """Like `where`, but the three arguments are broadcast against each other (`tf.where_v2`)."""
     if x is None or y is None:
         return where(condition, x, y, name)
     return apply_one("SelectV2", condition, x, y, name=name)
@@ -216,7 +216,7 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None
 ) -> Tensor:
-    """For each length a row that is true in its first places (`tf.sequence_mask`).
+    """A row for each length that is true in its first places (`tf.sequence_mask`).
 
     Args:
         lengths: an integer tensor.

@@ -200,7 +200,7 @@ def shape(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
 
 
 def shape_tensor(input: Any, name: str | None = None, optimize: bool = True, out_type: Any = None) -> Tensor:
-    """As `shape`; without `optimize` always an op. A tuple of int stands for itself, as a constant.
+    """Like `shape`; without `optimize` always an op. A tuple of int stands for itself, as a constant.
 
     Without `out_type`, a known shape is int64 where int32 cannot hold it.
     """

@@ -32,9 +32,8 @@ class SparseTensor:
         dense_shape: [rank], int64: the shape of the whole tensor.
 
     Example:
-        >>> tf.Session().run(tf.sparse.to_dense(tf.SparseTensor([[0, 1]], [5], [2, 2])))
-        array([[0, 5],
-               [0, 0]], dtype=int32)
+        >>> tf.Session().run(tf.SparseTensor([[0, 1]], [5], [2, 2])).values
+        array([5], dtype=int32)
     """
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
@@ -70,7 +69,7 @@ class SparseTensor:
 
     @property
     def indices(self) -> Tensor:
-        """Where the elements are: [n, rank], int64."""
+        """The places of the elements: [n, rank], int64."""
         return self._indices
 
     @property
@@ -153,7 +152,7 @@ def _ranked(dims: Dims, rank: int) -> tuple[int | None, ...]:
 
 
 class SparseTensorValue(NamedTuple):
-    """What fetching a SparseTensor gives, and what may be fed for one (`tf.SparseTensorValue`)."""
+    """The value of a fetched SparseTensor, which may also be fed for one (`tf.SparseTensorValue`)."""
 
     indices: Any
     values: Any

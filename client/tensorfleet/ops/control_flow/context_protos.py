@@ -127,7 +127,7 @@ _restorers: dict[str, Callable[[Any, str | None], ControlFlowContext]] = {}
 
 
 def serve_restoring(kind: str, restore: Callable[[Any, str | None], ControlFlowContext]) -> None:
-    """Told by the classes of contexts: what makes one of them of a message and a name scope.
+    """Registers what makes a context of a message and a name scope; called by the classes of contexts.
 
     Args:
         kind: the field of ControlFlowContextDef that has the message.

@@ -105,7 +105,7 @@ class ControlFlowContext:
         raise NotImplementedError
 
     def _add_own_op(self, op: Operation) -> None:
-        """As `AddOp`, for an op that is known to belong here."""
+        """Like `AddOp`, for an op that is known to belong here."""
         raise NotImplementedError
 
     def AddValue(self, val: Tensor) -> Tensor:

@@ -43,7 +43,7 @@ def _parts(slices: IndexedSlices) -> tuple[Tensor | None, ...]:
 
 
 def switch_by_kind(data: Any, pred: Tensor, name: str = "Switch") -> Any:
-    """As `switch`, where the data is; a reference stays one."""
+    """Like `switch`, where the data is; a reference stays one."""
     if not isinstance(data, IndexedSlices):
         data = convert_to_tensor(data, name="data", as_ref=True)
     with get_default_graph().colocate_with(data.op, ignore_existing=True):

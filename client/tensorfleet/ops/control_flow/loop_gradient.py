@@ -87,7 +87,7 @@ class LoopGradient:
 
     @property
     def grad_sync(self) -> Operation:
-        """As `forward_sync`, for the pops of the gradient loop."""
+        """Like `forward_sync`, for the pops of the gradient loop."""
         if self._grad_sync is None:
             self._grad_sync = self._trigger("b_sync", self.grad_context, self.grad_index)
             self.grad_index.op._add_control_input(self._grad_sync)

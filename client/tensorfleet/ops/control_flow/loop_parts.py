@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def count_iterations(context: WhileContext, outer: LoopGradient | None) -> tuple[Tensor, Tensor]:
-    """Has a loop count its iterations: their number after it, and the counter's next value in it."""
+    """Makes a loop count its iterations; their number after it, and the counter's next value in it."""
     count = constant(0, name="f_count")
     if outer is not None:
         # Pushes of one run of an inner loop come before those of its next run.
@@ -76,7 +76,7 @@ def accumulate(context: WhileContext, entered: Operation, grad: Tensor) -> Tenso
 
 
 def accumulate_slices(context: WhileContext, entered: Operation, grad: IndexedSlices) -> IndexedSlices:
-    """As `accumulate`, for a gradient of single rows: the rows of all iterations."""
+    """Like `accumulate`, for a gradient of single rows: the rows of all iterations."""
     whole, dims, rows_shape = entered.inputs[0], grad.values.dims, grad.dense_shape
     with within(context.grad_state.outside):
         # One row of zeros to begin with: the loop may run not at all, and rows have to have a shape.

@@ -166,7 +166,7 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
 
 
 def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
-    """As `unique`, with how often each element occurs: (y, idx, count) (`tf.unique_with_counts`)."""
+    """Like `unique`, with how often each element occurs: (y, idx, count) (`tf.unique_with_counts`)."""
     return apply_op("UniqueWithCounts", x, out_idx=out_idx, name=name)
 
 

@@ -222,7 +222,7 @@ class QueueBase:
         return self._dequeue_batch("QueueDequeueMany", n, name or f"{self._name}_DequeueMany")
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
-        """As `dequeue_many`, but the last batch of a closed queue may be smaller."""
+        """Like `dequeue_many`, but the last batch of a closed queue may be smaller."""
         return self._dequeue_batch("QueueDequeueUpTo", n, name or f"{self._name}_DequeueUpTo")
 
     def _dequeue_batch(self, op_type: str, n: Any, name: str) -> Any:

@@ -163,7 +163,7 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """As `foldl`, from the last row on (`tf.foldr`).
+    """Like `foldl`, from the last row on (`tf.foldr`).
 
     Example:
         >>> tf.Session().run(tf.foldr(lambda total, x: total * 10 + x, tf.constant([1, 2, 3])))
@@ -228,7 +228,7 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """As `foldl`, but with all values that it comes to, stacked (`tf.scan`).
+    """Like `foldl`, but with all values that it comes to, stacked (`tf.scan`).
 
     Args:
         initializer: what it begins with; by default the first row, which then is the first value.

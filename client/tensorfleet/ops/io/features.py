@@ -1,4 +1,4 @@
-"""What the features of Examples are like: FixedLenFeature and its kin."""
+"""Descriptions of the features of Examples: FixedLenFeature and its kin."""
 
 from __future__ import annotations
 

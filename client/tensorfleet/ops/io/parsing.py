@@ -126,7 +126,7 @@ def _by_key(parameters: Parameters, flat: list[Tensor]) -> dict[str, Any]:
 
 
 def _with_sparse_features(features: Mapping[str, Any], found: dict[str, Any]) -> dict[str, Any]:
-    """What was found, with SparseTensors in place of those that give their places and values."""
+    """The parsed features, with SparseTensors in place of the features that hold their places and values."""
     taken = {
         key
         for feature in features.values()

@@ -14,7 +14,7 @@ from tensorfleet.records.options import TFRecordOptions
 
 
 class ReaderBase:
-    """What readers have in common (`tf.ReaderBase`).
+    """The common part of readers (`tf.ReaderBase`).
 
     A reader takes the names of files from a queue of strings, and goes on to the next name where a file ends.
     """
@@ -57,12 +57,12 @@ class ReaderBase:
         return self._apply("ReaderReadUpTo", _handle(queue), num_records, name=name)
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
-        """How many records it has given."""
+        """The number of records that it has given."""
         made: Tensor = self._apply("ReaderNumRecordsProduced", name=name)
         return made
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
-        """How many files it has read to their ends."""
+        """The number of files that it has read to their ends."""
         made: Tensor = self._apply("ReaderNumWorkUnitsCompleted", name=name)
         return made
 

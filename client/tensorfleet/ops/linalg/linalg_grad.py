@@ -1,4 +1,4 @@
-"""Gradients of `linalg` and `matrix_parts`.
+"""Gradients of `linalg`.
 
 The formulas for decompositions are those of Giles, "Collected matrix derivative results for forward and
 reverse mode algorithmic differentiation", 2008, and of Walter and Lehmann, "Algorithmic differentiation of
@@ -11,7 +11,6 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.gradient_registry import gradient
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.ops.array.constants import zeros_like
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.gradient_common import conj, ints, like, rank_of, summed_to, where
 
@@ -184,56 +183,3 @@ def _qr(op: Operation, q_grad: Tensor, r_grad: Tensor) -> Tensor:
     lower = apply_one("MatrixBandPart", both, -1, 0)
     result = _product(q, r_grad + over_r(lower))
     return result + over_r(q_grad - _product(q, overlap))
-
-
-# Diagonals and bands
-
-
-@gradient("Diag")
-def _diag(op: Operation, grad: Tensor) -> Tensor:
-    return apply_one("DiagPart", grad)
-
-
-@gradient("DiagPart")
-def _diag_part(op: Operation, grad: Tensor) -> Tensor:
-    return apply_one("Diag", grad)
-
-
-@gradient("MatrixDiag")
-def _matrix_diag(op: Operation, grad: Tensor) -> Tensor:
-    return apply_one("MatrixDiagPart", grad)
-
-
-@gradient("MatrixDiagPart")
-def _matrix_diag_part(op: Operation, grad: Tensor) -> Tensor:
-    return apply_one("MatrixSetDiag", zeros_like(op.inputs[0]), grad)
-
-
-@gradient("MatrixDiagV3")
-def _matrix_diag_v3(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    part = apply_one("MatrixDiagPartV3", grad, op.inputs[1], like(0, grad), align=op.attrs["align"])
-    return [part, None, None, None, None]
-
-
-@gradient("MatrixDiagPartV3")
-def _matrix_diag_part_v3(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    zero = zeros_like(op.inputs[0])
-    return [apply_one("MatrixSetDiagV3", zero, grad, op.inputs[1], align=op.attrs["align"]), None, None]
-
-
-@gradient("MatrixSetDiag")
-def _matrix_set_diag(op: Operation, grad: Tensor) -> list[Tensor]:
-    rest = apply_one("MatrixSetDiag", grad, zeros_like(op.inputs[1]))
-    return [rest, apply_one("MatrixDiagPart", grad)]
-
-
-@gradient("MatrixSetDiagV3")
-def _matrix_set_diag_v3(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    align = op.attrs["align"]
-    rest = apply_one("MatrixSetDiagV3", grad, zeros_like(op.inputs[1]), op.inputs[2], align=align)
-    return [rest, apply_one("MatrixDiagPartV3", grad, op.inputs[2], like(0, grad), align=align), None]
-
-
-@gradient("MatrixBandPart")
-def _matrix_band_part(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    return [apply_one("MatrixBandPart", grad, *op.inputs[1:]), None, None]

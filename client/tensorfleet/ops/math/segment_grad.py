@@ -39,7 +39,7 @@ def _total(op: Operation, values: Tensor) -> Tensor:
 
 
 def _spread(op: Operation, rows: Tensor) -> Tensor:
-    """For each element the row of its segment."""
+    """The row of its segment for each element."""
     return (_gather_or_zero if op.type.startswith("Unsorted") else _gather)(rows, op.inputs[1])
 
 

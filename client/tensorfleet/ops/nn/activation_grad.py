@@ -1,4 +1,4 @@
-"""Gradients of `activation` and `add_n`."""
+"""Gradients of `activation`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,6 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.gradient_common import ints, like, rank_of, where
 
 _LAST = np.array([-1], np.int32)
-
-
-@gradient("AddN", "AccumulateNV2")
-def _add_n(op: Operation, grad: Tensor) -> list[Tensor]:
-    return [grad] * len(op.inputs)
 
 
 @gradient("Relu")
@@ -70,9 +65,6 @@ def _bias_add(op: Operation, grad: Tensor) -> list[Tensor]:
 def _bias_add_v1(op: Operation, grad: Tensor) -> list[Tensor]:
     axes = apply_one("Range", 0, rank_of(grad) - ints(1), 1)
     return [grad, apply_one("Sum", grad, axes)]
-
-
-# Second derivatives.
 
 
 @gradient("ReluGrad", "Relu6Grad")

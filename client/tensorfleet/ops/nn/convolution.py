@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.core import dtypes
@@ -289,7 +290,7 @@ def pool(
         raise ValueError(
             f"`pooling_type` must be either 'MAX' or 'AVG'. Received: pooling_type={pooling_type}"
         )
-    functions = {
+    functions: dict[tuple[str, int], Callable[..., Tensor]] = {
         ("MAX", 1): max_pool1d,
         ("MAX", 2): max_pool,
         ("MAX", 3): max_pool3d,
@@ -302,7 +303,7 @@ def pool(
         raise ValueError(f"`window_shape` must have 1, 2 or 3 numbers. Received: window_shape={window_shape}")
     formats = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
     with name_scope(name, "max_pool" if pooling_type == "MAX" else "avg_pool", [input]) as scope:
-        return function(  # type: ignore[operator,no-any-return]
+        return function(
             input,
             list(window_shape),
             _sizes(strides, rank, "strides"),

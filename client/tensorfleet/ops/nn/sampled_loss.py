@@ -103,7 +103,7 @@ def _sampled_logits(
 
 
 def _hits(labels: Tensor, sampled: Tensor, num_true: int, num_sampled: int, logits: Tensor) -> Tensor:
-    """What makes drawn classes that are true ones improbable, added to their logits."""
+    """The terms, to be added to logits, that make drawn classes improbable that are true ones."""
     rows, places, weights = compute_accidental_hits(labels, sampled, num_true=num_true)
     rows = reshape(rows, [-1, 1])
     columns = reshape(cast(places, dtypes.int32), [-1, 1])

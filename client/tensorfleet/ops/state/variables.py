@@ -26,7 +26,7 @@ _create: Callable[..., Variable] | None = None
 
 
 def serve_creation(create: Callable[..., Variable]) -> None:
-    """Told by `variable_creation`, which knows the classes of variables: what makes one."""
+    """Registers what makes variables; called by `variable_creation`, which knows their classes."""
     global _create
     _create = create
 

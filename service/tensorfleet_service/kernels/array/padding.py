@@ -14,7 +14,7 @@ from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
 
 
 def _tiled(xp: Any, x: Any, counts: list[int]) -> Any:
-    """As `tile`, which holds the interpreter; a copy of what repeats does not."""
+    """Like `tile`, which holds the interpreter; a copy of what repeats does not."""
     if 2 * x.ndim > MAX_RANK:
         return xp.tile(x, counts)
     rows = x.reshape([n for size in x.shape for n in (1, size)])

@@ -42,7 +42,7 @@ def sparse_reorder(node: KernelNode) -> Kernel:
 
 
 def _packed(node: KernelNode) -> Any:
-    """What makes one of the three values of a serialized SparseTensor of an array."""
+    """The function that makes one of the three values of a serialized SparseTensor of an array."""
     if node.attrs["out_type"] is dtypes.variant:
         return host_array
     return lambda array: tensor_util.to_proto(host_array(array)).SerializeToString()

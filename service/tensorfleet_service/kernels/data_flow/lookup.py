@@ -26,7 +26,7 @@ _WHOLE_LINE, _LINE_NUMBER = -2, -1
 
 
 def _name(node: KernelNode) -> str:
-    """What others call the table; "" for one that is its node's own."""
+    """The name by which others share the table; "" for one that is its node's own."""
     shared: str = node.attrs["shared_name"].decode()
     return shared or (node.name if node.attrs["use_node_name_sharing"] else "")
 

@@ -13,7 +13,7 @@ from tensorfleet.core import dtypes, tensor_util
 from tensorfleet.proto.example_pb2 import Example
 from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet.records.compression import KINDS, decompress
-from tensorfleet_service.graph.graph import type_name
+from tensorfleet_service.graph.attributes import type_name
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, results, shape_text
 from tensorfleet_service.records.csv import Format, column

@@ -69,7 +69,7 @@ def _rows(array: Any, depth: int, left: list[int]) -> Iterator[str]:
 
 
 def both_ends(value: Any, limit: int) -> str:
-    """As `numpy.array2string`: `limit` elements at each end of a dimension (all, if negative)."""
+    """Like `numpy.array2string`: `limit` elements at each end of a dimension (all, if negative)."""
     array = _as_array(value)
     if array.ndim == 0:
         return element(array[()], quote=True)

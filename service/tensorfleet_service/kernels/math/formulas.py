@@ -76,7 +76,7 @@ FORMULAS = {
 }
 
 OUT = "out"
-"""In a step: the result of the step before it."""
+"""Stands, in a step, for the result of the step before it."""
 
 Operand = int | float | str
 """An input of the op (an int), a number (a float), or OUT."""

@@ -28,7 +28,7 @@ def _reduce_sorted(xp: ModuleType, ufunc: Any, rows: Any, ids: Any, result: Any,
 
 
 def _reduce_rows(xp: ModuleType, ufunc: Any, rows: Any, ids: Any, result: Any, neutral: Any) -> Any:
-    """As `_reduce_sorted`, for ids in any order."""
+    """Like `_reduce_sorted`, for ids in any order."""
     if xp is np:
         order = np.argsort(ids, kind="stable")
         rows, ids = rows[order], ids[order]

@@ -16,7 +16,7 @@ from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.state import philox
 
 _WORDS_PER_CLASS = 2048
-"""How far TensorFlow moves a stream for each class that is drawn, whatever drawing it took."""
+"""The samples by which TensorFlow moves a stream for each class that is drawn, whatever drawing it took."""
 _LEAST = float(np.finfo(np.float32).min)
 _MAX_TRIES = 1 << 22
 """Draws for one batch. A sampler that gives hardly more than a few of its classes would draw for ever."""
@@ -38,12 +38,12 @@ class _Words:
             size = min(2 * size, 1 << 14)
 
     def float32(self) -> np.float32:
-        """In [0, 1)."""
+        """A number in [0, 1)."""
         bits = np.uint32((self._next() & 0x7FFFFF) | 127 << 23)
         return np.float32(bits.view(np.float32) - np.float32(1))
 
     def float64(self) -> float:
-        """In [0, 1)."""
+        """A number in [0, 1)."""
         high, low = self._next(), self._next()
         bits = np.uint64((high & 0xFFFFF) << 32 | low | 1023 << 52)
         return float(bits.view(np.float64)) - 1.0
@@ -155,7 +155,7 @@ class _Fixed(_Uniform):
 
 
 def _expected(probability: Any, batch: int, tries: int) -> Any:
-    """How often a class of this probability is expected in a batch, if it took so many tries to fill it."""
+    """The expected count of a class of this probability in a batch that took so many tries to fill."""
     if batch == tries:
         return probability * np.float32(batch)
     return -np.expm1(np.float32(tries) * np.log1p(-probability))

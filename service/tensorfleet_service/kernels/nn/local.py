@@ -14,7 +14,7 @@ from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 
 def _near(xp: Any, values: Any, radius: int) -> Any:
-    """For each channel, the sum over the channels at most `radius` away."""
+    """The sum, for each channel, over the channels at most `radius` away."""
     depth = values.shape[-1]
     padded = xp.zeros((*values.shape[:-1], depth + 2 * radius), values.dtype)
     padded[..., radius : radius + depth] = values

@@ -16,7 +16,7 @@ from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.state import philox
 
 Sample = Callable[[tuple[int, ...]], Any]
-"""From a shape to random values of that shape."""
+"""A function from a shape to random values of that shape."""
 
 
 def _dims(shape: Any) -> tuple[int, ...]:
@@ -194,7 +194,7 @@ def _simple_doubles(stream: philox.Stream, count: int) -> Any:
 
 
 def _categorical(logits: Any, unit: Any) -> Any:
-    """For each number in [0, 1) of a row, the class in whose share of the row's probabilities it falls."""
+    """The class for each number in [0, 1) of a row: the one in whose share of probability it falls."""
     wide = logits.astype(np.float64)
     finite = np.isfinite(wide)
     largest = np.where(finite, wide, -np.inf).max(axis=1, keepdims=True)

@@ -16,7 +16,7 @@ _KNUTH = 10.0
 """Below this rate the numbers of a Poisson process are counted; from here on they are drawn by rejection."""
 
 _LOG_GAMMA_MAX = 2.5e305
-"""From here on the logarithm of the gamma function is infinite, for which Python's raises an exception."""
+"""The argument from which the logarithm of the gamma function is infinite, where Python's raises an error."""
 
 
 class _Draws:

@@ -123,7 +123,7 @@ def check_indices(indices: Any, size: int) -> None:
 
 
 def check_nd_indices(indices: Any, dims: tuple[int, ...], text: str) -> None:
-    """As `check_indices` for positions; `text` says the rest of the message, with the array's `{shape}`."""
+    """Like `check_indices` for positions; `text` says the rest of the message, with the array's `{shape}`."""
     if not indices.ndim or indices.shape[-1] > len(dims):
         raise errors.InvalidArgumentError(
             None,

@@ -17,7 +17,7 @@ from tensorfleet_service.kernels.values import array_kernel, invalid
 Words = np.ndarray[Any, np.dtype[np.uint64]]
 """A 64-bit number for each string."""
 HashRows = Callable[[Any], Words]
-"""From a matrix of bytes, [strings, length], to the hash of each row."""
+"""A function from a matrix of bytes, [strings, length], to the hash of each row."""
 
 
 def _u64(number: int) -> np.uint64:
@@ -194,7 +194,7 @@ def _sip_rounds(v: list[Words], count: int) -> None:
 
 
 def siphash(rows: Any, key: tuple[int, int]) -> Words:
-    """With a secret key of two 64-bit numbers."""
+    """The hash with a secret key of two 64-bit numbers."""
     size = rows.shape[1]
     v = [np.full(len(rows), _u64(start ^ key[i % 2])) for i, start in enumerate(_SIP_START)]
     padded = np.zeros((len(rows), size // 8 * 8 + 8), np.uint8)

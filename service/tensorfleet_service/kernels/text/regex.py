@@ -50,7 +50,7 @@ def compiled(pattern: bytes) -> Any:
 
 
 def replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Replace:
-    """What replaces the matches in a text, or the first of them; `\\1` in `rewrite` is a group's text.
+    """The function that replaces matches in a text, or the first one; `\\1` in `rewrite` is a group's text.
 
     Raises:
         InvalidArgumentError: the pattern is none.

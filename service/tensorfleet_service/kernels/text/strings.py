@@ -16,10 +16,10 @@ from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, ints, invalid, shape_text
 
 PART = 1 << 16
-"""So many elements are taken out of an array, or put into one, in one go, which holds the interpreter."""
+"""The number of elements taken out of an array, or put into one, in one go, which holds the interpreter."""
 
 TEXT_PART = 3 << 20
-"""So many bytes of a text are worked on in one go; three and four divide it."""
+"""The number of bytes of a text that are worked on in one go; three and four divide it."""
 
 SHOWN = 200
 """The bytes of a text that an error shows."""

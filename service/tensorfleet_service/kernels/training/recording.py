@@ -66,7 +66,7 @@ class _Register:
 
 
 class Recorder:
-    """In the place of NumPy while a rule is recorded.
+    """Stands for NumPy while a rule is recorded.
 
     Attributes:
         steps: what the rule does, with names for the numbers that it takes.

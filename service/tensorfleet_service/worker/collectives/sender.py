@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
 from tensorfleet.wire.stream import Kind
+from tensorfleet_service.net import timeouts
 from tensorfleet_service.net.peer import Peer
 
 if TYPE_CHECKING:
     from tensorfleet_service.net.peers import AnyPeer, Peers
-
-NEXT_SECONDS = 30.0  # to reach the next task of a ring, which is known to be there
 
 
 class ChunkSender:
@@ -27,7 +26,7 @@ class ChunkSender:
     def connect(self) -> None:
         """Raises UnavailableError or UnimplementedError."""
         assert self._peers is not None
-        self._peer = streaming(self._peers.get(self._task, NEXT_SECONDS))
+        self._peer = streaming(self._peers.get(self._task, timeouts.NEXT_SECONDS))
 
     def send(self, round_id: int, number: int, array: Any) -> None:
         assert self._peer is not None

@@ -35,7 +35,7 @@ from tensorfleet_service.collectives.call import (
 from tensorfleet_service.collectives.member import CollectiveMember, Group, Running
 from tensorfleet_service.collectives.ring import Ring
 from tensorfleet_service.executor.failures import as_op_error
-from tensorfleet_service.net import limits
+from tensorfleet_service.net import limits, timeouts
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.threads.deadlines import Deadlines
 from tensorfleet_service.threads.future import Future
@@ -49,18 +49,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-DEFAULT_SECONDS = 1800.0  # how long a member waits that says no time of its own
-CONNECT_SECONDS = 5.0  # for one attempt to reach the leader
-ARRIVAL_SECONDS = 1.0  # for data that is under way when the leader is lost
-REMEMBERED_ROUNDS = 10_000  # ended rounds whose late chunks are dropped
-
 
 class Collectives:
     """The collectives of one task. Alone, it is its own leader; `connect` makes it one of a cluster's."""
 
     def __init__(self, task: str, incarnation: int, pool: Pool) -> None:
         self.here: Place = (task, incarnation)
-        self.seconds = DEFAULT_SECONDS
+        self.seconds = timeouts.COLLECTIVE_SECONDS
         self._pool = pool
         self._peers: Peers | None = None
         self._leading = task
@@ -86,11 +81,11 @@ class Collectives:
 
         Args:
             leader: the task that finds members together; the same for all tasks.
-            seconds: how long a member waits that says no time of its own, 0 for DEFAULT_SECONDS.
+            seconds: how long a member waits that says no time of its own, 0 for COLLECTIVE_SECONDS.
         """
         self._peers = peers
         self._leading = leader
-        self.seconds = seconds or DEFAULT_SECONDS
+        self.seconds = seconds or timeouts.COLLECTIVE_SECONDS
 
     def __len__(self) -> int:
         """The amount that is remembered of collectives that have not ended."""
@@ -237,7 +232,7 @@ class Collectives:
 
         fail(begun=False)
         if rounds:
-            self._deadlines.after(ARRIVAL_SECONDS, lambda: self._call_locked(fail, True))
+            self._deadlines.after(timeouts.ARRIVAL_SECONDS, lambda: self._call_locked(fail, True))
 
     # The lock
 
@@ -308,7 +303,7 @@ class Collectives:
             if lost is not None and self._peers.silence:
                 left = min(left, max(lost[1] + self._peers.silence - time.monotonic(), 0.1))
             try:
-                peer = streaming(self._peers.get(self._leading, min(left, CONNECT_SECONDS)))
+                peer = streaming(self._peers.get(self._leading, min(left, timeouts.LEADER_SECONDS)))
             except errors.OpError as e:
                 error = e
             now = time.monotonic()
@@ -348,7 +343,7 @@ class Collectives:
     # Rounds
 
     def _follow(self, verb: int, round_id: int, fields: dict[str, Any]) -> None:
-        """What the leader says."""
+        """Follows a message of the leader."""
         if verb == Verb.FAIL:
             self._end_round(round_id)
             for number in fields["joins"]:
@@ -459,7 +454,7 @@ class Collectives:
         self._running.pop(round_id, None)
         self._drop_early(round_id)
         self._ended[round_id] = None
-        if len(self._ended) > REMEMBERED_ROUNDS:
+        if len(self._ended) > limits.REMEMBERED_ROUNDS:
             self._ended.popitem(last=False)
 
 

@@ -1,6 +1,4 @@
-"""The op types of `comparison`, `extrema`, `strings`, `hashing`, `script` and `random` that have no gradient,
-and the gradient of the one that has.
-"""
+"""Gradients of `random_ops`: only samples of the gamma distribution have one."""
 
 from __future__ import annotations
 
@@ -10,15 +8,6 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.gradient_common import size_of
 
-not_differentiable("Equal", "NotEqual", "ApproximateEqual", "Less", "LessEqual", "Greater", "GreaterEqual")
-not_differentiable("LogicalAnd", "LogicalNot", "LogicalOr", "ArgMax", "ArgMin")
-not_differentiable("BitwiseAnd", "BitwiseOr", "BitwiseXor", "Invert", "LeftShift", "RightShift")
-not_differentiable("PopulationCount", "PyFunc", "PyFuncStateless")
-not_differentiable("AsString", "DecodeBase64", "DecodeRaw", "EncodeBase64", "ReduceJoin", "RegexReplace")
-not_differentiable("StringJoin", "StringLength", "StringLower", "StringStrip", "StringToNumber")
-not_differentiable("StringUpper", "Substr")
-not_differentiable("StringToHashBucket", "StringToHashBucketFast", "StringToHashBucketStrong")
-no_rule("Fingerprint")
 not_differentiable("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt")
 not_differentiable("RandomShuffle", "Multinomial", "StatelessMultinomial", "StatelessRandomGetAlg")
 not_differentiable("StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg")
@@ -26,6 +15,7 @@ for _version in ("", "V2"):
     not_differentiable(f"StatelessRandomUniform{_version}", f"StatelessRandomNormal{_version}")
     not_differentiable(f"StatelessRandomUniformInt{_version}", f"StatelessTruncatedNormal{_version}")
 no_rule("RandomPoissonV2")
+no_rule("RandomGammaGrad")
 
 
 @gradient("RandomGamma")
@@ -34,6 +24,3 @@ def _random_gamma(op: Operation, grad: Tensor) -> list[Tensor | None]:
     shape, alpha = op.inputs
     slopes = apply_one("RandomGammaGrad", alpha, op.outputs[0])
     return [None, apply_one("Sum", grad * slopes, apply_one("Range", 0, size_of(shape), 1))]
-
-
-no_rule("RandomGammaGrad")

@@ -1,27 +1,27 @@
-"""Second derivatives: gradients of the ops that compute gradients of pooling and batch normalization."""
+"""Gradients of `norm`: fused batch normalization, and the gradients of its gradients."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tensorfleet.core import dtypes
+from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.gradient_registry import gradient, gradients_within
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.ops.array.constants import zeros_like
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.gradient_common import ints, like
-
-_POOL = ("ksize", "strides", "padding", "data_format")
+from tensorfleet.ops.gradient_common import given, ints, like
 
 
-@gradient("MaxPoolGrad", "MaxPoolGradGrad")
-def _max_pool_grad(op: Operation, grad: Tensor) -> list[Tensor]:
-    """Which element is the greatest counts as fixed: each op takes gradients where the other puts them."""
-    x, y = op.inputs[:2]
-    attrs = {name: op.attrs[name] for name in _POOL}
-    opposite = "MaxPoolGradGrad" if op.type == "MaxPoolGrad" else "MaxPoolGrad"
-    return [zeros_like(x), zeros_like(y), apply_one(opposite, x, y, grad, **attrs)]
+@gradient("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+def _fused_batch_norm(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
+    x, scale = op.inputs[:2]
+    mean, variance = op.outputs[3:5] if op.attrs["is_training"] else op.inputs[3:5]
+    more = op.outputs[5:]
+    op_type = op.type.replace("BatchNorm", "BatchNormGrad")
+    attrs = given(op, ("epsilon", "data_format", "is_training"))
+    found = apply_op(op_type, grad, x, scale, mean, variance, *more, **attrs)
+    return [found[0], found[1], found[2], None, None]
 
 
 @gradient("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")

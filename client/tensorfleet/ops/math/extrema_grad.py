@@ -1,0 +1,7 @@
+"""The op types of `extrema` have no gradient."""
+
+from __future__ import annotations
+
+from tensorfleet.graph.gradient_registry import not_differentiable
+
+not_differentiable("ArgMax", "ArgMin")

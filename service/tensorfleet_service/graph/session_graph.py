@@ -1,0 +1,137 @@
+"""Graphs from messages: a session's, which grows, and a partition from another program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tensorfleet.core.errors import InvalidArgumentError
+from tensorfleet.graph import op_def
+from tensorfleet.ops.internal import INTERNAL_OPS
+from tensorfleet.proto import function_pb2, graph_pb2, node_def_pb2
+from tensorfleet_service.graph.attributes import at, checked_attrs, definition
+from tensorfleet_service.graph.edges import check_cycles, input_error, link
+from tensorfleet_service.graph.graph import Node, is_back_edge
+
+_EXCHANGED = {"_edge": int, "send_device": bytes, "recv_device": bytes, "tensor_name": bytes}
+_INTERNAL_ATTRS: dict[str, dict[str, type]] = {
+    "_Send": _EXCHANGED,
+    "_Recv": _EXCHANGED,
+    "_Arg": {"index": int},
+    "_Retval": {"index": int},
+}
+_MAX_NUMBER = 1 << 32  # of edges, fed values and fetches
+
+_NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*")
+
+
+class SessionGraph:
+    """The graph of a session, which grows by `extend`.
+
+    `version` counts the extensions; `functions` is the function library, by name.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.version = 0
+        self.functions: dict[str, function_pb2.FunctionDef] = {}
+
+    def extend(self, graph_def: graph_pb2.GraphDef) -> None:
+        """Adds the nodes and functions of `graph_def`, or, if any of it is wrong, nothing at all.
+
+        Nodes come in any order and may use nodes of earlier extensions.
+
+        Raises:
+            NotFoundError: an op type that is not registered, or an attribute that is missing.
+            InvalidArgumentError: anything else that is wrong with a node or a function.
+        """
+        functions = self._new_functions(graph_def.library.function)
+        made: dict[str, Node] = {}
+        inputs: list[tuple[Node, Sequence[str]]] = []
+        for node_def in graph_def.node:
+            name = node_def.name
+            if not _NODE_NAME.fullmatch(name):
+                raise InvalidArgumentError(None, None, f"Illegal op name '{name}'{at(name)}")
+            if name in made or name in self.nodes:
+                raise InvalidArgumentError(None, None, f"Node '{name}' is not unique{at(name)}")
+            if node_def.op in INTERNAL_OPS:
+                message = (
+                    f"Op type '{node_def.op}' is for the runtime alone and may not be in a client's graph"
+                )
+                raise InvalidArgumentError(None, None, message + at(name))
+            node = made[name] = _make_node(node_def)
+            inputs.append((node, node_def.input))
+        if link(inputs, made, self.nodes):
+            check_cycles(made)
+        self.nodes.update(made)
+        self.functions.update(functions)
+        self.version += 1
+
+    def _new_functions(
+        self, functions: Iterable[function_pb2.FunctionDef]
+    ) -> dict[str, function_pb2.FunctionDef]:
+        added: dict[str, function_pb2.FunctionDef] = {}
+        for function in functions:
+            name = function.signature.name
+            if op_def.lookup(name) is not None:
+                message = f"Cannot add function '{name}' because an op with the same name already exists."
+                raise InvalidArgumentError(None, None, message)
+            known = self.functions.get(name) or added.get(name)
+            if known is None:
+                # A part of a message keeps all of it in memory.
+                added[name] = function_pb2.FunctionDef()
+                added[name].CopyFrom(function)
+            elif known != function:
+                message = (
+                    f"Cannot add function '{name}' because a different function with the same name "
+                    "already exists."
+                )
+                raise InvalidArgumentError(None, None, message)
+        return added
+
+
+def from_graph_def(graph_def: graph_pb2.GraphDef) -> list[Node]:
+    """The nodes of a partition, in the order of the message, placed on the devices that it names.
+
+    Raises as `SessionGraph.extend` does, but takes internal ops and names.
+    """
+    made: dict[str, Node] = {}
+    inputs: list[tuple[Node, Sequence[str]]] = []
+    for node_def in graph_def.node:
+        node = _make_node(node_def)
+        node.assigned = node.device
+        if made.setdefault(node.name, node) is not node:
+            raise InvalidArgumentError(None, None, f"Node '{node.name}' is not unique{at(node.name)}")
+        inputs.append((node, node_def.input))
+    link(inputs, made, {})
+    return list(made.values())
+
+
+def check_partition(nodes: Sequence[Node]) -> None:
+    """Raises InvalidArgumentError for a partition, from another program, that is not as a master makes it."""
+    seen: set[Node] = set()
+    for node in nodes:
+        for source, _ in node.inputs:
+            if source not in seen and not is_back_edge(source, node):
+                raise input_error(node, f"Node '{node.name}' comes before its input '{source.name}'")
+        seen.add(node)
+        for name, kind in _INTERNAL_ATTRS.get(node.op, {}).items():
+            value: Any = node.attrs.get(name)
+            kinds: Any = kind  # a comparison of types would narrow the value to object
+            if type(value) is not kinds or (kind is int and not 0 <= value < _MAX_NUMBER):
+                message = (
+                    f"Attribute '{name}' of {node.op} is {value!r}, which no master gives{at(node.name)}"
+                )
+                raise InvalidArgumentError(None, None, message)
+            if kind is bytes:
+                try:
+                    value.decode()
+                except UnicodeDecodeError:
+                    message = f"Attribute '{name}' is no text: {value!r}{at(node.name)}"
+                    raise InvalidArgumentError(None, None, message) from None
+
+
+def _make_node(node_def: node_def_pb2.NodeDef) -> Node:
+    opdef = definition(node_def)
+    return Node(node_def.name, opdef, checked_attrs(node_def, opdef), node_def.device)

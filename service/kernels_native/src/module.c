@@ -3,9 +3,7 @@
  * Arrays come by the buffer protocol: contiguous, of float32 (labels: int32 or int64), of just the sizes that the
  * other arguments say, and no output may share memory with another array. Whatever is not so is a ValueError, a
  * TypeError or a BufferError before anything is computed. */
-#define Py_LIMITED_API 0x030b0000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "arrays.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +11,7 @@
 
 #include "kernels.h"
 #include "pool.h"
+#include "records.h"
 
 extern const struct loops loops_base;
 #ifdef X86_VARIANTS
@@ -21,71 +20,9 @@ extern const struct loops loops_avx2, loops_avx512;
 static const struct loops *loops = &loops_base;
 static const char *instruction_set = "base";
 
-#define MOST_ARRAYS 24
 #define MOST_TEMPORARIES 32
 #define MOST_INSTRUCTIONS 512
 #define WORK 100000 /* additions of a part: some 20 us, several times what it takes to wake a thread */
-
-/* ---- arrays ------------------------------------------------------------------------------------------- */
-
-struct arrays {
-  Py_buffer views[MOST_ARRAYS];
-  int writable[MOST_ARRAYS];
-  int count;
-};
-
-static void release(struct arrays *arrays) {
-  for (int i = 0; i < arrays->count; i++) PyBuffer_Release(&arrays->views[i]);
-}
-
-/* The memory of an array of `count` elements of 4 or 8 bytes whose format is one of `formats`; NULL and an
- * exception otherwise. */
-static void *array(struct arrays *arrays, PyObject *object, const char *formats, long count, int writable) {
-  if (arrays->count == MOST_ARRAYS) {
-    PyErr_SetString(PyExc_ValueError, "too many arrays");
-    return NULL;
-  }
-  Py_buffer *view = &arrays->views[arrays->count];
-  if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) < 0)
-    return NULL;
-  arrays->writable[arrays->count++] = writable;
-  const char *format = view->format == NULL ? "B" : view->format;
-  if (strlen(format) != 1 || strchr(formats, format[0]) == NULL) {
-    PyErr_Format(PyExc_TypeError, "an array of format %s instead of one of %s", format, formats);
-    return NULL;
-  }
-  if (count < 0 || view->len / view->itemsize != count) {
-    PyErr_Format(PyExc_ValueError, "an array of %zd elements instead of %ld", view->len / view->itemsize, count);
-    return NULL;
-  }
-  return view->buf;
-}
-
-/* 0 if an output shares memory with another array, with an exception. */
-static int are_apart(const struct arrays *arrays) {
-  for (int i = 0; i < arrays->count; i++) {
-    if (!arrays->writable[i]) continue;
-    const char *begin = arrays->views[i].buf, *end = begin + arrays->views[i].len;
-    for (int j = 0; j < arrays->count; j++) {
-      const char *other = arrays->views[j].buf;
-      if (j != i && other < end && begin < other + arrays->views[j].len) {
-        PyErr_SetString(PyExc_ValueError, "an output shares memory with another array");
-        return 0;
-      }
-    }
-  }
-  return 1;
-}
-
-/* rows * width, or -1 with an exception where that is no size of an array. */
-static long product(long rows, long width) {
-  long count;
-  if (rows < 0 || width < 0 || __builtin_mul_overflow(rows, width, &count) || count > PY_SSIZE_T_MAX / 8) {
-    PyErr_SetString(PyExc_ValueError, "no size of an array");
-    return -1;
-  }
-  return count;
-}
 
 static long grain_of(long cost) { return cost >= WORK ? 1 : WORK / (cost < 1 ? 1 : cost); }
 
@@ -796,6 +733,13 @@ static PyMethodDef methods[] = {
      "max_pool(x, out, (n, height, width, depth), out_size, window, strides, before, threads)"},
     {"max_pool_grad", max_pool_grad, METH_VARARGS,
      "max_pool_grad(x, out, pooled, gradient, (n, height, width, depth), out_size, window, strides, before, threads)"},
+    {"scan_examples", scan_examples, METH_VARARGS,
+     "scan_examples(items, keys, kinds, spans, counts, threads): (items it cannot read, kinds, totals, longest)"},
+    {"example_values", example_values, METH_VARARGS,
+     "example_values(items, kinds, spans, counts, out, width or -1, indices or None, threads)"},
+    {"example_strings", example_strings, METH_VARARGS, "example_strings(items, kinds, spans): a list of bytes"},
+    {"split_records", split_records, METH_VARARGS,
+     "split_records(buffer, place): (records, where the next begins, what is wrong with it)"},
     {NULL, NULL, 0, NULL}};
 
 static int fill(PyObject *module) {
@@ -824,6 +768,7 @@ static int fill(PyObject *module) {
     instruction_set = "AVX2";
   }
 #endif
+  prepare_checksums();
   if (prepare_pool() != 0) {
     Py_DECREF(steps);
     PyErr_NoMemory();

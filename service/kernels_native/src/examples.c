@@ -337,7 +337,7 @@ struct column {
   const int64_t *counts;
   int64_t *offsets; /* of each item's values in the output */
   void *out;
-  int is_float;
+  int is_float, is_string;
   int64_t *indices; /* [values, 2], or NULL */
   int failed;
 };
@@ -384,12 +384,32 @@ static int numbers(uint8_t kind, const uint8_t *p, const uint8_t *end, int is_fl
   return kind == (is_float ? LOOSE_FLOATS : LOOSE_INTS) && loose_numbers(p, end, is_float, out, count) == count;
 }
 
+/* The strings in a span, of which there must be `count`, in the place of what `out` holds. Needs the interpreter. */
+static int strings_of(uint8_t kind, const uint8_t *p, const uint8_t *end, PyObject **out, long count) {
+  long found = 0, size = end - p;
+  if (kind == MISSING) return count == 0;
+  if (kind != BYTES && kind != MANY_BYTES) return 0;
+  for (; kind == BYTES ? found == 0 : p < end; p += size, found++) {
+    if (found == count || (kind == MANY_BYTES && !field(&p, end, 0x0A, &size))) return 0;
+    PyObject *value = PyBytes_FromStringAndSize((const char *)p, size), *before = out[found];
+    if (value == NULL) return 0;
+    out[found] = value;
+    Py_XDECREF(before);
+  }
+  return found == count;
+}
+
 static void run_values(void *context, long begin, long end) {
   struct column *c = context;
   for (long i = begin; i < end; i++) {
     const uint8_t *p = c->items[i].data + c->spans[i].begin, *stop = c->items[i].data + c->spans[i].end;
     void *out = (char *)c->out + c->offsets[i] * (c->is_float ? 4 : 8);
-    if (!numbers(c->kinds[i], p, stop, c->is_float, out, c->counts[i])) __atomic_store_n(&c->failed, 1, __ATOMIC_RELAXED);
+    const int is_good = c->is_string ? strings_of(c->kinds[i], p, stop, out, c->counts[i])
+                                     : numbers(c->kinds[i], p, stop, c->is_float, out, c->counts[i]);
+    if (!is_good) {
+      __atomic_store_n(&c->failed, 1, __ATOMIC_RELAXED);
+      return;
+    }
     if (c->indices != NULL)
       for (int64_t j = 0; j < c->counts[i]; j++) {
         c->indices[2 * (c->offsets[i] + j)] = i;
@@ -398,7 +418,7 @@ static void run_values(void *context, long begin, long end) {
   }
 }
 
-/* example_values(items, kinds, spans, counts, out, width, indices, threads): the numbers of one feature, of items one
+/* example_values(items, kinds, spans, counts, out, width, indices, threads): the values of one feature, of items one
  * after the other; or those of each in a row of its own of `width`, whose rest is left as it is. */
 PyObject *example_values(PyObject *self, PyObject *arguments) {
   (void)self;
@@ -430,61 +450,31 @@ PyObject *example_values(PyObject *self, PyObject *arguments) {
     if (width < 0) total += c.counts[i];
   }
   /* The output's own type says which values are wanted. */
-  if ((c.out = array(&arrays, out_, "flq", total, 1)) == NULL ||
+  if ((c.out = array(&arrays, out_, "flqO", total, 1)) == NULL ||
       (indices_ != Py_None && (c.indices = array(&arrays, indices_, "lq", 2 * total, 1)) == NULL))
     goto done;
   if (c.indices != NULL && width >= 0) {
     PyErr_SetString(PyExc_ValueError, "indices of rows that are filled up");
     goto done;
   }
-  c.is_float = arrays.views[3].itemsize == 4;
+  const char format = arrays.views[3].format[0];
+  c.is_float = format == 'f';
+  c.is_string = format == 'O';
   if (!are_apart(&arrays)) goto done;
-  Py_BEGIN_ALLOW_THREADS
-  in_parallel(run_values, &c, c.count, 1 + 20000 * c.count / (total + c.count + 1), threads);
-  Py_END_ALLOW_THREADS
+  if (c.is_string) {
+    run_values(&c, 0, c.count);
+  } else {
+    Py_BEGIN_ALLOW_THREADS
+    in_parallel(run_values, &c, c.count, 1 + 20000 * c.count / (total + c.count + 1), threads);
+    Py_END_ALLOW_THREADS
+  }
+  if (PyErr_Occurred()) goto done;
   if (c.failed)
     PyErr_SetString(PyExc_ValueError, "other values than were counted");
   else
     result = Py_NewRef(Py_None);
 done:
   free(c.offsets);
-  free((void *)c.items);
-  release(&arrays);
-  return result;
-}
-
-static int append(PyObject *list, const uint8_t *data, long size) {
-  PyObject *value = PyBytes_FromStringAndSize((const char *)data, size);
-  const int failed = value == NULL || PyList_Append(list, value) < 0;
-  Py_XDECREF(value);
-  return !failed;
-}
-
-/* example_strings(items, kinds, spans): the strings of one feature, of items one after the other. */
-PyObject *example_strings(PyObject *self, PyObject *arguments) {
-  (void)self;
-  PyObject *items_, *kinds_, *spans_, *result = NULL;
-  if (!PyArg_ParseTuple(arguments, "O!OO", &PyTuple_Type, &items_, &kinds_, &spans_)) return NULL;
-  struct arrays arrays = {.count = 0};
-  struct column c = {.count = PyTuple_Size(items_)};
-  if ((c.items = contents(items_)) == NULL || (c.kinds = array(&arrays, kinds_, "B", c.count, 0)) == NULL ||
-      (c.spans = array(&arrays, spans_, "lq", 2 * c.count, 0)) == NULL || !is_inside(&c) ||
-      (result = PyList_New(0)) == NULL)
-    goto done;
-  for (long i = 0; i < c.count; i++) {
-    const uint8_t *p = c.items[i].data + c.spans[i].begin, *end = c.items[i].data + c.spans[i].end;
-    long size;
-    int is_good = c.kinds[i] == BYTES ? append(result, p, end - p) : c.kinds[i] == MISSING || c.kinds[i] == MANY_BYTES;
-    if (c.kinds[i] == MANY_BYTES)
-      for (; is_good && p < end; p += size) is_good = field(&p, end, 0x0A, &size) && append(result, p, size);
-    if (!is_good) {
-      if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a span that is no list of strings");
-      Py_DECREF(result);
-      result = NULL;
-      break;
-    }
-  }
-done:
   free((void *)c.items);
   release(&arrays);
   return result;

@@ -716,6 +716,9 @@ static PyObject *max_pool_grad(PyObject *self, PyObject *arguments) {
 
 /* ---- the module ------------------------------------------------------------------------------------------------- */
 
+/* Another number for each change of what the service calls, there as well: devices/native.py. */
+#define INTERFACE 2
+
 static PyMethodDef methods[] = {
     {"evaluate", evaluate, METH_VARARGS,
      "evaluate(code, operands, forms, rows, width, temporaries, threads): runs elementwise steps over blocks."},
@@ -737,7 +740,6 @@ static PyMethodDef methods[] = {
      "scan_examples(items, keys, kinds, spans, counts, threads): (items it cannot read, kinds, totals, longest)"},
     {"example_values", example_values, METH_VARARGS,
      "example_values(items, kinds, spans, counts, out, width or -1, indices or None, threads)"},
-    {"example_strings", example_strings, METH_VARARGS, "example_strings(items, kinds, spans): a list of bytes"},
     {"split_records", split_records, METH_VARARGS,
      "split_records(buffer, place): (records, where the next begins, what is wrong with it)"},
     {NULL, NULL, 0, NULL}};
@@ -776,7 +778,10 @@ static int fill(PyObject *module) {
   }
   const int failed = PyModule_AddObjectRef(module, "STEPS", steps);
   Py_DECREF(steps);
-  return failed || PyModule_AddStringConstant(module, "INSTRUCTION_SET", instruction_set) < 0 ? -1 : 0;
+  return failed || PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0 ||
+                 PyModule_AddStringConstant(module, "INSTRUCTION_SET", instruction_set) < 0
+             ? -1
+             : 0;
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, fill}, {0, NULL}};

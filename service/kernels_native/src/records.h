@@ -6,7 +6,6 @@
 
 PyObject *scan_examples(PyObject *self, PyObject *arguments);
 PyObject *example_values(PyObject *self, PyObject *arguments);
-PyObject *example_strings(PyObject *self, PyObject *arguments);
 PyObject *split_records(PyObject *self, PyObject *arguments);
 
 /* Before the first call of split_records. */

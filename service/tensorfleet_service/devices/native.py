@@ -18,17 +18,27 @@ log = logging.getLogger(__name__)
 SWITCH = "TENSORFLEET_NATIVE"
 
 
+INTERFACE = 2
+"""Which functions with which arguments this service calls; the module has the same number."""
+
+
 def _load() -> Any:
     if os.environ.get(SWITCH, "1") == "0":
         return None
     try:
-        return importlib.import_module("tensorfleet_kernels._native")
+        module = importlib.import_module("tensorfleet_kernels._native")
     except ModuleNotFoundError:
         return None
     except ImportError as e:
         # A wheel for another C library or processor: slower, but no reason to fail.
         log.warning("tensorfleet-kernels cannot be loaded, NumPy computes in its place: %s", e)
         return None
+    if getattr(module, "INTERFACE", 1) != INTERFACE:
+        log.warning(
+            "tensorfleet-kernels is of another version than tensorfleet-service, NumPy computes in its place"
+        )
+        return None
+    return module
 
 
 native: Any = _load()

@@ -197,16 +197,12 @@ class _Compiled(Found):
     def column(self, place: int, kind: int) -> Column:
         if self._sets[place] >> _OVERLONG & 1:
             raise ValueError("a varint is longer than ten bytes")
-        where = self._items, self._kinds[place], self._spans[place]
-        counts, total, longest = self._counts[place], self._totals[place], self._longest[place]
-        if kind == BYTES:
-            values = object_array(native.native.example_strings(*where))
-            return Column(values, counts, total, longest)
-        return _Numbers((*where, counts), _TYPES[kind], total, longest)
+        where = self._items, self._kinds[place], self._spans[place], self._counts[place]
+        return _Encoded(where, _TYPES[kind], self._totals[place], self._longest[place])
 
 
-class _Numbers(Column):
-    """Numbers that are decoded once it is known where to."""
+class _Encoded(Column):
+    """Values that are decoded once it is known where to."""
 
     def __init__(self, where: tuple[Any, ...], dtype: np.dtype[Any], total: int, longest: int) -> None:
         self.counts = where[3]

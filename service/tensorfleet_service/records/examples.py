@@ -138,8 +138,8 @@ class Batch:
         if lacks.any() and not default.size and size:
             name = _TYPE_NAMES[_KIND[feature.dtype]]
             raise invalid(
-                f"{self._of(int(lacks.argmax()))}Feature: {_text(feature.key)} (data type: {name}) is required but "
-                "could not be found."
+                f"{self._of(int(lacks.argmax()))}Feature: {_text(feature.key)} (data type: {name}) is "
+                "required but could not be found."
             )
         wrong = (column.counts != size) & ~lacks
         if wrong.any():

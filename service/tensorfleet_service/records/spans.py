@@ -5,8 +5,8 @@ and names of another at the same places has its values at the same places, too: 
 do. So what was found in one is tried on the others of its length at once, and only where that fails an
 Example is read tag by tag.
 
-This module is all of the service that knows the wire format of an Example; the compiled scanner (`columns`) does
-the same.
+The compiled scanner, which `columns` calls where it is there, finds the same: no other module knows the wire
+format of an Example.
 """
 
 from __future__ import annotations

@@ -173,16 +173,16 @@ static long key_number(const struct scan *s, const uint8_t *p, long size) {
   }
 }
 
-/* The features of one Example; 0 where protobuf has to read it. `follows` says which key came after which in
- * the Example before: most have them in the same order. */
-static int scan_one(const struct scan *s, long number, int32_t *follows) {
+/* What a range of items has learnt: which key came after which in the Example before, as most have them in the same
+ * order, and in which Example, counted from 1, each key was last. */
+struct learnt {
+  int32_t *follows;
+  long *seen;
+};
+
+/* The features that are there, of one Example; 0 where protobuf has to read it. */
+static int scan_entries(const struct scan *s, long number, const struct learnt *learnt) {
   const uint8_t *p = s->items[number].data, *end = p + s->items[number].size, *begin = p;
-  for (long k = 0; k < s->key_count; k++) {
-    const long at = k * s->count + number;
-    s->kinds[at] = MISSING;
-    s->spans[at] = (struct span){0, 0};
-    s->counts[at] = 0;
-  }
   long size, before = s->key_count;
   if (p == end) return 1;
   if (!field(&p, end, 0x0A, &size) || p + size != end) return 0;
@@ -194,10 +194,10 @@ static int scan_one(const struct scan *s, long number, int32_t *follows) {
     const long key_size = size;
     p += size;
     if (!field(&p, stop, 0x12, &size) || p + size != stop) return 0;
-    long index = follows[before];
+    long index = learnt->follows[before];
     if (index < 0 || !is_key(&s->keys[index], key, key_size)) {
       index = key_number(s, key, key_size);
-      if (index >= 0) follows[before] = (int32_t)index;
+      if (index >= 0) learnt->follows[before] = (int32_t)index;
     }
     if (index >= 0) {
       long count;
@@ -207,6 +207,7 @@ static int scan_one(const struct scan *s, long number, int32_t *follows) {
       s->kinds[at] = (uint8_t)kind;
       s->spans[at] = kind == MISSING ? (struct span){0, 0} : (struct span){p - begin, stop - begin};
       s->counts[at] = count;
+      learnt->seen[index] = number + 1;
       before = index;
     }
     p = stop;
@@ -216,12 +217,22 @@ static int scan_one(const struct scan *s, long number, int32_t *follows) {
 
 static void run_scan(void *context, long begin, long end) {
   const struct scan *s = context;
-  int32_t follows[257];
-  int32_t *own = s->key_count < 257 ? follows : malloc(sizeof(int32_t) * (size_t)(s->key_count + 1));
-  if (own != NULL)
-    for (long i = 0; i <= s->key_count; i++) own[i] = -1;
-  for (long i = begin; i < end; i++) s->irregular[i] = own == NULL || !scan_one(s, i, own);
-  if (own != follows) free(own);
+  struct learnt learnt = {.follows = malloc(sizeof(int32_t) * (size_t)(s->key_count + 1)),
+                          .seen = calloc((size_t)s->key_count + 1, sizeof(long))};
+  const int has_memory = learnt.follows != NULL && learnt.seen != NULL;
+  for (long k = 0; has_memory && k <= s->key_count; k++) learnt.follows[k] = -1;
+  for (long i = begin; i < end; i++) {
+    s->irregular[i] = !has_memory || !scan_entries(s, i, &learnt);
+    for (long k = 0; k < s->key_count; k++) {
+      if (has_memory && learnt.seen[k] == i + 1) continue;
+      const long at = k * s->count + i;
+      s->kinds[at] = MISSING;
+      s->spans[at] = (struct span){0, 0};
+      s->counts[at] = 0;
+    }
+  }
+  free(learnt.follows);
+  free(learnt.seen);
 }
 
 /* The contents of a tuple of bytes; NULL and an exception otherwise. */

@@ -43,7 +43,7 @@ def compile_extension(root: Path, target: Path) -> None:
     own = [*FLAGS, *shlex.split(os.environ.get("CFLAGS", "")), f"-I{sysconfig.get_path('include')}"]
     is_x86 = platform.machine() in ("x86_64", "AMD64")
     dispatch = ("-DX86_VARIANTS",) if is_x86 else ()
-    plain = ("arrays", "examples", "framing", "module", "pool")
+    plain = ("arrays", "examples", "framing", "module", "pool", "pooling")
     units: list[tuple[str, str, tuple[str, ...]]] = [(name, f"{name}.c", dispatch) for name in plain]
     units.append(("base", "loops.c", ("-DVARIANT=base",)))
     if is_x86:

@@ -56,6 +56,20 @@ def takes(*arrays: Any) -> bool:
     )
 
 
+def add_rows(table: Any, places: Any, updates: Any) -> bool:
+    """Adds updates [n, …] to the rows of a table at `places` [n], in their order; False where NumPy has to.
+
+    Raises:
+        ValueError: a place is no row of the table.
+    """
+    if not takes(updates, table):
+        return False
+    count = places.size
+    width = updates.size // count
+    native.add_rows(table, np.ascontiguousarray(places, np.int64), updates, len(table), count, width)
+    return True
+
+
 def description() -> str:
     """Which kernels this process has, for people: "NumPy", or "NumPy and compiled (AVX2)"."""
     return "NumPy" if native is None else f"NumPy and compiled ({native.INSTRUCTION_SET})"

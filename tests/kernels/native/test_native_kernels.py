@@ -247,3 +247,40 @@ def test_rows_of_a_variable_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "LEAST", 1)
     scatter._apply_at(np.add, table, places, updates)
     assert table.tobytes() == expected.tobytes()
+
+
+def _special() -> Any:
+    x = floats(3, 40) * 4
+    x[0, :8] = np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-44, 6.0, 1e38
+    return x
+
+
+@pytest.mark.parametrize("op", ["Selu", "LeakyRelu"])
+def test_activations(op: str, both: Both) -> None:
+    attrs = {"alpha": 0.2} if op == "LeakyRelu" else {}
+    both("evaluate", op, _special(), **attrs)
+    both("evaluate", f"{op}Grad", floats(3, 40, seed=1), _special(), **attrs)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.5, 3.0])
+def test_slopes(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = _special()
+    monkeypatch.setattr(native, "LEAST", 1)
+    np.testing.assert_array_equal(
+        run_op("LeakyRelu", x, alpha=alpha), np.where(x > 0, x, x * np.float32(alpha))
+    )
+    gradient = floats(3, 40, seed=1)
+    expected = np.where(x > 0, gradient, gradient * np.float32(alpha))
+    np.testing.assert_array_equal(run_op("LeakyReluGrad", gradient, x, alpha=alpha), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8])
+def test_relu6_grad(dtype: Any) -> None:
+    x = (floats(5, 8) * 30).astype(dtype)
+    if dtype != np.int8:
+        tiny = np.finfo(dtype).smallest_subnormal
+        below = np.nextafter(dtype(6), dtype(0))
+        x[0] = np.nan, np.inf, -np.inf, tiny, -tiny, below, 6, 0
+    gradient = (floats(5, 8, seed=1) * 9).astype(dtype)
+    expected = gradient * ((x > 0) & (x < 6))
+    np.testing.assert_array_equal(run_op("Relu6Grad", gradient, x), expected.astype(dtype))

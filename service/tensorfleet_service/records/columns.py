@@ -28,7 +28,7 @@ from tensorfleet_service.records.spans import (
 
 Array = np.ndarray[Any, Any]
 
-_TYPES = {FLOATS: np.dtype(np.float32), INTS: np.dtype(np.int64), BYTES: np.dtype(object)}
+_TYPES: dict[int, np.dtype[Any]] = {FLOATS: np.dtype(np.float32), INTS: np.dtype(np.int64), BYTES: np.dtype(object)}
 
 
 class Column:
@@ -184,6 +184,8 @@ class _Compiled(Found):
         self._kinds = np.empty(shape, np.uint8)
         self._spans = np.empty((*shape, 2), np.int64)
         self._counts = np.empty(shape, np.int64)
+        self.irregular: list[int]
+        self._sets: list[int]
         self.irregular, self._sets, self._totals, self._longest = native.native.scan_examples(
             items, keys, self._kinds, self._spans, self._counts, thread_count()
         )

@@ -159,7 +159,10 @@ def client_of(sock: socket.socket) -> str:
         credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         process, user, _ = struct.unpack("3i", credentials)
         return f"process {process} of user {user}"
-    return str(sock.getpeername()[0])
+    try:
+        return str(sock.getpeername()[0])
+    except OSError:
+        return "a peer that is gone"
 
 
 def limit_stalls(sock: socket.socket) -> None:

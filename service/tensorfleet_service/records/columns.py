@@ -28,7 +28,11 @@ from tensorfleet_service.records.spans import (
 
 Array = np.ndarray[Any, Any]
 
-_TYPES: dict[int, np.dtype[Any]] = {FLOATS: np.dtype(np.float32), INTS: np.dtype(np.int64), BYTES: np.dtype(object)}
+_TYPES: dict[int, np.dtype[Any]] = {
+    FLOATS: np.dtype(np.float32),
+    INTS: np.dtype(np.int64),
+    BYTES: np.dtype(object),
+}
 
 
 class Column:
@@ -167,7 +171,8 @@ def _strings(pieces: list[bytes], kinds: list[int]) -> tuple[Array, list[int]]:
     return object_array(values), counts
 
 
-_LOOSE_FLOATS, _LOOSE_INTS, _OVERLONG = 5, 6, 7  # the compiled scanner's own kinds
+# The compiled scanner has kinds of its own: numbers with tags of their own, and integers too long.
+_OVERLONG = 7
 _PLAIN = (MISSING, BYTES, FLOATS, INTS, BYTES, FLOATS, INTS, INTS)
 _SETS: list[set[int]] = [{_PLAIN[k] for k in range(8) if bits >> k & 1} for bits in range(256)]
 

@@ -82,7 +82,7 @@ def missing_part(path: str) -> str | None:
 
 
 def _value(path: str) -> Any:
-    """What a path below `tf` leads to; None beyond modules and classes, whose attributes are the program's."""
+    """What a path below `tf` leads to; None beyond modules and classes: that is the program's."""
     value: Any = paths.module("")
     for name in path.split(".") if path else ():
         if not isinstance(value, (ModuleType, type)):

@@ -149,9 +149,7 @@ class Connection:
                         return
                     buffers = self._queue[0]
                 while buffers:
-                    sent = self.sock.sendmsg(buffers[:MAX_SEND_BUFFERS])
-                    self.traffic.sent_bytes += sent
-                    buffers = _after(buffers, sent)
+                    buffers = self._part(buffers)
                 with self._lock:
                     if self._closed:
                         return
@@ -160,6 +158,12 @@ class Connection:
                         self._changed.notify_all()
         except OSError:
             self.close()  # the reading thread sees the end of the connection, and tells whom it concerns
+
+    def _part(self, buffers: list[Any]) -> list[Any]:
+        """Sends some of the buffers, waiting for the socket; what is left."""
+        sent = self.sock.sendmsg(buffers[:MAX_SEND_BUFFERS])
+        self.traffic.sent_bytes += sent
+        return _after(buffers, sent)
 
     @property
     def waiting(self) -> int:

@@ -41,6 +41,7 @@ class MasterSession:
     `meter` counts, where somebody looks at it.
 
     Attributes:
+        owner: the id of the principal that has made it; "" where nobody was asked.
         start, run_metered, run_direct: those of `RunningSteps`, which are on the way of every step.
     """
 
@@ -51,8 +52,10 @@ class MasterSession:
         members: Sequence[Member],
         report: Callable[[str], None] = log.info,
         meter: MasterMeter | None = None,
+        owner: str = "",
     ) -> None:
         self.handle = handle
+        self.owner = owner
         self.config = config
         self.members = {member.task: member for member in members}
         self.graph = SessionGraph()

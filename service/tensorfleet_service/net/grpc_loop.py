@@ -32,6 +32,9 @@ _context = contextvars.Context()
 
 _T = TypeVar("_T")
 
+INLINE_BYTES = 65_536
+"""What takes longer for more bytes, and has more, is done on another thread."""
+
 
 def _running() -> asyncio.AbstractEventLoop:
     """The loop, which begins with the first peer."""
@@ -118,7 +121,7 @@ class Call:
     async def _ask(self) -> None:
         error, answer = None, b""
         try:
-            answer = await self._channel.stub(self._name)(self._data, metadata=metadata(len(self._data)))
+            answer = await self._channel.ask(self._name, self._data)
         except grpc.RpcError as e:
             error = e
         except (asyncio.CancelledError, grpc.aio.UsageError):  # withdrawn, or the channel was closed
@@ -148,15 +151,27 @@ class Call:
 class Channel:
     """A connection to another task, for calls from any thread.
 
+    Args:
+        credentials: gRPC's, for TLS.
+        shown: from a method and its request to the metadata that say who calls.
+
     Attributes:
         calls: those that have not ended.
     """
 
-    def __init__(self, address: str, options: tuple[tuple[str, int], ...]) -> None:
+    def __init__(
+        self,
+        address: str,
+        options: tuple[tuple[str, int], ...],
+        credentials: Any = None,
+        shown: Callable[[str, bytes], tuple[tuple[str, str], ...]] | None = None,
+    ) -> None:
         self.loop = _running()
         self.calls: set[object] = set()
         self._address = address
         self._options = options
+        self._credentials = credentials
+        self._shown = shown
         self._channel: Any = None
         self._stubs: dict[str, Any] = {}
         self._closing: asyncio.Task[None] | None = None
@@ -172,8 +187,7 @@ class Channel:
             raise RuntimeError("the thread that hears the answers must not wait for one")
 
         async def ask() -> bytes:
-            answer: bytes = await self.stub(name)(data, timeout=timeout, metadata=metadata(len(data)))
-            return answer
+            return await self.ask(name, data, timeout)
 
         call = object()
         self.calls.add(call)
@@ -193,12 +207,27 @@ class Channel:
         else:
             self.loop.call_soon_threadsafe(function, context=_context)
 
+    async def ask(self, name: str, data: bytes, timeout: float | None = None) -> bytes:
+        """The answer to a call; for the loop."""
+        said = metadata(len(data))
+        if self._shown is not None:
+            if len(data) > INLINE_BYTES:  # a proof reads all of it, for which others should not wait
+                said += await self.loop.run_in_executor(None, self._shown, name, data)
+            else:
+                said += self._shown(name, data)
+        answer: bytes = await self.stub(name)(data, timeout=timeout, metadata=said)
+        return answer
+
     def stub(self, name: str) -> Any:
         """What makes calls of a method; for the loop."""
         found = self._stubs.get(name)
         if found is None:
             if self._channel is None:
-                self._channel = grpc.aio.insecure_channel(self._address, options=self._options)
+                self._channel = (
+                    grpc.aio.insecure_channel(self._address, options=self._options)
+                    if self._credentials is None
+                    else grpc.aio.secure_channel(self._address, self._credentials, options=self._options)
+                )
             found = self._stubs[name] = self._channel.unary_unary(name)
         return found
 

@@ -19,13 +19,15 @@ from google.protobuf.message import Message
 
 from tensorfleet.core import errors
 from tensorfleet.proto import fleet_pb2, worker_pb2
+from tensorfleet.security.calls import channel_credentials, metadata
+from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.wire.connection import cork
 from tensorfleet.wire.stream import Method
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.net import grpc_pushes
 from tensorfleet_service.net.failures import as_op_error, proto_of
-from tensorfleet_service.net.grpc_loop import Call, Channel, Ended
+from tensorfleet_service.net.grpc_loop import INLINE_BYTES, Call, Channel, Ended
 from tensorfleet_service.net.grpc_pushes import value_of
 from tensorfleet_service.net.limits import check_room, parse
 from tensorfleet_service.threads.run_queue import run_queue
@@ -57,8 +59,6 @@ _NAMES = {
 
 _PUSH = "/tensorfleet.FleetService/PushTensors"
 
-INLINE_BYTES = 65_536  # an answer of more is read on a thread of the pool
-
 CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
@@ -82,6 +82,7 @@ class GrpcPeer:
         keeps_steps: whether the task keeps what it knows of a step until it is told that it is over, as
             TensorFlow's does.
         takes_tensors: whether tensors are pushed, in both directions; else each is asked for.
+        security: what this process, the task `caller`, shows.
     """
 
     def __init__(
@@ -93,6 +94,8 @@ class GrpcPeer:
         traffic: Traffic,
         keeps_steps: bool = False,
         takes_tensors: bool = False,
+        security: Security = OPEN,
+        caller: str = "",
     ) -> None:
         self.keeps_steps = keeps_steps
         self.takes_tensors = takes_tensors
@@ -102,7 +105,14 @@ class GrpcPeer:
         self.address = address
         self.lost: errors.OpError | None = None
         self._service = service
-        self._channel = Channel(address, CHANNEL_OPTIONS)
+        self._channel = Channel(
+            address,
+            CHANNEL_OPTIONS,
+            None if security.tls is None else channel_credentials(security),
+            None
+            if not security.secret
+            else lambda name, data: metadata(security, address, name, data, incarnation, caller),
+        )
         self._lock = threading.Lock()
         self._steps: dict[int, Call] = {}
         self._waited: dict[object, float] = {}  # since when the heart has seen each call wait

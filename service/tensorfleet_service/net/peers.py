@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
+from tensorfleet.security.calls import host_of
+from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.wire.connection import Connection, open_socket
 from tensorfleet.wire.heartbeat import Heart
-from tensorfleet.wire.hello import say_hello
 from tensorfleet.wire.limits import HELLO_SECONDS
+from tensorfleet.wire.opening import encrypted, open_hello, unauthenticated
+from tensorfleet.wire.tls import TlsConnection
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.peer import Peer, TaskService
@@ -41,6 +45,7 @@ class Peers:
         streams: whether this task has a stream endpoint. Two tasks are connected by stream if both have one:
             each of them has to know which of them moves the tensors.
         heart: notices those that have fallen silent.
+        security: what this task shows to the others, and asks them for.
     """
 
     def __init__(
@@ -51,12 +56,14 @@ class Peers:
         discover: Discovery,
         streams: bool = True,
         heart: Heart | None = None,
+        security: Security = OPEN,
     ) -> None:
         self.task = task
         self.incarnation = incarnation
         self.addresses = addresses
         self.traffic = {name: Traffic() for name in addresses if name != task}
         self._discover = discover
+        self._security = security
         self._streams = streams
         self._heart = heart or Heart(0)
         self._service: TaskService | None = None
@@ -228,10 +235,21 @@ class Peers:
             return self._add_grpc(task, endpoint, address)
         sock = open_socket(endpoint.stream_address, min(timeout, HELLO_SECONDS))
         try:
-            connection, hello = greet(sock, {"task": self.task, "incarnation": self.incarnation}, task)
+            about = {"task": self.task, "incarnation": self.incarnation}
+            connection, hello = greet(sock, about, task, self._security, host_of(address))
+        except errors.OpError:
+            sock.close()
+            raise
         except OSError as e:
             sock.close()
+            if isinstance(e, ssl.SSLError):
+                raise unauthenticated(e) from None
             raise errors.UnavailableError(None, None, f"{type(e).__name__}: {e}") from None
+        if hello.get("task") != task:
+            connection.close()
+            raise errors.InvalidArgumentError(
+                None, None, f"The stream endpoint of {task} at {address} says to be {hello.get('task')}"
+            )
         return self._add(connection, task, hello["incarnation"], address)
 
     def accept(self, connection: Connection, hello: dict[str, Any]) -> None:
@@ -279,6 +297,8 @@ class Peers:
             self.traffic[task],
             keeps_steps=not endpoint.version,
             takes_tensors=endpoint.takes_tensors,
+            security=self._security,
+            caller=self.task,
         )
         self._heart.watch(peer)
         with self._lock:
@@ -306,18 +326,28 @@ class Peers:
             peer.close()
 
 
-def greet(sock: socket.socket, hello: dict[str, Any], expected: str) -> tuple[Connection, dict[str, Any]]:
+def greet(
+    sock: socket.socket, hello: dict[str, Any], expected: str, security: Security = OPEN, host: str = ""
+) -> tuple[Connection, dict[str, Any]]:
     """Says HELLO on a fresh socket and reads the answer, within a deadline.
+
+    Args:
+        expected: the task that the socket leads to, at `host`.
+        security: what this side shows, and asks for.
 
     Raises:
         OSError: the connection broke, or the other side does not speak this protocol.
         OpError: the other side refuses.
     """
     connection = Connection(sock, expected)
-    limits.apply(connection.reader)
     sock.settimeout(HELLO_SECONDS)
     try:
-        answer, connection.arena = say_hello(sock, connection.reader, hello)
+        tls = encrypted(sock, security)
+        if tls is not None:
+            connection = TlsConnection(tls, expected)
+            sock.settimeout(HELLO_SECONDS)
+        limits.apply(connection.reader)
+        answer, connection.arena = open_hello(connection.sock, connection.reader, hello, security, host)
     except EOFError:
         raise ConnectionError(f"{expected} closed the connection") from None
     except ValueError as e:

@@ -14,6 +14,7 @@ from tensorfleet_service.worker.progress import stacks
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
+    from tensorfleet_service.master.session import MasterSession
     from tensorfleet_service.rpc.tasks import Tasks
     from tensorfleet_service.worker.worker import Worker
 
@@ -67,7 +68,7 @@ class FleetService:
             kernels=native.description(),
         )
         now = time.time()
-        for session in self._master.sessions():
+        for session in self._sessions(call):
             reply.session.add(
                 handle=session.handle,
                 nodes=len(session.graph.nodes),
@@ -87,11 +88,17 @@ class FleetService:
             )
         return reply
 
+    def _sessions(self, call: Call) -> list[MasterSession]:
+        """The sessions that whoever calls gets to see: those with the role `run` see their own."""
+        principal = call.principal
+        found = self._master.sessions()
+        return [s for s in found if s.owner == principal.id] if principal.role == "run" else found
+
     def get_steps(self, request: fleet_pb2.StepsRequest, call: Call) -> fleet_pb2.StepsReply:
         """The steps that run, and what they wait for."""
         reply = self._tasks.steps(request)
         if request.master:
-            for session in self._master.sessions():
+            for session in self._sessions(call):
                 for step_id, age, texts in session.running_steps():
                     reply.step.add(step_id=step_id, session=session.handle, age_secs=age, activity=texts)
         return reply

@@ -19,12 +19,16 @@ import numpy as np
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from tensorfleet.core import errors
+from tensorfleet.security.settings import TlsFiles
+from tensorfleet.security.tls import certificates
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import memory
 from tensorfleet_service.net import grpc_loop, limits
 from tensorfleet_service.net.failures import as_op_error
-from tensorfleet_service.net.peer_grpc import INLINE_BYTES, OWN_ERROR
-from tensorfleet_service.rpc.admission import Admission, Ticket
+from tensorfleet_service.net.grpc_loop import INLINE_BYTES
+from tensorfleet_service.net.peer_grpc import OWN_ERROR
+from tensorfleet_service.rpc.request_memory import RequestMemory, Ticket
+from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.threads.pool import Pool
 
 log = logging.getLogger(__name__)
@@ -53,15 +57,27 @@ _Handler = Callable[[Any, Any], Awaitable[bytes]]
 
 
 class Call:
-    """A call under way, as methods see it."""
+    """A call under way, as methods see it.
 
-    def __init__(self, context: Any, pool: Pool) -> None:
+    Attributes:
+        principal: who makes it.
+    """
+
+    def __init__(self, name: str, context: Any, pool: Pool, guard: Guard) -> None:
+        self._name = name
         self._context = context
         self._pool = pool
+        self._guard = guard
+        self.principal, self._digest = guard.of_call(name, context)
         self.room: Ticket | None = None
         self.keeps_room = False  # whether the method itself says when it has what it needs
         self._lock = threading.Lock()
         self._callbacks: list[Callable[[], None]] | None = []
+
+    def check_request(self, data: bytes) -> None:
+        """Raises UnauthenticatedError unless a request is the one that its proof, if any, is for."""
+        if self._digest:
+            self._guard.check_request(self._name, data, self._digest, self._context)
 
     def add_callback(self, function: Callable[[], None]) -> bool:
         """Has a function called when the call is over, answered or not; False if it is."""
@@ -116,6 +132,7 @@ class GrpcServer:
         prompt: those that do not.
         streams: those with several responses.
         max_message: the bytes of the largest request; -1: no limit.
+        guard: says who may call what; by default everybody may.
 
     Raises:
         UnknownError: the address cannot be bound.
@@ -128,11 +145,15 @@ class GrpcServer:
         prompt: Prompt,
         streams: Streams | None = None,
         max_message: int = -1,
+        guard: Guard | None = None,
     ) -> None:
+        self._guard = guard or Guard()
         self.traffic = Traffic()
         self._stopped = threading.Event()
         self._pool = Pool("grpc")
-        self._handlers = _Handlers(methods, prompt, streams or {}, self._pool, self.traffic, max_message)
+        self._handlers = _Handlers(
+            methods, prompt, streams or {}, self._pool, self.traffic, max_message, self._guard
+        )
         self._options = (
             ("grpc.max_receive_message_length", max_message),
             ("grpc.max_send_message_length", -1),
@@ -155,7 +176,12 @@ class GrpcServer:
 
     async def _bind(self, address: str) -> int:
         self._server = grpc.aio.server(handlers=(self._handlers,), options=self._options)
-        port: int = self._server.add_insecure_port(address)
+        tls = self._guard.security.tls
+        port: int = (
+            self._server.add_insecure_port(address)
+            if tls is None
+            else self._server.add_secure_port(address, _credentials(tls))
+        )
         return port
 
     def start(self) -> None:
@@ -187,6 +213,26 @@ class GrpcServer:
         self._stopped.set()
         grpc_loop.wait_for(self._server.stop(grace), grace + 5)
         self._pool.close()
+
+
+def _credentials(files: TlsFiles) -> Any:
+    """gRPC's form of the certificates, of which it asks for newer ones at each connection."""
+    held = certificates(files)
+    version = held.version
+
+    def configuration() -> Any:
+        key, chain, roots = held.pem
+        return grpc.ssl_server_certificate_configuration([(key, chain)], roots)
+
+    def newer() -> Any:
+        nonlocal version
+        current = held.version
+        if current == version:
+            return None
+        version = current
+        return configuration()
+
+    return grpc.dynamic_ssl_server_credentials(configuration(), newer, require_client_authentication=True)
 
 
 def check_free(address: str) -> None:
@@ -230,7 +276,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
     """The methods in gRPC's form.
 
     On the wire, a stream of one request is the request of a unary call; and in the form for streams it is
-    read when the handler says so, once there is room for it.
+    read when the handler says so: once it is known who calls, and there is room for it.
     """
 
     def __init__(
@@ -241,17 +287,19 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
         pool: Pool,
         traffic: Traffic,
         max_message: int,
+        guard: Guard,
     ) -> None:
         self._pool = pool
         self._traffic = traffic
-        self._admission = Admission(max_message)
+        self._guard = guard
+        self._memory = RequestMemory(max_message)
         self._methods: dict[str, grpc.RpcMethodHandler] = {}
         for name, (request, function) in methods.items():
             self._add(name, partial(self._lasting, name, request, function))
         for name, (request, begin) in prompt.items():
             self._add(name, partial(self._prompt, name, request, begin))
         for name, stream in streams.items():
-            self._methods[name] = grpc.unary_stream_rpc_method_handler(self._streaming(stream))
+            self._methods[name] = grpc.stream_stream_rpc_method_handler(self._streaming(name, stream))
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
         return self._methods.get(handler_call_details.method)
@@ -263,7 +311,11 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
         """
 
         async def serve(_: Any, context: Any) -> bytes:
-            call = Call(context, self._pool)
+            try:
+                call = Call(name, context, self._pool, self._guard)
+            except Exception as e:
+                _fail(context, as_op_error(e, name))
+                return b""
             loop = asyncio.get_running_loop()
             answered: asyncio.Future[bytes | errors.OpError] = loop.create_future()
 
@@ -287,12 +339,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
 
             try:
                 try:
-                    call.room = await self._admission.admit(context)
-                    data = await context.read()
-                    if data is grpc.aio.EOF:
-                        raise errors.InvalidArgumentError(None, None, f"A request of {name} is missing")
-                    self._traffic.received += 1
-                    self._traffic.received_bytes += len(data)
+                    data = await self._read(name, context, call)
                     # A call has a context of its own, without its thread's settings of NumPy. It may run
                     # kernels, whose NaN and infinity are values like all others.
                     np.seterr(all="ignore")
@@ -305,15 +352,23 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
             finally:
                 call.end()
             if isinstance(outcome, errors.OpError):
-                context.set_trailing_metadata(_OWN_ERROR)
-                context.set_code(_CODES.get(outcome.error_code, grpc.StatusCode.UNKNOWN))
-                context.set_details(shorten(outcome.message))
+                _fail(context, outcome)
                 return b""
             self._traffic.sent += 1
             self._traffic.sent_bytes += len(outcome)
             return outcome
 
         self._methods[name] = grpc.stream_unary_rpc_method_handler(serve)
+
+    async def _read(self, name: str, context: Any, call: Call) -> bytes:
+        """The request of a call, once there is room for it."""
+        call.room = await self._memory.take(context)
+        data = await context.read()
+        if data is grpc.aio.EOF:
+            raise errors.InvalidArgumentError(None, None, f"A request of {name} is missing")
+        self._traffic.received += 1
+        self._traffic.received_bytes += len(data)
+        return bytes(data)
 
     def _lasting(
         self,
@@ -326,6 +381,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
     ) -> None:
         def run() -> None:
             try:
+                call.check_request(data[0])
                 message = [parse(request, data.pop())]
                 call.received()
                 response = function(message.pop(), call)
@@ -347,6 +403,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
     ) -> None:
         def run() -> None:
             try:
+                call.check_request(data[0])
                 if size > INLINE_BYTES:
                     # What gRPC has let go of in small pieces. The message comes, and the arrays made of it.
                     memory.BUDGET.make_room(2 * size)
@@ -362,9 +419,15 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
         else:
             call.submit(run)
 
-    def _streaming(self, function: Callable[[bytes, Call, Send], None]) -> Callable[..., Awaitable[None]]:
-        async def serve(data: bytes, context: Any) -> None:
-            call = Call(context, self._pool)
+    def _streaming(
+        self, name: str, function: Callable[[bytes, Call, Send], None]
+    ) -> Callable[..., Awaitable[None]]:
+        async def serve(_: Any, context: Any) -> None:
+            try:
+                call = Call(name, context, self._pool, self._guard)
+            except Exception as e:
+                _fail(context, as_op_error(e, name))
+                return
             loop = asyncio.get_running_loop()
             responses: asyncio.Queue[bytes | None] = asyncio.Queue()
 
@@ -372,13 +435,27 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
                 loop.call_soon_threadsafe(responses.put_nowait, response)
 
             try:
-                function(data, call, send)
+                try:
+                    data = await self._read(name, context, call)
+                    call.check_request(data)
+                    function(data, call, send)
+                except Exception as e:
+                    _fail(context, as_op_error(e, name))
+                    return
+                call.received()
                 while (response := await responses.get()) is not None:
                     await context.write(response)
             finally:
                 call.end()
 
         return serve
+
+
+def _fail(context: Any, error: errors.OpError) -> None:
+    """Has a call end with an error."""
+    context.set_trailing_metadata(_OWN_ERROR)
+    context.set_code(_CODES.get(error.error_code, grpc.StatusCode.UNKNOWN))
+    context.set_details(shorten(error.message))
 
 
 def _serialized(name: str, response: Message) -> bytes:

@@ -21,6 +21,7 @@ from tensorfleet_service.devices import memory
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.net.failures import as_op_error, proto_of
 from tensorfleet_service.rpc.grpc_server import Call, Methods, Prompt, Reply
+from tensorfleet_service.security.guard import Guard
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
@@ -40,8 +41,9 @@ LOCAL = "/tensorflow.MasterService/"
 class MasterService:
     """The ten calls, on one master."""
 
-    def __init__(self, master: Master, deadlines: Deadlines) -> None:
+    def __init__(self, master: Master, deadlines: Deadlines, guard: Guard | None = None) -> None:
         self._master = master
+        self._guard = guard or Guard()
         self._deadlines = deadlines
         self._lock = threading.Lock()
         self._requests: OrderedDict[int, None] = OrderedDict()
@@ -74,7 +76,7 @@ class MasterService:
     def create_session(
         self, request: master_pb2.CreateSessionRequest, call: Call
     ) -> master_pb2.CreateSessionResponse:
-        session = self._master.create_session(request.graph_def, request.config)
+        session = self._master.create_session(request.graph_def, request.config, call.principal.id)
         self._watch(session)
         session.when_closed(functools.partial(self._forget, session.handle))
         return master_pb2.CreateSessionResponse(
@@ -84,7 +86,7 @@ class MasterService:
     def extend_session(
         self, request: master_pb2.ExtendSessionRequest, call: Call
     ) -> master_pb2.ExtendSessionResponse:
-        session = self._master.session(request.session_handle)
+        session = self._session(request.session_handle, call)
         version = session.extend(request.graph_def, request.current_graph_version)
         return master_pb2.ExtendSessionResponse(new_graph_version=version)
 
@@ -136,7 +138,7 @@ class MasterService:
             running.started(step, _seconds(request.options, session), self._deadlines)
 
         try:
-            session = self._master.session(request.session_handle)
+            session = self._session(request.session_handle, call)
             self._check_new(request.request_id)
             fetches = tuple(request.fetch)
             prepared = None
@@ -154,7 +156,7 @@ class MasterService:
     def partial_run_setup(
         self, request: master_pb2.PartialRunSetupRequest, call: Call
     ) -> master_pb2.PartialRunSetupResponse:
-        session = self._master.session(request.session_handle)
+        session = self._session(request.session_handle, call)
         self._check_new(request.request_id)
         with self._lock:
             session.check_open()  # what is noted after its end would stay for ever
@@ -166,13 +168,14 @@ class MasterService:
     def close_session(
         self, request: master_pb2.CloseSessionRequest, call: Call
     ) -> master_pb2.CloseSessionResponse:
+        self._session(request.session_handle, call)
         self._master.close_session(request.session_handle)
         return master_pb2.CloseSessionResponse()
 
     def list_devices(
         self, request: master_pb2.ListDevicesRequest, call: Call
     ) -> master_pb2.ListDevicesResponse:
-        return self._master.session(request.session_handle).list_devices()
+        return self._session(request.session_handle, call).list_devices()
 
     def reset(self, request: master_pb2.ResetRequest, call: Call) -> master_pb2.ResetResponse:
         self._master.reset(list(request.container))
@@ -181,7 +184,7 @@ class MasterService:
     def make_callable(
         self, request: master_pb2.MakeCallableRequest, call: Call
     ) -> master_pb2.MakeCallableResponse:
-        session = self._master.session(request.session_handle)
+        session = self._session(request.session_handle, call)
         self._check_new(request.request_id)
         options = request.options
         signature = session.prepare(tuple(options.feed), tuple(options.fetch), tuple(options.target))
@@ -192,7 +195,7 @@ class MasterService:
         return master_pb2.MakeCallableResponse(handle=handle)
 
     def run_callable(self, request: master_pb2.RunCallableRequest, call: Call, reply: Reply) -> None:
-        session = self._master.session(request.session_handle)
+        session = self._session(request.session_handle, call)
         self._check_new(request.request_id)
         found = self._signatures.get(request.handle)
         if found is None or found[0] != request.session_handle:
@@ -216,11 +219,19 @@ class MasterService:
     def release_callable(
         self, request: master_pb2.ReleaseCallableRequest, call: Call
     ) -> master_pb2.ReleaseCallableResponse:
-        self._master.session(request.session_handle)
+        session = self._session(request.session_handle, call)
         with self._lock:
-            if self._signatures.pop(request.handle, None) is None:
+            found = self._signatures.get(request.handle)
+            if found is None or found[0] != session.handle:
                 raise errors.InvalidArgumentError(None, None, f"No such callable handle: {request.handle}")
+            del self._signatures[request.handle]
         return master_pb2.ReleaseCallableResponse()
+
+    def _session(self, handle: str, call: Call) -> MasterSession:
+        """The session of a handle, if whoever calls may use it."""
+        session = self._master.session(handle)
+        self._guard.check_use(call.principal, session.owner, handle)
+        return session
 
     def _watch(self, session: MasterSession) -> None:
         check = functools.partial(self._check_idle, session.handle, session.steps)

@@ -32,20 +32,20 @@ RETRY_SECONDS = 0.05  # steps free memory without a word
 class Ticket:
     """Room for one request, until it is released."""
 
-    __slots__ = ("_admission", "_bytes")
+    __slots__ = ("_bytes", "_memory")
 
-    def __init__(self, admission: Admission, size: int) -> None:
-        self._admission = admission
+    def __init__(self, taken_of: RequestMemory, size: int) -> None:
+        self._memory = taken_of
         self._bytes = size
 
     def release(self) -> None:
         """Gives the room back, from any thread; nothing happens the second time."""
         if self._bytes:
-            self._admission._release(self)
+            self._memory._release(self)
 
 
-class Admission:
-    """The requests that are being received.
+class RequestMemory:
+    """Memory for the requests that are being received.
 
     Args:
         largest: bytes of the largest request that gRPC lets in; -1: as many as a message may have.
@@ -60,7 +60,7 @@ class Admission:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._nothing = Ticket(self, 0)
 
-    async def admit(self, context: Any) -> Ticket:
+    async def take(self, context: Any) -> Ticket:
         """Waits for room for a call's request, which is to be released.
 
         Raises:
@@ -78,14 +78,14 @@ class Admission:
 
     async def _reserve(self, size: int, is_known: bool) -> Ticket:
         """Room for a request, for one after the other, in the order in which they have come."""
-        if not self._waiting and self._take(size, is_known):
+        if not self._waiting and self._try(size, is_known):
             return Ticket(self, COPIES * size)
         self._loop = asyncio.get_running_loop()
         changed = asyncio.Event()
         self._waiting.append(changed)
         end = self._loop.time() + WAIT_SECONDS
         try:
-            while self._waiting[0] is not changed or not self._take(size, is_known):
+            while self._waiting[0] is not changed or not self._try(size, is_known):
                 left = end - self._loop.time()
                 is_alone = not self._reserved and self._waiting[0] is changed
                 if is_alone and not is_known and left < WAIT_SECONDS - UNKNOWN_SECONDS:
@@ -100,7 +100,7 @@ class Admission:
             self._wake()
         return Ticket(self, COPIES * size)
 
-    def _take(self, size: int, is_known: bool) -> bool:
+    def _try(self, size: int, is_known: bool) -> bool:
         """Takes the room if it is there."""
         with self._lock:
             if self._reserved:

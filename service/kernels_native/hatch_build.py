@@ -42,11 +42,10 @@ def compile_extension(root: Path, target: Path) -> None:
     compiler = shlex.split(os.environ.get("CC") or "cc")
     own = [*FLAGS, *shlex.split(os.environ.get("CFLAGS", "")), f"-I{sysconfig.get_path('include')}"]
     is_x86 = platform.machine() in ("x86_64", "AMD64")
-    units: list[tuple[str, str, tuple[str, ...]]] = [
-        ("module", "module.c", ("-DX86_VARIANTS",) if is_x86 else ()),
-        ("pool", "pool.c", ()),
-        ("base", "loops.c", ("-DVARIANT=base",)),
-    ]
+    dispatch = ("-DX86_VARIANTS",) if is_x86 else ()
+    plain = ("arrays", "examples", "framing", "module", "pool", "pooling")
+    units: list[tuple[str, str, tuple[str, ...]]] = [(name, f"{name}.c", dispatch) for name in plain]
+    units.append(("base", "loops.c", ("-DVARIANT=base",)))
     if is_x86:
         units += [(name, "loops.c", (f"-DVARIANT={name}", *flags)) for name, flags in X86_VARIANTS.items()]
     with tempfile.TemporaryDirectory() as folder:

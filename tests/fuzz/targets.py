@@ -23,15 +23,20 @@ import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
 from tensorfleet.checkpoint import slices, table
 from tensorfleet.checkpoint.bundle_reader import BundleReader
 from tensorfleet.checkpoint.bundle_writer import BundleWriter
-from tensorfleet.core import attr_value, device, errors, tensor_util
+from tensorfleet.core import attr_value, device, dtypes, errors, tensor_util
 from tensorfleet.core.files import local_path
 from tensorfleet.proto import attr_value_pb2, config_pb2, graph_pb2, tensor_pb2
+from tensorfleet.proto.example_pb2 import Example
+from tensorfleet.proto.feature_pb2 import BytesList, Feature, Features, FloatList, Int64List
+from tensorfleet.records import tfrecord
 from tensorfleet.wire import hello, stream
 from tensorfleet.wire.stream import HEADER, MAGIC, FrameTooLarge, Kind, Reader, encode
+from tensorfleet_service.devices import native
 from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.kernels.text import regex
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember
+from tensorfleet_service.records import examples
 from tensorfleet_service.settings import settings
 from tensorfleet_service.settings.environment import SettingsError
 from tensorfleet_service.state.files import ConfinedFiles
@@ -282,7 +287,55 @@ def expression(data: bytes) -> None:
     regex.replacer(pattern, rewrite, True)(text)
 
 
+_FEATURES = {b"a": dtypes.int64, b"b": dtypes.float32, b"c": dtypes.string}
+
+
+def _columns(data: bytes, compiled: Any) -> object:
+    """What a parser makes of an Example, beside a good one: the values, or the error."""
+    parser = examples.ExampleParser(list(_FEATURES.items()), [])
+    before, native.native = native.native, compiled
+    try:
+        indices, values, *_ = parser.parse([_examples()[0], data], (), (), False)
+    except errors.InvalidArgumentError as e:
+        return e.message
+    finally:
+        native.native = before
+    return [
+        (where.tolist(), value.dtype, value.tobytes() if value.dtype != object else value.tolist())
+        for where, value in zip(indices, values, strict=True)
+    ]
+
+
+def example(data: bytes) -> None:
+    """An Example: the compiled scanner and the other one say the same of it."""
+    assert _columns(data, native.native) == _columns(data, None)
+
+
+def _examples() -> list[bytes]:
+    features = {
+        "a": Feature(int64_list=Int64List(value=[1, 300, -5])),
+        "b": Feature(float_list=FloatList(value=[0.5, 2.0])),
+        "c": Feature(bytes_list=BytesList(value=[b"x", b"yz" * 20])),
+        "other": Feature(int64_list=Int64List(value=[7])),
+    }
+    made = [dict(list(features.items())[:n]) for n in (4, 1, 0)]
+    loose = b"\x0a\x11\x0a\x0f\x0a\x01a\x12\x0a\x1a\x08\x08\x05\x0a\x02\x06\x07\x08\x01"
+    serialized = [Example(features=Features(feature=each)).SerializeToString() for each in made]
+    return [*serialized, loose]
+
+
+def records(data: bytes) -> None:
+    """A buffer of records, by the compiled module and by Python."""
+    found = tfrecord.split_records(data, 0)
+    if native.native is not None:
+        assert native.native.split_records(data, 0)[:3] == tuple(found)[:3]
+
+
 TARGETS = {
+    "example": Target(example, (), _examples),
+    "records": Target(
+        records, (), lambda: [b"".join(map(tfrecord.framed, (b"", b"abc", b"x" * 50))), tfrecord.framed(b"a")]
+    ),
     "frames": Target(frames, (EOFError, ValueError), _frames),
     "greeting": Target(greeting, (EOFError, ValueError, errors.OpError, RecursionError), _greetings),
     "graph": Target(graph, (errors.OpError, DecodeError), _graphs),

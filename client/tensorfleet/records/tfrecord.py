@@ -6,8 +6,8 @@ Event files are of this format as well.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,20 +34,45 @@ def framed(data: bytes) -> bytes:
     return b"".join((length, _CHECKSUM.pack(checksums[0]), data, _CHECKSUM.pack(checksums[1])))
 
 
+class Split(NamedTuple):
+    """The records that are whole in a buffer.
+
+    Attributes:
+        records: up to the first that is damaged or does not end in the buffer.
+        place: after them.
+        wrong: what is wrong there: 0 for nothing, 1 its length, 2 the record.
+        length: of the record there, if its head is in the buffer.
+    """
+
+    records: list[bytes]
+    place: int
+    wrong: int
+    length: int
+
+
+WRONG_HEAD, WRONG_RECORD = 1, 2
+
+Splitter = Callable[[bytes, int], tuple[list[bytes], int, int, int]]
+"""Gives what a Split says of a buffer from a place on."""
+
+
 class RecordReader:
     """The records of an opened file, some at a time.
+
+    Args:
+        split: what finds records in a buffer, if not `split_records`.
 
     Attributes:
         offset: where in the file's content the next record begins that `read` will give.
     """
 
-    def __init__(self, file: Readable, buffer: int = BUFFER) -> None:
+    def __init__(self, file: Readable, buffer: int = BUFFER, split: Splitter | None = None) -> None:
         self._file = file
+        self._split = split or split_records
         self._size = max(buffer, _HEAD)
         self._buffer = b""
         self._place = 0
         self._error: errors.OpError | None = None
-        self._head = b""  # of the record before: equal heads need no second check
         self._length = 0
         self.offset = 0
 
@@ -88,39 +113,12 @@ class RecordReader:
 
     def _whole(self) -> list[bytes]:
         """The records that are whole in the buffer."""
-        import google_crc32c
-
-        value = google_crc32c.value
-        buffer, place, end = self._buffer, self._place, len(self._buffer)
-        records: list[bytes] = []
-        checksums: list[int] = []
-        tails: list[bytes] = []
-        while (body := place + _HEAD) <= end:
-            head = buffer[place:body]
-            if head != self._head:
-                length = head[:8]
-                if _CHECKSUM.unpack_from(head, 8)[0] != checksum.masked(length):
-                    break
-                self._head, self._length = head, _LENGTH.unpack(length)[0]
-            stop = body + self._length
-            if stop + _TAIL > end:
-                break
-            data = buffer[body:stop]
-            place = stop + _TAIL
-            records.append(data)
-            checksums.append(value(data) if len(data) < BUFFER else checksum.extend(0, data))
-            tails.append(buffer[stop:place])
-        else:
-            head = self._head
-        good = _first_bad(checksums, b"".join(tails))
-        if good < len(records):
-            del records[good:]
-            place = self._place + sum(map(len, records)) + (_HEAD + _TAIL) * good
+        records, place, wrong, self._length = self._split(self._buffer, self._place)
         self.offset += place - self._place
         self._place = place
-        if good < len(checksums):
+        if wrong == WRONG_RECORD:
             self._damaged(f"corrupted record at {self.offset + _HEAD}")
-        elif head != self._head:
+        elif wrong == WRONG_HEAD:
             self._damaged(f"corrupted record at {self.offset} (Is this even a TFRecord file?)")
         return records
 
@@ -129,6 +127,38 @@ class RecordReader:
 
     def close(self) -> None:
         self._file.close()
+
+
+def split_records(buffer: bytes, place: int) -> Split:
+    """The records that are whole in a buffer from `place` on."""
+    import google_crc32c
+
+    value = google_crc32c.value
+    start, end = place, len(buffer)
+    records: list[bytes] = []
+    checksums: list[int] = []
+    tails: list[bytes] = []
+    known, length, wrong = b"", 0, 0  # the head before: equal heads need no second check
+    while (body := place + _HEAD) <= end:
+        head = buffer[place:body]
+        if head != known:
+            if _CHECKSUM.unpack_from(head, 8)[0] != checksum.masked(head[:8]):
+                wrong = WRONG_HEAD
+                break
+            known, length = head, _LENGTH.unpack_from(head)[0]
+        stop = body + length
+        if stop + _TAIL > end:
+            break
+        data = buffer[body:stop]
+        place = stop + _TAIL
+        records.append(data)
+        checksums.append(value(data) if len(data) < BUFFER else checksum.extend(0, data))
+        tails.append(buffer[stop:place])
+    good = _first_bad(checksums, b"".join(tails))
+    if good < len(records):
+        del records[good:]
+        return Split(records, start + sum(map(len, records)) + (_HEAD + _TAIL) * good, WRONG_RECORD, 0)
+    return Split(records, place, wrong, length)
 
 
 def _first_bad(checksums: list[int], stored: bytes) -> int:

@@ -52,4 +52,7 @@ struct loops {
                    long n);
 };
 
+/* Those of the best instruction set that the processor has. */
+extern const struct loops *loops;
+
 #endif

@@ -3,9 +3,7 @@
  * Arrays come by the buffer protocol: contiguous, of float32 (labels: int32 or int64), of just the sizes that the
  * other arguments say, and no output may share memory with another array. Whatever is not so is a ValueError, a
  * TypeError or a BufferError before anything is computed. */
-#define Py_LIMITED_API 0x030b0000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "arrays.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,81 +11,18 @@
 
 #include "kernels.h"
 #include "pool.h"
+#include "pooling.h"
+#include "records.h"
 
 extern const struct loops loops_base;
 #ifdef X86_VARIANTS
 extern const struct loops loops_avx2, loops_avx512;
 #endif
-static const struct loops *loops = &loops_base;
+const struct loops *loops = &loops_base;
 static const char *instruction_set = "base";
 
-#define MOST_ARRAYS 24
 #define MOST_TEMPORARIES 32
 #define MOST_INSTRUCTIONS 512
-#define WORK 100000 /* additions of a part: some 20 us, several times what it takes to wake a thread */
-
-/* ---- arrays ------------------------------------------------------------------------------------------- */
-
-struct arrays {
-  Py_buffer views[MOST_ARRAYS];
-  int writable[MOST_ARRAYS];
-  int count;
-};
-
-static void release(struct arrays *arrays) {
-  for (int i = 0; i < arrays->count; i++) PyBuffer_Release(&arrays->views[i]);
-}
-
-/* The memory of an array of `count` elements of 4 or 8 bytes whose format is one of `formats`; NULL and an
- * exception otherwise. */
-static void *array(struct arrays *arrays, PyObject *object, const char *formats, long count, int writable) {
-  if (arrays->count == MOST_ARRAYS) {
-    PyErr_SetString(PyExc_ValueError, "too many arrays");
-    return NULL;
-  }
-  Py_buffer *view = &arrays->views[arrays->count];
-  if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) < 0)
-    return NULL;
-  arrays->writable[arrays->count++] = writable;
-  const char *format = view->format == NULL ? "B" : view->format;
-  if (strlen(format) != 1 || strchr(formats, format[0]) == NULL) {
-    PyErr_Format(PyExc_TypeError, "an array of format %s instead of one of %s", format, formats);
-    return NULL;
-  }
-  if (count < 0 || view->len / view->itemsize != count) {
-    PyErr_Format(PyExc_ValueError, "an array of %zd elements instead of %ld", view->len / view->itemsize, count);
-    return NULL;
-  }
-  return view->buf;
-}
-
-/* 0 if an output shares memory with another array, with an exception. */
-static int are_apart(const struct arrays *arrays) {
-  for (int i = 0; i < arrays->count; i++) {
-    if (!arrays->writable[i]) continue;
-    const char *begin = arrays->views[i].buf, *end = begin + arrays->views[i].len;
-    for (int j = 0; j < arrays->count; j++) {
-      const char *other = arrays->views[j].buf;
-      if (j != i && other < end && begin < other + arrays->views[j].len) {
-        PyErr_SetString(PyExc_ValueError, "an output shares memory with another array");
-        return 0;
-      }
-    }
-  }
-  return 1;
-}
-
-/* rows * width, or -1 with an exception where that is no size of an array. */
-static long product(long rows, long width) {
-  long count;
-  if (rows < 0 || width < 0 || __builtin_mul_overflow(rows, width, &count) || count > PY_SSIZE_T_MAX / 8) {
-    PyErr_SetString(PyExc_ValueError, "no size of an array");
-    return -1;
-  }
-  return count;
-}
-
-static long grain_of(long cost) { return cost >= WORK ? 1 : WORK / (cost < 1 ? 1 : cost); }
 
 /* ---- groups of elementwise steps ------------------------------------------------------------------------ */
 
@@ -658,126 +593,10 @@ static PyObject *row_reduce(PyObject *self, PyObject *arguments) {
   return NULL;
 }
 
-/* ---- pooling --------------------------------------------------------------------------------------------------- */
-
-struct pool {
-  const float *x, *pooled, *gradient;
-  float *out;
-  long height, width, depth, out_height, out_width;
-  long window_height, window_width, stride_height, stride_width, top, left;
-  int failed;
-};
-
-/* The part of a window that lies in the image: [*from, *to). */
-static void inside(long at, long stride, long before, long window, long size, long *from, long *to) {
-  *from = at * stride - before;
-  *to = *from + window;
-  if (*from < 0) *from = 0;
-  if (*to > size) *to = size;
-}
-
-static void run_max_pool(void *context, long begin, long end) {
-  struct pool *p = context;
-  for (long row = begin; row < end; row++) {
-    const float *image = p->x + row / p->out_height * p->height * p->width * p->depth;
-    long y0, y1, x0, x1;
-    inside(row % p->out_height, p->stride_height, p->top, p->window_height, p->height, &y0, &y1);
-    for (long column = 0; column < p->out_width; column++) {
-      float *out = p->out + (row * p->out_width + column) * p->depth;
-      inside(column, p->stride_width, p->left, p->window_width, p->width, &x0, &x1);
-      for (long c = 0; c < p->depth; c++) out[c] = -INFINITY;
-      for (long y = y0; y < y1; y++)
-        for (long x = x0; x < x1; x++) loops->max_into(out, image + (y * p->width + x) * p->depth, p->depth);
-    }
-  }
-}
-
-/* Whole images, as windows may overlap. */
-static void run_max_pool_grad(void *context, long begin, long end) {
-  struct pool *p = context;
-  unsigned char *left = malloc((size_t)p->depth);
-  if (left == NULL) {
-    __atomic_store_n(&p->failed, 1, __ATOMIC_RELAXED);
-    return;
-  }
-  for (long n = begin; n < end; n++) {
-    const long at = n * p->height * p->width * p->depth, from = n * p->out_height * p->out_width * p->depth;
-    memset(p->out + at, 0, sizeof(float) * (size_t)(p->height * p->width * p->depth));
-    for (long row = 0; row < p->out_height; row++) {
-      long y0, y1, x0, x1;
-      inside(row, p->stride_height, p->top, p->window_height, p->height, &y0, &y1);
-      for (long column = 0; column < p->out_width; column++) {
-        const long window = from + (row * p->out_width + column) * p->depth;
-        inside(column, p->stride_width, p->left, p->window_width, p->width, &x0, &x1);
-        memset(left, 1, (size_t)p->depth);
-        for (long y = y0; y < y1; y++)
-          for (long x = x0; x < x1; x++) {
-            const long pixel = at + (y * p->width + x) * p->depth;
-            loops->max_grad(p->out + pixel, left, p->x + pixel, p->pooled + window, p->gradient + window, p->depth);
-          }
-      }
-    }
-  }
-  free(left);
-}
-
-/* max_pool(x, out, shape of x, (height, width) of out, windows, strides, padding before, threads), and
- * max_pool_grad(x, out, pooled, gradient, …), where out has the shape of x. */
-static PyObject *pool(PyObject *arguments, int is_gradient) {
-  PyObject *x_, *out_, *pooled_ = NULL, *gradient_ = NULL;
-  struct pool p = {.failed = 0};
-  long images, threads;
-  if (is_gradient ? !PyArg_ParseTuple(arguments, "OOOO(llll)(ll)(ll)(ll)(ll)l", &x_, &out_, &pooled_, &gradient_,
-                                      &images, &p.height, &p.width, &p.depth, &p.out_height, &p.out_width,
-                                      &p.window_height, &p.window_width, &p.stride_height, &p.stride_width, &p.top,
-                                      &p.left, &threads)
-                  : !PyArg_ParseTuple(arguments, "OO(llll)(ll)(ll)(ll)(ll)l", &x_, &out_, &images, &p.height, &p.width,
-                                      &p.depth, &p.out_height, &p.out_width, &p.window_height, &p.window_width,
-                                      &p.stride_height, &p.stride_width, &p.top, &p.left, &threads))
-    return NULL;
-  const long most = 1L << 31;
-  if (p.window_height < 1 || p.window_width < 1 || p.stride_height < 1 || p.stride_width < 1 || p.top < 0 ||
-      p.left < 0 || p.window_height > most || p.window_width > most || p.stride_height > most ||
-      p.stride_width > most || p.top > most || p.left > most)
-    return PyErr_Format(PyExc_ValueError, "no windows");
-  long count = product(images, p.height), out_count = product(images, p.out_height);
-  if (count < 0 || (count = product(count, p.width)) < 0 || (count = product(count, p.depth)) < 0) return NULL;
-  if (out_count < 0 || (out_count = product(out_count, p.out_width)) < 0 ||
-      (out_count = product(out_count, p.depth)) < 0)
-    return NULL;
-  struct arrays arrays = {.count = 0};
-  if ((p.x = array(&arrays, x_, "f", count, 0)) == NULL ||
-      (p.out = array(&arrays, out_, "f", is_gradient ? count : out_count, 1)) == NULL ||
-      (is_gradient && ((p.pooled = array(&arrays, pooled_, "f", out_count, 0)) == NULL ||
-                       (p.gradient = array(&arrays, gradient_, "f", out_count, 0)) == NULL)) ||
-      !are_apart(&arrays)) {
-    release(&arrays);
-    return NULL;
-  }
-  Py_BEGIN_ALLOW_THREADS
-  if (is_gradient && count) {
-    in_parallel(run_max_pool_grad, &p, images, grain_of(3 * count / images), threads);
-  } else if (out_count) {
-    const long rows = images * p.out_height;
-    in_parallel(run_max_pool, &p, rows, grain_of(p.out_width * p.depth * p.window_height * p.window_width), threads);
-  }
-  Py_END_ALLOW_THREADS
-  release(&arrays);
-  if (p.failed) return PyErr_NoMemory();
-  Py_RETURN_NONE;
-}
-
-static PyObject *max_pool(PyObject *self, PyObject *arguments) {
-  (void)self;
-  return pool(arguments, 0);
-}
-
-static PyObject *max_pool_grad(PyObject *self, PyObject *arguments) {
-  (void)self;
-  return pool(arguments, 1);
-}
-
 /* ---- the module ------------------------------------------------------------------------------------------------- */
+
+/* Another number for each change of what the service calls, there as well: devices/native.py. */
+#define INTERFACE 2
 
 static PyMethodDef methods[] = {
     {"evaluate", evaluate, METH_VARARGS,
@@ -796,6 +615,17 @@ static PyMethodDef methods[] = {
      "max_pool(x, out, (n, height, width, depth), out_size, window, strides, before, threads)"},
     {"max_pool_grad", max_pool_grad, METH_VARARGS,
      "max_pool_grad(x, out, pooled, gradient, (n, height, width, depth), out_size, window, strides, before, threads)"},
+    {"average_pool", average_pool, METH_VARARGS,
+     "average_pool(x, out, (n, height, width, depth), out_size, window, strides, before, threads)"},
+    {"average_pool_grad", average_pool_grad, METH_VARARGS,
+     "average_pool_grad(gradient, out, (n, height, width, depth), out_size, window, strides, before, threads)"},
+    {"add_rows", add_rows, METH_VARARGS, "add_rows(table, places, updates, rows, count, width)"},
+    {"scan_examples", scan_examples, METH_VARARGS,
+     "scan_examples(items, keys, kinds, spans, counts, threads): (items it cannot read, kinds, totals, longest)"},
+    {"example_values", example_values, METH_VARARGS,
+     "example_values(items, kinds, spans, counts, out, width or -1, indices or None, threads)"},
+    {"split_records", split_records, METH_VARARGS,
+     "split_records(buffer, place): (records, where the next begins, what is wrong with it)"},
     {NULL, NULL, 0, NULL}};
 
 static int fill(PyObject *module) {
@@ -824,6 +654,7 @@ static int fill(PyObject *module) {
     instruction_set = "AVX2";
   }
 #endif
+  prepare_checksums();
   if (prepare_pool() != 0) {
     Py_DECREF(steps);
     PyErr_NoMemory();
@@ -831,7 +662,10 @@ static int fill(PyObject *module) {
   }
   const int failed = PyModule_AddObjectRef(module, "STEPS", steps);
   Py_DECREF(steps);
-  return failed || PyModule_AddStringConstant(module, "INSTRUCTION_SET", instruction_set) < 0 ? -1 : 0;
+  return failed || PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0 ||
+                 PyModule_AddStringConstant(module, "INSTRUCTION_SET", instruction_set) < 0
+             ? -1
+             : 0;
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, fill}, {0, NULL}};

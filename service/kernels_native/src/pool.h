@@ -9,6 +9,9 @@ typedef void (*part_function)(void *context, long begin, long end);
  * threads at work for another does its own work alone. */
 void in_parallel(part_function function, void *context, long size, long grain, long threads);
 
+#define WORK 100000 /* additions of a part: some 20 us, several times what it takes to wake a thread */
+static inline long grain_of(long cost) { return cost >= WORK ? 1 : WORK / (cost < 1 ? 1 : cost); }
+
 /* Before the first call; 0, or an error number. */
 int prepare_pool(void);
 

@@ -18,17 +18,27 @@ log = logging.getLogger(__name__)
 SWITCH = "TENSORFLEET_NATIVE"
 
 
+INTERFACE = 2
+"""Which functions with which arguments this service calls; the module has the same number."""
+
+
 def _load() -> Any:
     if os.environ.get(SWITCH, "1") == "0":
         return None
     try:
-        return importlib.import_module("tensorfleet_kernels._native")
+        module = importlib.import_module("tensorfleet_kernels._native")
     except ModuleNotFoundError:
         return None
     except ImportError as e:
         # A wheel for another C library or processor: slower, but no reason to fail.
         log.warning("tensorfleet-kernels cannot be loaded, NumPy computes in its place: %s", e)
         return None
+    if getattr(module, "INTERFACE", 1) != INTERFACE:
+        log.warning(
+            "tensorfleet-kernels is of another version than tensorfleet-service, NumPy computes in its place"
+        )
+        return None
+    return module
 
 
 native: Any = _load()
@@ -44,6 +54,20 @@ def takes(*arrays: Any) -> bool:
         and arrays[0].size >= LEAST
         and all(type(a) is np.ndarray and a.dtype == np.float32 and a.flags.c_contiguous for a in arrays)
     )
+
+
+def add_rows(table: Any, places: Any, updates: Any) -> bool:
+    """Adds updates [n, …] to the rows of a table at `places` [n], in their order; False where NumPy has to.
+
+    Raises:
+        ValueError: a place is no row of the table.
+    """
+    if not takes(updates, table):
+        return False
+    count = places.size
+    width = updates.size // count
+    native.add_rows(table, np.ascontiguousarray(places, np.int64), updates, len(table), count, width)
+    return True
 
 
 def description() -> str:

@@ -12,7 +12,7 @@ from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dtypes import DType
 from tensorfleet.records.compression import Readable
 from tensorfleet.records.tfrecord import BUFFER
-from tensorfleet_service.records.examples import object_array
+from tensorfleet_service.records.columns import object_array
 
 _QUOTE = b'"'
 _LIMITS = {dtypes.int32: 2**31, dtypes.int64: 2**63}

@@ -12,21 +12,11 @@ from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dims import Dims, format_dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet.proto.example_pb2 import Example
-from tensorfleet_service.records.spans import (
-    BYTES,
-    FLOATS,
-    INTS,
-    MANY_BYTES,
-    MISSING,
-    Scanner,
-    Spans,
-    floats,
-    integers,
-    strings,
-)
+from tensorfleet_service.records.columns import Column, find
+from tensorfleet_service.records.spans import BYTES, FLOATS, INTS, MISSING, Scanner
 
 _KIND = {dtypes.string: BYTES, dtypes.float32: FLOATS, dtypes.int64: INTS}
-_TYPE_NAMES = {BYTES: "string", MANY_BYTES: "string", FLOATS: "float", INTS: "int64"}
+_TYPE_NAMES = {BYTES: "string", FLOATS: "float", INTS: "int64"}
 _UNKNOWN = "<unknown>"
 
 
@@ -45,15 +35,6 @@ class Dense(NamedTuple):
     def stride(self) -> int:
         """The number of elements in one step along a varying first dimension, or in the whole feature."""
         return math.prod(d or 0 for d in (self.dims[1:] if self.varies else self.dims))
-
-
-class Column(NamedTuple):
-    """The values of one feature in several Examples, one after the other, and how many each of these has."""
-
-    values: np.ndarray[Any, Any]
-    counts: list[int]
-    missing: list[int]
-    """The Examples that lack the feature, whose counts are zero."""
 
 
 def invalid(text: str) -> errors.InvalidArgumentError:
@@ -81,16 +62,17 @@ class Batch:
 
     def __init__(self, scanner: Scanner, items: list[bytes], names: Sequence[bytes], single: bool) -> None:
         self._names = names
+        self._count = len(items)
         self.single = single
         try:
-            self._items, self._spans = scanner.scan(items)
+            self._found = find(scanner, items)
         except ValueError as e:
             number = e.args[0]
             value = items[number][:100].decode("utf-8", "backslashreplace")
             raise invalid(f"{self._of(number)}Could not parse example input, value: '{value}'") from None
 
     def __len__(self) -> int:
-        return len(self._items)
+        return self._count
 
     def _of(self, number: int, key: bytes | None = None) -> str:
         """The beginning of a message about an Example."""
@@ -108,30 +90,21 @@ class Batch:
         Raises:
             InvalidArgumentError: an Example has it with another type.
         """
-        at = 3 * place
         wanted = _KIND[dtype]
-        spans = self._spans
-        kinds = {span[at] for span in spans}
-        allowed = (MISSING, BYTES, MANY_BYTES) if wanted == BYTES else (MISSING, wanted)
-        if not kinds.issubset(allowed):
-            raise self._other_type(at, key, dtype, allowed, dense)
-        missing = [i for i, span in enumerate(spans) if not span[at]] if MISSING in kinds else []
-        start, end = at + 1, at + 2
-        pieces = [item[span[start] : span[end]] for item, span in zip(self._items, spans, strict=True)]
-        if wanted == FLOATS:
-            return Column(*floats(pieces), missing)
-        if wanted == INTS:
-            try:
-                return Column(*integers(pieces), missing)
-            except ValueError as e:
-                raise invalid(f"Key: {_text(key)}.  Can't parse serialized Example: {e}") from None
-        return Column(*_strings(pieces, spans, at, kinds), missing)
+        if not self._found.kinds(place) <= {MISSING, wanted}:
+            raise self._other_type(place, key, dtype, dense)
+        try:
+            return self._found.column(place, wanted)
+        except ValueError as e:
+            raise invalid(f"Key: {_text(key)}.  Can't parse serialized Example: {e}") from None
 
-    def _other_type(
-        self, at: int, key: bytes, dtype: DType, allowed: tuple[int, ...], dense: bool
-    ) -> errors.InvalidArgumentError:
-        number, span = next((i, span) for i, span in enumerate(self._spans) if span[at] not in allowed)
-        found, wanted = _TYPE_NAMES[span[at]], _TYPE_NAMES[_KIND[dtype]]
+    def _kinds(self, place: int) -> list[int]:
+        return [self._found.kind(number, place) for number in range(self._count)]
+
+    def _other_type(self, place: int, key: bytes, dtype: DType, dense: bool) -> errors.InvalidArgumentError:
+        wrong = [kind not in (MISSING, _KIND[dtype]) for kind in self._kinds(place)]
+        number = wrong.index(True)
+        found, wanted = _TYPE_NAMES[self._found.kind(number, place)], _TYPE_NAMES[_KIND[dtype]]
         text = (
             f"Data type: {found} but expected type: {wanted}"
             if dense
@@ -152,31 +125,27 @@ class Batch:
         made = (
             self._varying(column, feature, default)
             if feature.varies
-            else self._fixed(column, feature, default)
+            else self._fixed(column, feature, default, place)
         )
         return made[0] if self.single else made
 
-    def _fixed(self, column: Column, feature: Dense, default: Any) -> np.ndarray[Any, Any]:
-        values, counts, missing = column
+    def _fixed(self, column: Column, feature: Dense, default: Any, place: int) -> np.ndarray[Any, Any]:
         size, dims = feature.stride, feature.dims
-        if missing and not default.size and size:
+        count = self._count
+        if column.longest == size and column.total == size * count and size:
+            return column.values().reshape(count, *dims)
+        lacks = np.array(self._kinds(place), np.int64) == MISSING
+        if lacks.any() and not default.size and size:
             name = _TYPE_NAMES[_KIND[feature.dtype]]
             raise invalid(
-                f"{self._of(missing[0])}Feature: {_text(feature.key)} (data type: {name}) is required but "
-                "could not be found."
+                f"{self._of(int(lacks.argmax()))}Feature: {_text(feature.key)} (data type: {name}) is "
+                "required but could not be found."
             )
-        count = len(counts)
-        if len(values) == size * count and counts.count(size) == count:
-            return values.reshape(count, *dims)
-        lacks = set(missing)
-        for number, got in enumerate(counts):
-            if got != size and number not in lacks:
-                raise self._other_size(number, feature, got)
-        result = np.empty((count, size), values.dtype)
-        present = [i for i in range(count) if i not in lacks]
-        result[present] = values.reshape(-1, size)
-        result[missing] = default.reshape(-1)
-        return result.reshape(count, *dims)
+        wrong = (column.counts != size) & ~lacks
+        if wrong.any():
+            number = int(wrong.argmax())
+            raise self._other_size(number, feature, int(column.counts[number]))
+        return column.rows(size, default.reshape(-1)).reshape(count, *dims)
 
     def _other_size(self, number: int, feature: Dense, got: int) -> errors.InvalidArgumentError:
         name = _TYPE_NAMES[_KIND[feature.dtype]]
@@ -191,22 +160,14 @@ class Batch:
         )
 
     def _varying(self, column: Column, feature: Dense, default: Any) -> np.ndarray[Any, Any]:
-        values, counts, _ = column
         stride = feature.stride
-        for number, got in enumerate(counts):
-            if stride and got % stride:
-                raise self._other_stride(number, feature, got)
-        longest = max(counts, default=0)
-        count = len(counts)
-        steps = longest // stride if stride else 0
-        shape = (count, steps, *feature.dims[1:])
-        if len(values) == longest * count:
-            return values.reshape(shape)
-        result = np.empty((count, longest), values.dtype)
-        result[...] = default.reshape(-1)[0] if default.size else (b"" if values.dtype == object else 0)
-        place = np.arange(longest) < np.array(counts)[:, None]
-        result[place] = values
-        return result.reshape(shape)
+        if stride > 1 and (wrong := column.counts % stride).any():
+            number = int((wrong != 0).argmax())
+            raise self._other_stride(number, feature, int(column.counts[number]))
+        steps = column.longest // stride if stride else 0
+        fill: Any = b"" if feature.dtype is dtypes.string else 0
+        rows = column.rows(column.longest, default.reshape(-1)[0] if default.size else fill)
+        return rows.reshape(self._count, steps, *feature.dims[1:])
 
     def _other_stride(self, number: int, feature: Dense, got: int) -> errors.InvalidArgumentError:
         key = _text(feature.key)
@@ -224,54 +185,20 @@ class Batch:
 
     def sparse(self, place: int, key: bytes, dtype: DType) -> tuple[Any, Any, Any]:
         """The indices, values and shape of a SparseTensor: of rank 2, or 1 of one Example alone."""
-        values, counts, _ = self.column(place, key, dtype, False)
+        column = self.column(place, key, dtype, False)
         if self.single:
-            return (
-                np.arange(len(values), dtype=np.int64)[:, None],
-                values,
-                np.array([len(values)], np.int64),
-            )
-        indices = np.empty((len(values), 2), np.int64)
-        fill_places(indices, counts)
-        return indices, values, np.array([len(counts), max(counts, default=0)], np.int64)
+            total = column.total
+            return np.arange(total, dtype=np.int64)[:, None], column.values(), np.array([total], np.int64)
+        values, indices = column.values_and_indices()
+        return indices, values, np.array([self._count, column.longest], np.int64)
 
     def ragged(self, place: int, key: bytes, dtype: DType, split_type: DType) -> tuple[Any, Any]:
         """The values and the row splits of a RaggedTensor; of one Example alone without splits."""
-        values, counts, _ = self.column(place, key, dtype, False)
-        splits = np.zeros(0 if self.single else len(counts) + 1, split_type.np)
+        column = self.column(place, key, dtype, False)
+        splits = np.zeros(0 if self.single else self._count + 1, split_type.np)
         if not self.single:
-            np.cumsum(counts, out=splits[1:])
-        return values, splits
-
-
-def fill_places(indices: np.ndarray[Any, Any], counts: Sequence[int]) -> None:
-    """Writes (row, place in the row) of elements of which each row has so many."""
-    rows = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
-    starts = np.cumsum([0, *counts[:-1]]) if len(counts) else np.zeros(0, np.int64)
-    indices[:, -2] = rows
-    indices[:, -1] = np.arange(len(rows), dtype=np.int64) - starts[rows]
-
-
-def object_array(items: Sequence[bytes]) -> np.ndarray[Any, Any]:
-    """A vector of strings."""
-    result = np.empty(len(items), object)
-    result[:] = items
-    return result
-
-
-def _strings(
-    pieces: list[bytes], spans: list[Spans], at: int, kinds: set[int]
-) -> tuple[np.ndarray[Any, Any], list[int]]:
-    if kinds == {BYTES}:
-        return object_array(pieces), [1] * len(pieces)
-    values: list[bytes] = []
-    counts = []
-    for piece, span in zip(pieces, spans, strict=True):
-        kind = span[at]
-        found = [piece] if kind == BYTES else strings(piece) if kind == MANY_BYTES else []
-        values += found
-        counts.append(len(found))
-    return object_array(values), counts
+            np.cumsum(column.counts, out=splits[1:])
+        return column.values(), splits
 
 
 class ExampleParser:

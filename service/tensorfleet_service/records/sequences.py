@@ -12,7 +12,8 @@ from google.protobuf.message import DecodeError
 from tensorfleet.core import dtypes
 from tensorfleet.core.dtypes import DType
 from tensorfleet.proto.example_pb2 import SequenceExample
-from tensorfleet_service.records.examples import fill_places, invalid, object_array
+from tensorfleet_service.records.columns import fill_places, object_array
+from tensorfleet_service.records.examples import invalid
 
 _FIELDS = {dtypes.string: "bytes_list", dtypes.float32: "float_list", dtypes.int64: "int64_list"}
 _UNKNOWN = "<unknown>"

@@ -13,6 +13,7 @@ from typing import BinaryIO
 from tensorfleet.core import errors
 from tensorfleet.records.compression import Readable, inflated
 from tensorfleet.records.tfrecord import BUFFER, RecordReader
+from tensorfleet_service.devices import native
 from tensorfleet_service.records.files import ProgramFiles
 
 _PIECE = 1 << 20  # bytes that are skipped or read at a time, whatever length is asked for
@@ -42,7 +43,7 @@ class Records(Source):
     """The records of a TFRecord file; keys are the places where they begin."""
 
     def __init__(self, file: Readable, buffer: int = BUFFER) -> None:
-        self._reader = RecordReader(file, buffer)
+        self._reader = RecordReader(file, buffer, native.native and native.native.split_records)
         self._place = 0
 
     def read(self) -> list[bytes]:

@@ -11,6 +11,7 @@ import pytest
 
 from tensorfleet.core import dtypes
 from tensorfleet_service.devices import native
+from tensorfleet_service.kernels.state import scatter
 from tensorfleet_service.kernels.training.recording import Recorder, apply_recorded
 from tensorfleet_service.kernels.training.training_rules import RULES
 from tests.kernels.harness import run_op
@@ -140,6 +141,41 @@ def test_max_pooling(padding: bytes, window: int, stride: int, both: Both) -> No
     both("max_pool_grad", "MaxPoolGrad", images, pooled, floats(*pooled.shape), **attrs)
 
 
+@pytest.mark.parametrize("padding", [b"SAME", b"VALID"])
+@pytest.mark.parametrize(("window", "stride"), [(2, 2), (3, 2), (3, 1), (1, 2), (2, 3)])
+@pytest.mark.parametrize("data_format", [b"NHWC", b"NCHW"])
+def test_average_pooling(padding: bytes, window: int, stride: int, data_format: bytes, both: Both) -> None:
+    images = floats(3, 9, 8, 5)
+    images[1, 2, 3, 4], images[2, 0, 0, 0] = np.nan, -np.inf
+    sizes = [1, window, window, 1], [1, stride, stride, 1]
+    if data_format == b"NCHW":
+        images, sizes = np.moveaxis(images, -1, 1).copy(), ([1, 1, window, window], [1, 1, stride, stride])
+    attrs = {"ksize": sizes[0], "strides": sizes[1], "padding": padding, "data_format": data_format}
+    both("average_pool", "AvgPool", images, rtol=0, atol=0, **attrs)
+    gradient = floats(*run_op("AvgPool", images, **attrs).shape, seed=1)
+    shape = np.array(images.shape, np.int32)
+    both("average_pool_grad", "AvgPoolGrad", shape, gradient, rtol=0, atol=0, **attrs)
+
+
+@pytest.mark.parametrize("index_type", [np.int32, np.int64])
+@pytest.mark.parametrize("shape", [(40, 3), (40,), (40, 2, 5)])
+def test_rows_are_added(index_type: Any, shape: tuple[int, ...], both: Both) -> None:
+    ids = np.random.default_rng(0).integers(-1, 7, 40).astype(index_type)
+    count = np.array(7, np.int32)
+    both("add_rows", "UnsortedSegmentSum", floats(*shape), ids, count)
+    both("add_rows", "UnsortedSegmentSum", floats(*shape), np.sort(ids), count)
+
+
+def test_rows_that_there_are_not_are_refused() -> None:
+    table, updates = np.zeros((3, 2), np.float32), floats(2, 2)
+    for places in ([0, 3], [-1, 0]):
+        with pytest.raises(ValueError, match="no row"):
+            native.native.add_rows(table, np.array(places), updates, 3, 2, 2)
+    with pytest.raises(ValueError, match="elements instead"):
+        native.native.add_rows(table, np.array([0, 1]), updates, 3, 2, 3)
+    assert not table.any()
+
+
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 7), (70, 3, 16), (4100, 2, 3), (2, 3, 9000)])
 @pytest.mark.parametrize("axes", [[0, 1, 2], [0], [0, 1], [2], [1, 2]])
 @pytest.mark.parametrize("keep", [True, False])
@@ -200,3 +236,51 @@ def test_small_floats_stay_with_numpy() -> None:
     x = floats(3, 5).astype(dtypes.bfloat16.np)
     assert not native.takes(x)
     assert run_op("Softmax", x).dtype == x.dtype
+
+
+def test_rows_of_a_variable_are_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In their order, as np.add.at does it, also where a row comes more than once."""
+    places, updates = np.array([[2, 0], [2, 1]], np.int32), floats(2, 2, 3)
+    expected = floats(4, 3, seed=1)
+    table = expected.copy()
+    np.add.at(expected, places, updates)
+    monkeypatch.setattr(native, "LEAST", 1)
+    scatter._apply_at(np.add, table, places, updates)
+    assert table.tobytes() == expected.tobytes()
+
+
+def _special() -> Any:
+    x = floats(3, 40) * 4
+    x[0, :8] = np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-44, 6.0, 1e38
+    return x
+
+
+@pytest.mark.parametrize("op", ["Selu", "LeakyRelu"])
+def test_activations(op: str, both: Both) -> None:
+    attrs = {"alpha": 0.2} if op == "LeakyRelu" else {}
+    both("evaluate", op, _special(), **attrs)
+    both("evaluate", f"{op}Grad", floats(3, 40, seed=1), _special(), **attrs)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.5, 3.0])
+def test_slopes(alpha: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = _special()
+    monkeypatch.setattr(native, "LEAST", 1)
+    np.testing.assert_array_equal(
+        run_op("LeakyRelu", x, alpha=alpha), np.where(x > 0, x, x * np.float32(alpha))
+    )
+    gradient = floats(3, 40, seed=1)
+    expected = np.where(x > 0, gradient, gradient * np.float32(alpha))
+    np.testing.assert_array_equal(run_op("LeakyReluGrad", gradient, x, alpha=alpha), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8])
+def test_relu6_grad(dtype: Any) -> None:
+    x = (floats(5, 8) * 30).astype(dtype)
+    if dtype != np.int8:
+        tiny = np.finfo(dtype).smallest_subnormal
+        below = np.nextafter(dtype(6), dtype(0))
+        x[0] = np.nan, np.inf, -np.inf, tiny, -tiny, below, 6, 0
+    gradient = (floats(5, 8, seed=1) * 9).astype(dtype)
+    expected = gradient * ((x > 0) & (x < 6))
+    np.testing.assert_array_equal(run_op("Relu6Grad", gradient, x), expected.astype(dtype))

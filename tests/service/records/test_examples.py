@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,20 @@ from hypothesis import given, strategies as st
 from tensorfleet.core import dtypes, errors
 from tensorfleet.proto.example_pb2 import Example
 from tensorfleet.proto.feature_pb2 import BytesList, Feature, Features, FloatList, Int64List
+from tensorfleet_service.devices import native
 from tensorfleet_service.records.examples import ExampleParser, dense_feature
+
+
+@pytest.fixture(params=["numpy", "compiled"], scope="module", autouse=True)
+def scanner(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Everything here holds of both scanners."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "numpy":
+            patch.setattr(native, "native", None)
+        elif native.native is None:
+            pytest.skip("no compiled kernels")
+        yield
+
 
 KEYS = ["a", "bc", "k" * 200]
 TYPES = {b"ints": dtypes.int64, b"floats": dtypes.float32, b"strings": dtypes.string}
@@ -118,3 +132,85 @@ def test_errors_name_the_example() -> None:
         errors.InvalidArgumentError, match=r"Name: two, Key: ints, Index: 1\..*Values size: 1"
     ):
         parser.parse([good, bad], (b"one", b"two"), [np.zeros(0)], False)
+
+
+def field(number: int, content: bytes) -> bytes:
+    assert len(content) < 128
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def raw(number: int, content: bytes) -> bytes:
+    """An Example whose feature "ints" has a list of this number and content."""
+    return field(1, field(1, field(1, b"ints") + field(2, field(number, content))))
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"\x08\x05", [5]),
+        (b"\x08\x05\x08\x80\x01", [5, 128]),
+        (
+            field(1, b"\x05\x06") + b"\x08\x07" + field(1, b"") + field(1, b"\xff" * 9 + b"\x01"),
+            [5, 6, 7, -1],
+        ),
+        (b"", []),
+    ],
+)
+def test_integers_with_tags_of_their_own(content: bytes, expected: list[int]) -> None:
+    parser = ExampleParser([(b"ints", dtypes.int64)], [dense_feature(b"ints", dtypes.int64, (None,))])
+    items = [raw(3, content), serialized({"ints": [1, 2, 300]})]
+    _, (values,), _, (dense,), *_ = parser.parse(items, (), [np.array([9])], False)
+    assert values.tolist() == [*expected, 1, 2, 300]
+    longest = max(3, len(expected))
+    assert dense.tolist() == [expected + [9] * (longest - len(expected)), [1, 2, 300] + [9] * (longest - 3)]
+
+
+def test_floats_with_tags_of_their_own() -> None:
+    one, two = np.array([1, 2], "<f4").tobytes()[:4], np.array([1, 2], "<f4").tobytes()
+    parser = ExampleParser([(b"ints", dtypes.float32)], [])
+    contents = [b"\x0d" + one, field(1, two) + b"\x0d" + one, field(1, two)]
+    _, (values,), *_ = parser.parse([raw(2, content) for content in contents], (), (), False)
+    assert values.tolist() == [1, 1, 2, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("item", "text"),
+    [
+        (
+            raw(3, field(1, b"\xff" * 10 + b"\x01")),
+            "Can't parse serialized Example: a varint is longer than ten",
+        ),
+        (raw(3, field(1, b"\x80")), "Could not parse example input"),
+        (raw(3, b"\x08"), "Could not parse example input"),
+        (raw(3, field(1, b"\x01"))[:-1], "Could not parse example input"),
+        (b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "Could not parse example input"),
+        (b"\x0a\x05\x0a\x7f\x0a\x01a", "Could not parse example input"),
+        (raw(2, field(1, b"\0" * 3)), "Could not parse example input"),
+        (raw(2, field(1, b"\0" * 4)), "Data types don't match"),
+        (raw(1, field(1, b"a")), "Expected type: int64, Actual type: string"),
+    ],
+)
+def test_damaged_examples(item: bytes, text: str) -> None:
+    parser = ExampleParser([(b"ints", dtypes.int64)], [])
+    with pytest.raises(errors.InvalidArgumentError, match=text):
+        parser.parse([serialized({"ints": [1]}), item], (), (), False)
+
+
+def test_keys_in_any_order_and_twice() -> None:
+    first, second = (serialized({"ints": [n], "floats": [n], "strings": [b"%d" % n]}) for n in (1, 2))
+    twice = first[2:] + second[2:]
+    item = b"\x0a" + bytes([len(twice)]) + twice
+    parser = ExampleParser(list(TYPES.items()), [])
+    _, values, *_ = parser.parse([item, first], (), (), False)
+    assert [part.tolist() for part in values] == [[2, 1], [2, 1], [b"2", b"1"]]
+
+
+def test_many_keys_and_examples() -> None:
+    """More than one thread's share, and more keys than a small table has room for."""
+    keys = [f"feature {i}" for i in range(300)]
+    items = [serialized({key: [b"%d" % i] * (i % 3) for key in keys}) for i in range(50)]
+    parser = ExampleParser([], [], [(key.encode(), dtypes.string, dtypes.int32) for key in keys])
+    *_, values, splits = parser.parse(items, (), (), False)
+    expected = [b"%d" % i for i in range(50) for _ in range(i % 3)]
+    assert all(part.tolist() == expected for part in values)
+    assert all(part.tolist() == np.cumsum([0] + [i % 3 for i in range(50)]).tolist() for part in splits)

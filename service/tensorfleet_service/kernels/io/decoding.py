@@ -16,8 +16,8 @@ from tensorfleet.records.compression import KINDS, decompress
 from tensorfleet_service.graph.attributes import type_name
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, results, shape_text
+from tensorfleet_service.records.columns import object_array
 from tensorfleet_service.records.csv import Format, column
-from tensorfleet_service.records.examples import object_array
 
 
 @array_kernel("DecodeCSV")

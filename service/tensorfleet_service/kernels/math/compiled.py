@@ -9,11 +9,12 @@ the last place.
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices.blocks import thread_count
 from tensorfleet_service.devices.native import native
 
@@ -86,6 +87,26 @@ def compile_steps(
             return None
         code.append(struct.pack("iiii", _NUMBERS[ufunc], place[register], place[own[0]], place[own[-1]]))
     return CompiledSteps(b"".join(code), tuple(float(text) for text in constants), bytes(forms), temporaries)
+
+
+def elementwise(steps: Sequence[Step], inputs: int, temporaries: int) -> Callable[..., Any] | None:
+    """The function of arrays of one shape that the native kernels take; None without them.
+
+    Args:
+        steps: on registers x0, x1, … for the inputs, t0, t1, … and out.
+    """
+    if not is_compiled({ufunc for ufunc, _, _ in steps}, np.float32):
+        return None
+    compiled = compile_steps(steps, {f"x{i}": FULL for i in range(inputs)}, ["out"], temporaries)
+    if compiled is None:
+        return None
+
+    def run(*arrays: Any) -> Any:
+        out = empty(arrays[0].shape, np.float32)
+        compiled.run(arrays, (out,), out.size, 1)
+        return out
+
+    return run
 
 
 def _is_temporary(text: str) -> bool:

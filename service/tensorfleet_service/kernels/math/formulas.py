@@ -70,6 +70,8 @@ FORMULAS = {
     "InvGrad": "-{0} * {1} * {0}",
     # … and those that take dy first, with the input or, of Elu, the output.
     "ReluGrad": "{0} * greater({1}, 0)",
+    # Of floats alone: x (6 - x) is positive just between 0 and 6, and does not underflow there.
+    "Relu6Grad": "{0} * greater({1} * (6 - {1}), 0)",
     "EluGrad": "{0} * (fmin({1}, 0) + 1)",
     "SoftplusGrad": "{0} / (exp(-{1}) + 1)",
     "SoftsignGrad": "{0} / square(abs({1}) + 1)",

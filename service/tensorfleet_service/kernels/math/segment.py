@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes
+from tensorfleet_service.devices.native import add_rows
 from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
@@ -30,6 +31,8 @@ def _reduce_sorted(xp: ModuleType, ufunc: Any, rows: Any, ids: Any, result: Any,
 def _reduce_rows(xp: ModuleType, ufunc: Any, rows: Any, ids: Any, result: Any, neutral: Any) -> Any:
     """Like `_reduce_sorted`, for ids in any order."""
     if xp is np:
+        if ufunc is np.add and add_rows(result, ids, rows):
+            return result
         order = np.argsort(ids, kind="stable")
         rows, ids = rows[order], ids[order]
     return _reduce_sorted(xp, ufunc, rows, ids, result, neutral)

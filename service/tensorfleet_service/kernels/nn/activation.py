@@ -11,6 +11,7 @@ from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices.blocks import thread_count
 from tensorfleet_service.devices.native import native, takes
 from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid, through_float32
+from tensorfleet_service.kernels.math.compiled import Step, elementwise
 from tensorfleet_service.kernels.math.formulas import formula_expression, formula_function, rounded_formula
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
 
@@ -45,7 +46,64 @@ def _float_activation(node: KernelNode) -> Kernel:
         "Selu": selu,
         "LeakyRelu": leaky_relu,
     }
-    return through_float32(functions[node.op], node.input_types[0])
+    return through_float32(_or_compiled(functions[node.op], node.op, slope), node.input_types[0])
+
+
+def _or_compiled(function: Kernel, op: str, slope: float | None) -> Kernel:
+    """`function` of arrays, and of those that the compiled kernels take its steps there."""
+    compiled = _compiled(op, slope)
+    if compiled is None:
+        return function
+
+    def activation(*arrays: Any) -> Any:
+        return compiled(*arrays) if takes(*arrays) else function(*arrays)
+
+    return activation
+
+
+def _compiled(op: str, slope: float | None) -> Kernel | None:
+    """The steps give the values of the functions beside them, also of NaN and infinity: 1 and 0 choose."""
+    scale, scaled_alpha = str(_SELU_SCALE), str(_SELU_SCALE * _SELU_ALPHA)
+    if op == "Selu":
+        steps: list[Step] = [
+            ("minimum", "t0", ("x0", "0")),
+            ("expm1", "t0", ("t0",)),
+            ("multiply", "t0", ("t0", scaled_alpha)),
+            ("maximum", "out", ("x0", "0")),
+            ("multiply", "out", ("out", scale)),
+            ("add", "out", ("out", "t0")),
+        ]
+        return elementwise(steps, 1, 1)
+    if op == "SeluGrad":
+        return elementwise(
+            [
+                ("fmin", "t0", ("x1", "0")),
+                ("add", "t0", ("t0", scaled_alpha)),
+                ("less", "t1", ("x1", "0")),
+                ("multiply", "t0", ("t0", "t1")),
+                ("subtract", "t1", ("1", "t1")),
+                ("multiply", "t1", ("t1", scale)),
+                ("add", "t0", ("t0", "t1")),
+                ("multiply", "out", ("x0", "t0")),
+            ],
+            2,
+            2,
+        )
+    if op == "LeakyRelu" and slope is not None and 0 < slope <= 1:
+        return elementwise([("multiply", "t0", ("x0", str(slope))), ("maximum", "out", ("x0", "t0"))], 1, 1)
+    if op == "LeakyReluGrad" and slope is not None and np.isfinite(slope):
+        return elementwise(
+            [
+                ("greater", "t0", ("x1", "0")),
+                ("subtract", "t1", ("1", "t0")),
+                ("multiply", "t1", ("t1", str(slope))),
+                ("add", "t0", ("t0", "t1")),
+                ("multiply", "out", ("x0", "t0")),
+            ],
+            2,
+            2,
+        )
+    return None
 
 
 @kernel("L2Loss")
@@ -117,6 +175,8 @@ def _relu_grad(node: KernelNode) -> Expression:
 def _relu6_grad(node: KernelNode) -> Expression:
     name = node.input_types[0].name
     dtype = node.input_types[0].np
+    if node.input_types[0].is_floating:
+        return formula_expression(node.op, node.xp, node.input_types[0])
     assert dtype is not None
     names = {f"zero_{name}": dtype.type(0), f"six_{name}": dtype.type(6)}
     return Expression(f"{{0}} * (({{1}} > zero_{name}) & ({{1}} < six_{name}))", names)
@@ -141,6 +201,8 @@ def _activation_grad(node: KernelNode) -> Kernel:
     dtype = node.input_types[0]
     computed_in = dtypes.float32 if dtype in SMALL_FLOATS else dtype
     function = functions.get(node.op) or formula_function(node.op, xp, computed_in)
+    if node.op in functions:
+        function = _or_compiled(function, node.op, slope)
 
     def run(gradient: Any, x: Any) -> Any:
         if gradient.shape != x.shape:

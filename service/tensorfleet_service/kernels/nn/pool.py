@@ -185,6 +185,10 @@ def avg_pool(node: KernelNode) -> Kernel:
         check_rank(images, "tensor_in", windows)
         images = channels_last(xp, images, windows).astype(inner, copy=False)
         geometry = Geometry(windows, images.shape[1:-1], window)
+        if rank_of(windows) == 4 and takes(images):
+            pooled = empty((len(images), *geometry.out, images.shape[-1]), np.float32)
+            native.average_pool(images, pooled, *_plane(geometry, images.shape), thread_count())
+            return as_formatted(xp, pooled, windows).astype(dtype, copy=False)
         padded = geometry.padded(xp, images)
         out = xp.zeros((len(images), *geometry.out, images.shape[-1]), inner)
         for position in geometry.positions():
@@ -217,6 +221,10 @@ def avg_pool_grad(node: KernelNode) -> Kernel:
                 f"out_backprop has shape {format_dims(gradient.shape)}, but orig_input_shape asks for "
                 f"{format_dims(expected)}",
             )
+        if rank_of(windows) == 4 and takes(gradient):
+            own = empty((shape[0], *(shape[a] for a in windows.space_axes), expected[-1]), np.float32)
+            native.average_pool_grad(gradient, own, *_plane(geometry, own.shape), thread_count())
+            return as_formatted(xp, own, windows).astype(dtype, copy=False)
         share = gradient / _counts(xp, geometry, inner)
         result = xp.zeros((len(gradient), *geometry.size, gradient.shape[-1]), inner)
         for position in geometry.positions():

@@ -10,6 +10,7 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
+from tensorfleet_service.devices.native import add_rows
 
 Scatter = Callable[[Any, Any, Any], None]
 """(array to change, indices, updates)"""
@@ -66,6 +67,8 @@ def _apply_at(ufunc: Any, array: Any, index: Any, updates: Any) -> None:
         return
     index = index.reshape(-1)
     updates = updates.reshape(index.size, *array.shape[1:])
+    if ufunc is np.add and add_rows(array, index, updates):
+        return
     order = np.argsort(index, kind="stable")
     again = order[1:][index[order[1:]] == index[order[:-1]]]
     if again.size == 0:

@@ -1,0 +1,127 @@
+"""How many Examples a second are parsed, and records read, by TensorFleet and by TensorFlow by turns.
+
+    python docs/benchmark_records.py [passes]
+
+needs both installed. Each pass is a process of its own; a ratio over 1 means that TensorFleet is ahead.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+BATCH, FEATURES, RECORDS = 256, 30, 50_000
+MODULES = {"tensorflow": "tensorflow.compat.v1", "tensorfleet": "tensorfleet"}
+
+
+def example(tf: Any, rng: np.random.Generator, varies: bool) -> bytes:
+    """Integers, floats and strings by turns: 1 to 5 of each, or 4."""
+    made = {}
+    for i in range(FEATURES):
+        n = int(rng.integers(1, 6)) if varies else 4
+        if i % 3 == 0:
+            value = tf.train.Feature(
+                int64_list=tf.train.Int64List(value=rng.integers(0, 100_000, n).tolist())
+            )
+        elif i % 3 == 1:
+            value = tf.train.Feature(float_list=tf.train.FloatList(value=rng.random(n).tolist()))
+        else:
+            texts = [b"x" * (int(rng.integers(1, 9)) if varies else 8) for _ in range(n)]
+            value = tf.train.Feature(bytes_list=tf.train.BytesList(value=texts))
+        made[f"feature_{i:02}"] = value
+    return bytes(tf.train.Example(features=tf.train.Features(feature=made)).SerializeToString())
+
+
+def rate(call: Callable[[], Any], count: int) -> float:
+    """How many of `count` things a second, at best."""
+    best = float("inf")
+    for _ in range(15):
+        started = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - started)
+    return count / best
+
+
+def parsed(tf: Any, varies: bool, strings: bool) -> float:
+    """Examples a second: parse_example of a batch that is fed."""
+    rng = np.random.default_rng(0)
+    items = np.array([example(tf, rng, varies) for _ in range(BATCH)], object)
+    types = (tf.int64, tf.float32, tf.string)
+    with tf.Graph().as_default(), tf.Session() as session:
+        serialized = tf.placeholder(tf.string, [None])
+        features = {
+            f"feature_{i:02}": tf.VarLenFeature(types[i % 3])
+            if varies
+            else tf.FixedLenFeature([4], types[i % 3])
+            for i in range(FEATURES)
+            if strings or i % 3 < 2
+        }
+        found = tf.parse_example(serialized, features).values()
+        ops = [(tensor.values if varies else tensor).op for tensor in found]
+        step = session.make_callable(tf.group(*ops), [serialized])
+        return rate(lambda: step(items), BATCH)
+
+
+def read(tf: Any) -> float:
+    """Records a second: a TFRecordDataset in batches of 500, of 200 bytes each on average."""
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as directory:
+        path = f"{directory}/records"
+        with tf.io.TFRecordWriter(path) as writer:
+            for size in rng.integers(100, 300, RECORDS).tolist():
+                writer.write(bytes(size))
+        with tf.Graph().as_default(), tf.Session() as session:
+            batches = tf.data.TFRecordDataset(path).batch(500)
+            iterator = tf.data.make_initializable_iterator(batches)
+            step = session.make_callable(iterator.get_next().op)
+
+            def whole() -> None:
+                session.run(iterator.initializer)
+                for _ in range(RECORDS // 500):
+                    step()
+
+            return rate(whole, RECORDS)
+
+
+def measure(library: str) -> dict[str, float]:
+    tf = importlib.import_module(MODULES[library])
+    return {
+        "records/parse_30_varying": parsed(tf, True, True),
+        "records/parse_20_varying_numbers": parsed(tf, True, False),
+        "records/parse_30_fixed": parsed(tf, False, True),
+        "records/read": read(tf),
+    }
+
+
+def main(passes: int) -> None:
+    found: dict[str, list[dict[str, float]]] = {library: [] for library in MODULES}
+    for _ in range(passes):
+        for library, figures in found.items():
+            command = [sys.executable, __file__, library]
+            environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2"}
+            made = subprocess.run(command, env=environment, check=True, capture_output=True, timeout=300)
+            figures.append(json.loads(made.stdout.splitlines()[-1]))
+    for name in found["tensorfleet"][0]:
+        theirs, ours = ([figures[name] for figures in found[library]] for library in MODULES)
+        ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
+        print(
+            f"| {name} | k/s | {statistics.median(theirs) / 1e3:.4g} | {statistics.median(ours) / 1e3:.4g} | "
+            f"{statistics.median(ratios):.2f} | {min(ratios):.2f}..{max(ratios):.2f} | {passes} | |"
+        )
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and sys.argv[1] in MODULES:
+        print(json.dumps(measure(sys.argv[1])))
+    else:
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)

@@ -1,0 +1,500 @@
+/* Where the values of features lie in serialized Examples, and what they are.
+ *
+ * An Example is read as serializers write it: one field of features, in it entries of a key and a feature each. Any
+ * other that is valid perhaps (unknown fields, parts that are merged) is left to protobuf. What is read lies inside
+ * of the Example, whatever it says: each length is compared with what is left. */
+#include "records.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pool.h"
+
+/* MISSING, BYTES, FLOATS, INTS, MANY_BYTES of spans.py; LOOSE_*: numbers with their tags, or several packed lists.
+ * OVERLONG: with a varint of more than ten bytes. */
+enum kind { MISSING, BYTES, FLOATS, INTS, MANY_BYTES, LOOSE_FLOATS, LOOSE_INTS, OVERLONG, KIND_COUNT };
+
+struct item {
+  const uint8_t *data;
+  long size;
+};
+
+struct span {
+  int64_t begin, end;
+};
+
+/* A length or number; 0 where it does not end before `end`, or after `most` bytes. */
+static int varint(const uint8_t **at, const uint8_t *end, int most, uint64_t *value) {
+  const uint8_t *p = *at;
+  uint64_t result = 0;
+  for (int i = 0; i < most && p < end; i++) {
+    const uint8_t byte = *p++;
+    result |= (uint64_t)(byte & 0x7f) << 7 * i;
+    if (byte < 0x80) {
+      *at = p;
+      *value = result;
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* A tag and a length that stays before `end`; 0 where there is none. */
+static inline int field(const uint8_t **at, const uint8_t *end, uint8_t tag, long *size) {
+  const uint8_t *p = *at;
+  if (end - p < 2 || p[0] != tag) return 0;
+  uint64_t value = p[1];
+  p += 2;
+  if (value >= 0x80) {
+    p--;
+    if (!varint(&p, end, 5, &value)) return 0;
+  }
+  if (value > (uint64_t)(end - p)) return 0;
+  *at = p;
+  *size = (long)value;
+  return 1;
+}
+
+/* How many varints a packed list has; -1: one has no end, -2: one is too long. */
+static long count_varints(const uint8_t *p, const uint8_t *end) {
+  if (p < end && end[-1] >= 0x80) return -1;
+  long count = 0, run = 0, longest = 0;
+  for (; p < end; p++) { /* without branches, as what comes next is anybody's guess */
+    const long goes_on = *p >> 7;
+    count += 1 - goes_on;
+    run = (run + 1) & -goes_on;
+    longest = run > longest ? run : longest;
+  }
+  return longest > 9 ? -2 : count;
+}
+
+/* The numbers of a list of any form, to `out` where it is given; how many there are, or -1, also where that is more
+ * than `room`. */
+static long loose_numbers(const uint8_t *p, const uint8_t *end, int is_float, void *out, long room) {
+  long count = 0;
+  while (p < end) {
+    long size;
+    const uint8_t *stop;
+    if (*p == 0x0A) {
+      if (!field(&p, end, 0x0A, &size) || (is_float && size % 4)) return -1;
+      stop = p + size;
+    } else if (is_float && *p == 0x0D && end - p >= 5) {
+      stop = ++p + 4;
+    } else if (!is_float && *p == 0x08) {
+      p++;
+      stop = NULL; /* one number, whose end is to be found */
+    } else {
+      return -1;
+    }
+    if (is_float) {
+      if ((stop - p) / 4 > room - count) return -1;
+      if (out != NULL) memcpy((float *)out + count, p, (size_t)(stop - p));
+      count += (stop - p) / 4;
+      p = stop;
+    } else {
+      do {
+        uint64_t value;
+        if (stop != NULL && p == stop) break;
+        if (!varint(&p, stop == NULL ? end : stop, 10, &value) || count == room) return -1;
+        if (out != NULL) ((int64_t *)out)[count] = (int64_t)value;
+        count++;
+      } while (stop != NULL);
+    }
+  }
+  return count;
+}
+
+/* How many strings a list has, and the last of them; -1 where it is none. */
+static long count_strings(const uint8_t *p, const uint8_t *end, const uint8_t **last) {
+  long count = 0, size;
+  for (; p < end; p += size, count++) {
+    if (!field(&p, end, 0x0A, &size)) return -1;
+    *last = p;
+  }
+  return count;
+}
+
+/* The kind and count of a feature, and its span [*at, *end) made that of its values; -1 where protobuf has to read it. */
+static int feature(const uint8_t **at, const uint8_t *end, long *count) {
+  const uint8_t *p = *at;
+  *count = 0;
+  if (p == end) return MISSING;
+  const uint8_t tag = *p;
+  long size;
+  if ((tag != 0x0A && tag != 0x12 && tag != 0x1A) || !field(&p, end, tag, &size) || p + size != end) return -1;
+  *at = p;
+  if (tag == 0x0A) {
+    *count = count_strings(p, end, at);
+    return *count < 0 ? -1 : *count == 1 ? BYTES : (*at = p, MANY_BYTES);
+  }
+  const int is_float = tag == 0x12;
+  if (p == end) return is_float ? FLOATS : INTS;
+  if (field(&p, end, 0x0A, &size) && p + size == end && !(is_float && size % 4)) {
+    *at = p;
+    if (is_float) return *count = size / 4, FLOATS;
+    const long found = count_varints(p, end);
+    if (found == -2) return OVERLONG;
+    if (found == -1) return -1;
+    return *count = found, INTS;
+  }
+  *count = loose_numbers(*at, end, is_float, NULL, end - *at);
+  return *count < 0 ? -1 : is_float ? LOOSE_FLOATS : LOOSE_INTS;
+}
+
+/* ---- scanning ------------------------------------------------------------------------------------------- */
+
+struct scan {
+  const struct item *items, *keys;
+  long count, key_count;
+  int32_t *slots; /* a hash table of the keys' numbers, -1 where there is none */
+  uint32_t slot_mask;
+  uint8_t *kinds;      /* [keys, items], as are the others */
+  struct span *spans;
+  int64_t *counts;
+  uint8_t *irregular; /* [items] */
+};
+
+static uint32_t hash(const uint8_t *p, long size) {
+  uint32_t value = 2166136261u;
+  for (long i = 0; i < size; i++) value = (value ^ p[i]) * 16777619u;
+  return value ^ value >> 15;
+}
+
+static inline int is_key(const struct item *key, const uint8_t *p, long size) {
+  if (key->size != size) return 0;
+  if (size < 8) return memcmp(key->data, p, (size_t)size) == 0;
+  /* Eight bytes at a time, the last ones once more: a call takes longer than that. */
+  for (long at = 0;; at = at + 16 <= size ? at + 8 : size - 8) {
+    uint64_t a, b;
+    memcpy(&a, key->data + at, 8);
+    memcpy(&b, p + at, 8);
+    if (a != b) return 0;
+    if (at == size - 8) return 1;
+  }
+}
+
+static long key_number(const struct scan *s, const uint8_t *p, long size) {
+  for (uint32_t slot = hash(p, size);; slot++) {
+    const int32_t number = s->slots[slot & s->slot_mask];
+    if (number < 0 || is_key(&s->keys[number], p, size)) return number;
+  }
+}
+
+/* What a range of items has learnt: which key came after which in the Example before, as most have them in the same
+ * order, and in which Example, counted from 1, each key was last. */
+struct learnt {
+  int32_t *follows;
+  long *seen;
+};
+
+/* The features that are there, of one Example; 0 where protobuf has to read it. */
+static int scan_entries(const struct scan *s, long number, const struct learnt *learnt) {
+  const uint8_t *p = s->items[number].data, *end = p + s->items[number].size, *begin = p;
+  long size, before = s->key_count;
+  if (p == end) return 1;
+  if (!field(&p, end, 0x0A, &size) || p + size != end) return 0;
+  while (p < end) {
+    if (!field(&p, end, 0x0A, &size)) return 0;
+    const uint8_t *stop = p + size;
+    if (!field(&p, stop, 0x0A, &size)) return 0;
+    const uint8_t *key = p;
+    const long key_size = size;
+    p += size;
+    if (!field(&p, stop, 0x12, &size) || p + size != stop) return 0;
+    long index = learnt->follows[before];
+    if (index < 0 || !is_key(&s->keys[index], key, key_size)) {
+      index = key_number(s, key, key_size);
+      if (index >= 0) learnt->follows[before] = (int32_t)index;
+    }
+    if (index >= 0) {
+      long count;
+      const int kind = feature(&p, stop, &count);
+      if (kind < 0) return 0;
+      const long at = index * s->count + number;
+      s->kinds[at] = (uint8_t)kind;
+      s->spans[at] = kind == MISSING ? (struct span){0, 0} : (struct span){p - begin, stop - begin};
+      s->counts[at] = count;
+      learnt->seen[index] = number + 1;
+      before = index;
+    }
+    p = stop;
+  }
+  return 1;
+}
+
+static void run_scan(void *context, long begin, long end) {
+  const struct scan *s = context;
+  struct learnt learnt = {.follows = malloc(sizeof(int32_t) * (size_t)(s->key_count + 1)),
+                          .seen = calloc((size_t)s->key_count + 1, sizeof(long))};
+  const int has_memory = learnt.follows != NULL && learnt.seen != NULL;
+  for (long k = 0; has_memory && k <= s->key_count; k++) learnt.follows[k] = -1;
+  for (long i = begin; i < end; i++) {
+    s->irregular[i] = !has_memory || !scan_entries(s, i, &learnt);
+    for (long k = 0; k < s->key_count; k++) {
+      if (has_memory && learnt.seen[k] == i + 1) continue;
+      const long at = k * s->count + i;
+      s->kinds[at] = MISSING;
+      s->spans[at] = (struct span){0, 0};
+      s->counts[at] = 0;
+    }
+  }
+  free(learnt.follows);
+  free(learnt.seen);
+}
+
+/* The contents of a tuple of bytes; NULL and an exception otherwise. */
+static struct item *contents(PyObject *tuple) {
+  const Py_ssize_t count = PyTuple_Size(tuple);
+  struct item *items = malloc(sizeof(struct item) * (size_t)(count + 1));
+  if (items == NULL) {
+    PyErr_NoMemory();
+    return NULL;
+  }
+  for (Py_ssize_t i = 0; i < count; i++) {
+    char *data;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(PyTuple_GetItem(tuple, i), &data, &size) < 0) {
+      free(items);
+      return NULL;
+    }
+    items[i] = (struct item){(const uint8_t *)data, size};
+  }
+  return items;
+}
+
+static int make_slots(struct scan *s) {
+  uint32_t room = 8;
+  while (room < 2 * (uint32_t)s->key_count + 1) room *= 2;
+  s->slot_mask = room - 1;
+  s->slots = malloc(room * sizeof(int32_t));
+  if (s->slots == NULL) return 0;
+  memset(s->slots, 0xff, room * sizeof(int32_t));
+  for (long k = 0; k < s->key_count; k++) {
+    uint32_t slot = hash(s->keys[k].data, s->keys[k].size);
+    while (s->slots[slot & s->slot_mask] >= 0) slot++;
+    s->slots[slot & s->slot_mask] = (int32_t)k;
+  }
+  return 1;
+}
+
+/* (numbers of the items that protobuf has to read, for each key: the kinds that there are as bits, the sum of the
+ * counts, the greatest of them) */
+static PyObject *summary(const struct scan *s) {
+  PyObject *irregular = PyList_New(0);
+  PyObject *parts[3] = {PyList_New(s->key_count), PyList_New(s->key_count), PyList_New(s->key_count)};
+  int failed = irregular == NULL || parts[0] == NULL || parts[1] == NULL || parts[2] == NULL;
+  for (long i = 0; !failed && i < s->count; i++) {
+    if (!s->irregular[i]) continue;
+    PyObject *number = PyLong_FromLong(i);
+    failed = number == NULL || PyList_Append(irregular, number) < 0;
+    Py_XDECREF(number);
+  }
+  for (long k = 0; !failed && k < s->key_count; k++) {
+    const uint8_t *kinds = s->kinds + k * s->count;
+    const int64_t *counts = s->counts + k * s->count;
+    int64_t values[3] = {0, 0, 0};
+    for (long i = 0; i < s->count; i++) {
+      values[0] |= 1 << kinds[i];
+      values[1] += counts[i];
+      if (counts[i] > values[2]) values[2] = counts[i];
+    }
+    for (int j = 0; j < 3 && !failed; j++) {
+      PyObject *value = PyLong_FromLongLong(values[j]);
+      failed = value == NULL || PyList_SetItem(parts[j], k, value) < 0;
+    }
+  }
+  if (!failed) return Py_BuildValue("NNNN", irregular, parts[0], parts[1], parts[2]);
+  Py_XDECREF(irregular);
+  for (int j = 0; j < 3; j++) Py_XDECREF(parts[j]);
+  return NULL;
+}
+
+PyObject *scan_examples(PyObject *self, PyObject *arguments) {
+  (void)self;
+  PyObject *items_, *keys_, *kinds_, *spans_, *counts_, *result = NULL;
+  long threads;
+  if (!PyArg_ParseTuple(arguments, "O!O!OOOl", &PyTuple_Type, &items_, &PyTuple_Type, &keys_, &kinds_, &spans_,
+                        &counts_, &threads))
+    return NULL;
+  struct arrays arrays = {.count = 0};
+  struct scan s = {.count = PyTuple_Size(items_), .key_count = PyTuple_Size(keys_)};
+  const long places = product(s.count, s.key_count);
+  if (places < 0) return NULL;
+  if (s.key_count > 1 << 20) return PyErr_Format(PyExc_ValueError, "too many keys");
+  if ((s.items = contents(items_)) == NULL || (s.keys = contents(keys_)) == NULL ||
+      (s.kinds = array(&arrays, kinds_, "B", places, 1)) == NULL ||
+      (s.spans = array(&arrays, spans_, "lq", 2 * places, 1)) == NULL ||
+      (s.counts = array(&arrays, counts_, "lq", places, 1)) == NULL || !are_apart(&arrays))
+    goto done;
+  s.irregular = malloc((size_t)s.count + 1);
+  if (s.irregular == NULL || !make_slots(&s)) {
+    PyErr_NoMemory();
+    goto done;
+  }
+  Py_BEGIN_ALLOW_THREADS
+  const long grain = 1 + 2000 / (s.key_count + 1); /* some 40 us */
+  in_parallel(run_scan, &s, s.count, grain, threads);
+  Py_END_ALLOW_THREADS
+  result = summary(&s);
+done:
+  free(s.irregular);
+  free(s.slots);
+  free((void *)s.items);
+  free((void *)s.keys);
+  release(&arrays);
+  return result;
+}
+
+/* ---- values --------------------------------------------------------------------------------------------------- */
+
+struct column {
+  const struct item *items;
+  long count;
+  const uint8_t *kinds;
+  const struct span *spans;
+  const int64_t *counts;
+  int64_t *offsets; /* of each item's values in the output */
+  void *out;
+  int is_float, is_string;
+  int64_t *indices; /* [values, 2], or NULL */
+  int failed;
+};
+
+/* Whether the spans lie in the items; an exception where one does not. */
+static int is_inside(const struct column *c) {
+  for (long i = 0; i < c->count; i++)
+    if (c->kinds[i] >= KIND_COUNT || c->spans[i].begin < 0 || c->spans[i].begin > c->spans[i].end ||
+        c->spans[i].end > c->items[i].size) {
+      PyErr_SetString(PyExc_ValueError, "a span outside of its item");
+      return 0;
+    }
+  return 1;
+}
+
+/* The numbers of a packed list; how many there are, or -1 where that is more than `room`. */
+static long packed_integers(const uint8_t *p, const uint8_t *end, int64_t *out, long room) {
+  long count = 0;
+  while (p < end) {
+    if (count == room) return -1;
+    uint64_t value = *p++;
+    if (value >= 0x80) {
+      value &= 0x7f;
+      for (int shift = 7; p < end && shift < 64; shift += 7) {
+        const uint8_t byte = *p++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) break;
+      }
+    }
+    out[count++] = (int64_t)value;
+  }
+  return count;
+}
+
+/* The numbers in a span, of which there must be `count`. */
+static int numbers(uint8_t kind, const uint8_t *p, const uint8_t *end, int is_float, void *out, long count) {
+  if (kind == MISSING) return count == 0;
+  if (kind == FLOATS && is_float) {
+    if (end - p != 4 * count) return 0;
+    memcpy(out, p, (size_t)(end - p));
+    return 1;
+  }
+  if (kind == INTS && !is_float) return packed_integers(p, end, out, count) == count;
+  return kind == (is_float ? LOOSE_FLOATS : LOOSE_INTS) && loose_numbers(p, end, is_float, out, count) == count;
+}
+
+/* The strings in a span, of which there must be `count`, in the place of what `out` holds. Needs the interpreter. */
+static int strings_of(uint8_t kind, const uint8_t *p, const uint8_t *end, PyObject **out, long count) {
+  long found = 0, size = end - p;
+  if (kind == MISSING) return count == 0;
+  if (kind != BYTES && kind != MANY_BYTES) return 0;
+  for (; kind == BYTES ? found == 0 : p < end; p += size, found++) {
+    if (found == count || (kind == MANY_BYTES && !field(&p, end, 0x0A, &size))) return 0;
+    PyObject *value = PyBytes_FromStringAndSize((const char *)p, size), *before = out[found];
+    if (value == NULL) return 0;
+    out[found] = value;
+    Py_XDECREF(before);
+  }
+  return found == count;
+}
+
+static void run_values(void *context, long begin, long end) {
+  struct column *c = context;
+  for (long i = begin; i < end; i++) {
+    const uint8_t *p = c->items[i].data + c->spans[i].begin, *stop = c->items[i].data + c->spans[i].end;
+    void *out = (char *)c->out + c->offsets[i] * (c->is_float ? 4 : 8);
+    const int is_good = c->is_string ? strings_of(c->kinds[i], p, stop, out, c->counts[i])
+                                     : numbers(c->kinds[i], p, stop, c->is_float, out, c->counts[i]);
+    if (!is_good) {
+      __atomic_store_n(&c->failed, 1, __ATOMIC_RELAXED);
+      return;
+    }
+    if (c->indices != NULL)
+      for (int64_t j = 0; j < c->counts[i]; j++) {
+        c->indices[2 * (c->offsets[i] + j)] = i;
+        c->indices[2 * (c->offsets[i] + j) + 1] = j;
+      }
+  }
+}
+
+/* example_values(items, kinds, spans, counts, out, width, indices, threads): the values of one feature, of items one
+ * after the other; or those of each in a row of its own of `width`, whose rest is left as it is. */
+PyObject *example_values(PyObject *self, PyObject *arguments) {
+  (void)self;
+  PyObject *items_, *kinds_, *spans_, *counts_, *out_, *indices_, *result = NULL;
+  long width, threads;
+  if (!PyArg_ParseTuple(arguments, "O!OOOOlOl", &PyTuple_Type, &items_, &kinds_, &spans_, &counts_, &out_, &width,
+                        &indices_, &threads))
+    return NULL;
+  struct arrays arrays = {.count = 0};
+  struct column c = {.count = PyTuple_Size(items_)};
+  if ((c.items = contents(items_)) == NULL || (c.kinds = array(&arrays, kinds_, "B", c.count, 0)) == NULL ||
+      (c.spans = array(&arrays, spans_, "lq", 2 * c.count, 0)) == NULL ||
+      (c.counts = array(&arrays, counts_, "lq", c.count, 0)) == NULL || !is_inside(&c))
+    goto done;
+  c.offsets = malloc(sizeof(int64_t) * (size_t)(c.count + 1));
+  if (c.offsets == NULL) {
+    PyErr_NoMemory();
+    goto done;
+  }
+  const long most = PY_SSIZE_T_MAX / 16;
+  long total = width < 0 ? 0 : product(c.count, width);
+  if (total < 0) goto done;
+  for (long i = 0; i < c.count; i++) {
+    if (c.counts[i] < 0 || c.counts[i] > (width < 0 ? c.items[i].size : width) || total > most) {
+      PyErr_SetString(PyExc_ValueError, "more values than there is room for");
+      goto done;
+    }
+    c.offsets[i] = width < 0 ? total : i * width;
+    if (width < 0) total += c.counts[i];
+  }
+  /* The output's own type says which values are wanted. */
+  if ((c.out = array(&arrays, out_, "flqO", total, 1)) == NULL ||
+      (indices_ != Py_None && (c.indices = array(&arrays, indices_, "lq", 2 * total, 1)) == NULL))
+    goto done;
+  if (c.indices != NULL && width >= 0) {
+    PyErr_SetString(PyExc_ValueError, "indices of rows that are filled up");
+    goto done;
+  }
+  const char format = arrays.views[3].format[0];
+  c.is_float = format == 'f';
+  c.is_string = format == 'O';
+  if (!are_apart(&arrays)) goto done;
+  if (c.is_string) {
+    run_values(&c, 0, c.count);
+  } else {
+    Py_BEGIN_ALLOW_THREADS
+    in_parallel(run_values, &c, c.count, 1 + 20000 * c.count / (total + c.count + 1), threads);
+    Py_END_ALLOW_THREADS
+  }
+  if (PyErr_Occurred()) goto done;
+  if (c.failed)
+    PyErr_SetString(PyExc_ValueError, "other values than were counted");
+  else
+    result = Py_NewRef(Py_None);
+done:
+  free(c.offsets);
+  free((void *)c.items);
+  release(&arrays);
+  return result;
+}

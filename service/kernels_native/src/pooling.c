@@ -1,0 +1,227 @@
+#include "pooling.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels.h"
+#include "pool.h"
+
+struct pool {
+  const float *x, *pooled, *gradient;
+  float *out;
+  long height, width, depth, out_height, out_width;
+  long window_height, window_width, stride_height, stride_width, top, left;
+  int failed;
+};
+
+/* The part of a window that lies in the image: [*from, *to). */
+static void inside(long at, long stride, long before, long window, long size, long *from, long *to) {
+  *from = at * stride - before;
+  *to = *from + window;
+  if (*from < 0) *from = 0;
+  if (*to > size) *to = size;
+}
+
+static void run_max_pool(void *context, long begin, long end) {
+  struct pool *p = context;
+  for (long row = begin; row < end; row++) {
+    const float *image = p->x + row / p->out_height * p->height * p->width * p->depth;
+    long y0, y1, x0, x1;
+    inside(row % p->out_height, p->stride_height, p->top, p->window_height, p->height, &y0, &y1);
+    for (long column = 0; column < p->out_width; column++) {
+      float *out = p->out + (row * p->out_width + column) * p->depth;
+      inside(column, p->stride_width, p->left, p->window_width, p->width, &x0, &x1);
+      for (long c = 0; c < p->depth; c++) out[c] = -INFINITY;
+      for (long y = y0; y < y1; y++)
+        for (long x = x0; x < x1; x++) loops->max_into(out, image + (y * p->width + x) * p->depth, p->depth);
+    }
+  }
+}
+
+/* Whole images, as windows may overlap. */
+static void run_max_pool_grad(void *context, long begin, long end) {
+  struct pool *p = context;
+  unsigned char *left = malloc((size_t)p->depth);
+  if (left == NULL) {
+    __atomic_store_n(&p->failed, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  for (long n = begin; n < end; n++) {
+    const long at = n * p->height * p->width * p->depth, from = n * p->out_height * p->out_width * p->depth;
+    memset(p->out + at, 0, sizeof(float) * (size_t)(p->height * p->width * p->depth));
+    for (long row = 0; row < p->out_height; row++) {
+      long y0, y1, x0, x1;
+      inside(row, p->stride_height, p->top, p->window_height, p->height, &y0, &y1);
+      for (long column = 0; column < p->out_width; column++) {
+        const long window = from + (row * p->out_width + column) * p->depth;
+        inside(column, p->stride_width, p->left, p->window_width, p->width, &x0, &x1);
+        memset(left, 1, (size_t)p->depth);
+        for (long y = y0; y < y1; y++)
+          for (long x = x0; x < x1; x++) {
+            const long pixel = at + (y * p->width + x) * p->depth;
+            loops->max_grad(p->out + pixel, left, p->x + pixel, p->pooled + window, p->gradient + window, p->depth);
+          }
+      }
+    }
+  }
+  free(left);
+}
+
+static void run_average_pool(void *context, long begin, long end) {
+  struct pool *p = context;
+  for (long row = begin; row < end; row++) {
+    const float *image = p->x + row / p->out_height * p->height * p->width * p->depth;
+    long y0, y1, x0, x1;
+    inside(row % p->out_height, p->stride_height, p->top, p->window_height, p->height, &y0, &y1);
+    for (long column = 0; column < p->out_width; column++) {
+      float *out = p->out + (row * p->out_width + column) * p->depth;
+      inside(column, p->stride_width, p->left, p->window_width, p->width, &x0, &x1);
+      memset(out, 0, sizeof(float) * (size_t)p->depth);
+      for (long y = y0; y < y1; y++)
+        for (long x = x0; x < x1; x++)
+          loops->step(STEP_ADD, out, out, 0, image + (y * p->width + x) * p->depth, 0, p->depth);
+      const float count = y1 > y0 && x1 > x0 ? (float)((y1 - y0) * (x1 - x0)) : 0.0f;
+      loops->step(STEP_DIVIDE, out, out, 0, &count, 1, p->depth);
+    }
+  }
+}
+
+/* Whole images, as windows may overlap; the last window first, so that what a pixel gets is added in the order of
+ * the places it has in the windows. */
+static void run_average_pool_grad(void *context, long begin, long end) {
+  struct pool *p = context;
+  float *share = malloc(sizeof(float) * (size_t)p->depth);
+  if (share == NULL) {
+    __atomic_store_n(&p->failed, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  for (long n = begin; n < end; n++) {
+    float *image = p->out + n * p->height * p->width * p->depth;
+    const float *gradient = p->gradient + n * p->out_height * p->out_width * p->depth;
+    memset(image, 0, sizeof(float) * (size_t)(p->height * p->width * p->depth));
+    for (long row = p->out_height - 1; row >= 0; row--) {
+      long y0, y1, x0, x1;
+      inside(row, p->stride_height, p->top, p->window_height, p->height, &y0, &y1);
+      for (long column = p->out_width - 1; column >= 0; column--) {
+        inside(column, p->stride_width, p->left, p->window_width, p->width, &x0, &x1);
+        if (y1 <= y0 || x1 <= x0) continue;
+        const float count = (float)((y1 - y0) * (x1 - x0));
+        loops->step(STEP_DIVIDE, share, gradient + (row * p->out_width + column) * p->depth, 0, &count, 1, p->depth);
+        for (long y = y0; y < y1; y++)
+          for (long x = x0; x < x1; x++) {
+            float *pixel = image + (y * p->width + x) * p->depth;
+            loops->step(STEP_ADD, pixel, pixel, 0, share, 0, p->depth);
+          }
+      }
+    }
+  }
+  free(share);
+}
+
+enum pooling { MAX, MAX_GRAD, AVERAGE, AVERAGE_GRAD };
+
+/* max_pool(x, out, shape of x, (height, width) of out, windows, strides, padding before, threads);
+ * max_pool_grad(x, out, pooled, gradient, …), where out has the shape of x; average_pool as max_pool; and
+ * average_pool_grad(gradient, out, shape of out, …). */
+static PyObject *pool(PyObject *arguments, enum pooling what) {
+  const int is_gradient = what == MAX_GRAD;
+  PyObject *x_, *out_, *pooled_ = NULL, *gradient_ = NULL;
+  struct pool p = {.failed = 0};
+  long images, threads;
+  if (is_gradient ? !PyArg_ParseTuple(arguments, "OOOO(llll)(ll)(ll)(ll)(ll)l", &x_, &out_, &pooled_, &gradient_,
+                                      &images, &p.height, &p.width, &p.depth, &p.out_height, &p.out_width,
+                                      &p.window_height, &p.window_width, &p.stride_height, &p.stride_width, &p.top,
+                                      &p.left, &threads)
+                  : !PyArg_ParseTuple(arguments, "OO(llll)(ll)(ll)(ll)(ll)l", &x_, &out_, &images, &p.height, &p.width,
+                                      &p.depth, &p.out_height, &p.out_width, &p.window_height, &p.window_width,
+                                      &p.stride_height, &p.stride_width, &p.top, &p.left, &threads))
+    return NULL;
+  const long most = 1L << 31;
+  if (p.window_height < 1 || p.window_width < 1 || p.stride_height < 1 || p.stride_width < 1 || p.top < 0 ||
+      p.left < 0 || p.window_height > most || p.window_width > most || p.stride_height > most ||
+      p.stride_width > most || p.top > most || p.left > most)
+    return PyErr_Format(PyExc_ValueError, "no windows");
+  long count = product(images, p.height), out_count = product(images, p.out_height);
+  if (count < 0 || (count = product(count, p.width)) < 0 || (count = product(count, p.depth)) < 0) return NULL;
+  if (out_count < 0 || (out_count = product(out_count, p.out_width)) < 0 ||
+      (out_count = product(out_count, p.depth)) < 0)
+    return NULL;
+  struct arrays arrays = {.count = 0};
+  const long x_count = what == AVERAGE_GRAD ? out_count : count;
+  const long result_count = is_gradient || what == AVERAGE_GRAD ? count : out_count;
+  if ((p.x = array(&arrays, x_, "f", x_count, 0)) == NULL ||
+      (p.out = array(&arrays, out_, "f", result_count, 1)) == NULL ||
+      (is_gradient && ((p.pooled = array(&arrays, pooled_, "f", out_count, 0)) == NULL ||
+                       (p.gradient = array(&arrays, gradient_, "f", out_count, 0)) == NULL)) ||
+      !are_apart(&arrays)) {
+    release(&arrays);
+    return NULL;
+  }
+  if (what == AVERAGE_GRAD) p.gradient = p.x;
+  Py_BEGIN_ALLOW_THREADS
+  if ((is_gradient || what == AVERAGE_GRAD) && count) {
+    in_parallel(is_gradient ? run_max_pool_grad : run_average_pool_grad, &p, images, grain_of(3 * count / images), threads);
+  } else if (out_count) {
+    const long rows = images * p.out_height;
+    in_parallel(what == MAX ? run_max_pool : run_average_pool, &p, rows,
+                grain_of(p.out_width * p.depth * p.window_height * p.window_width), threads);
+  }
+  Py_END_ALLOW_THREADS
+  release(&arrays);
+  if (p.failed) return PyErr_NoMemory();
+  Py_RETURN_NONE;
+}
+
+PyObject *max_pool(PyObject *self, PyObject *arguments) {
+  (void)self;
+  return pool(arguments, MAX);
+}
+
+PyObject *max_pool_grad(PyObject *self, PyObject *arguments) {
+  (void)self;
+  return pool(arguments, MAX_GRAD);
+}
+
+PyObject *average_pool(PyObject *self, PyObject *arguments) {
+  (void)self;
+  return pool(arguments, AVERAGE);
+}
+
+PyObject *average_pool_grad(PyObject *self, PyObject *arguments) {
+  (void)self;
+  return pool(arguments, AVERAGE_GRAD);
+}
+
+/* add_rows(table, places, updates, rows, count, width): table[places[i]] += updates[i], one after the other. */
+PyObject *add_rows(PyObject *self, PyObject *arguments) {
+  (void)self;
+  PyObject *table_, *places_, *updates_;
+  long rows, count, width;
+  if (!PyArg_ParseTuple(arguments, "OOOlll", &table_, &places_, &updates_, &rows, &count, &width)) return NULL;
+  const long table_size = product(rows, width), update_size = product(count, width);
+  if (table_size < 0 || update_size < 0) return NULL;
+  struct arrays arrays = {.count = 0};
+  float *table, *updates;
+  const int64_t *places;
+  if ((table = array(&arrays, table_, "f", table_size, 1)) == NULL ||
+      (places = array(&arrays, places_, "lq", count, 0)) == NULL ||
+      (updates = array(&arrays, updates_, "f", update_size, 0)) == NULL || !are_apart(&arrays))
+    goto refuse;
+  for (long i = 0; i < count; i++)
+    if (places[i] < 0 || places[i] >= rows) {
+      PyErr_SetString(PyExc_ValueError, "a place that is no row");
+      goto refuse;
+    }
+  Py_BEGIN_ALLOW_THREADS
+  for (long i = 0; i < count; i++) {
+    float *row = table + places[i] * width;
+    loops->step(STEP_ADD, row, row, 0, updates + i * width, 0, width);
+  }
+  Py_END_ALLOW_THREADS
+  release(&arrays);
+  Py_RETURN_NONE;
+refuse:
+  release(&arrays);
+  return NULL;
+}

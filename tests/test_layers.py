@@ -19,7 +19,7 @@ FLOORS = {
         *("ops/control_flow", "ops/debugging", "ops/random", "ops/text", "ops/state", "ops/functional"),
         *("ops/training", "ops/nn", "ops/collective"),
         *("autodiff", "kube", "cluster", "metrics", "losses", "layers", "rnn", "data", "export"),
-        *("summary", "train", "lookup", "contrib", "distribute", "api", "", "examples", "run", "cli"),
+        *("summary", "train", "saved_model", "lookup", "contrib", "distribute", "api", "", "examples", "run", "cli"),
     ),
     "tensorfleet_service": (
         *("graph", "threads", "devices", "tracing", "collectives", "state", "records", "data"),

@@ -10,6 +10,7 @@ from tensorfleet.core import nest as nest
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.ops.state.initializers import Initializer as Initializer
 from tensorfleet.run import file_io as file_io
+from tensorfleet.saved_model import freeze_graph as freeze_graph
 from tensorfleet.session.session import Session
 from tensorfleet.session.timeline import Timeline
 

@@ -163,16 +163,15 @@ INTERNAL: dict[str, str] = {
     "python.feature_column.feature_column": "feature_column",
     "python.saved_model": "saved_model",
     **{
-        f"python.saved_model.{name}": f"saved_model.{name} saved_model"
+        f"python.saved_model.{name}{ending}": f"saved_model.{name} saved_model"
         for name in (
-            "builder",
-            "loader",
-            "signature_constants",
-            "signature_def_utils",
-            "tag_constants",
-            "utils",
+            *("builder", "constants", "loader", "main_op", "signature_constants", "signature_def_utils"),
+            *("simple_save", "tag_constants", "utils"),
         )
+        for ending in ("", "_impl")
     },
+    "python.tools": "",
+    "python.tools.freeze_graph": "client.freeze_graph",
     "examples": "",
     "examples.tutorials": "",
     "core": "",

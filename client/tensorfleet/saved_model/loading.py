@@ -109,7 +109,9 @@ def initial_operation(definition: MetaGraphDef, graph: Graph, import_scope: str 
     if signature is not None:
         return operation(signature.outputs[INIT_OP_KEY], graph, import_scope)
     for key in (constants.MAIN_OP_KEY, constants.LEGACY_INIT_OP_KEY):
-        names = list(definition.collection_def[key].node_list.value) if key in definition.collection_def else []
+        names = (
+            list(definition.collection_def[key].node_list.value) if key in definition.collection_def else []
+        )
         if len(names) > 1:
             raise RuntimeError(f"Expected exactly one SavedModel init op, {key} has: {names}")
         if names:

@@ -185,7 +185,9 @@ class SavedModelBuilder:
             self._copy(source, name)
         if main_op is not None:
             if not isinstance(main_op, Operation):
-                raise TypeError(f"Expected {main_op} to be an Operation but got type {type(main_op)} instead.")
+                raise TypeError(
+                    f"Expected {main_op} to be an Operation but got type {type(main_op)} instead."
+                )
             graph.get_collection_ref(constants.MAIN_OP_KEY)[:] = [main_op]
 
     def _copy(self, source: str, name: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from tensorfleet.core import dtypes
 from tensorfleet.core.tensor_util import make_tensor_proto
 from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.proto.meta_graph_pb2 import SignatureDef, TensorInfo
 from tensorfleet.proto.tensor_pb2 import TensorProto
@@ -26,7 +27,10 @@ def build_signature_def(
     Args:
         inputs, outputs: TensorInfos by the names that callers use.
         method_name: what kind of call it is for; `tf.saved_model.signature_constants` has those of servers.
-        defaults: values of inputs that callers may leave out, as TensorProtos or arrays.
+        defaults: values of inputs that callers may leave out: constants, TensorProtos or arrays.
+
+    Raises:
+        ValueError: a default is a tensor that is no constant.
     """
     signature = SignatureDef()
     for target, infos in ((signature.inputs, inputs), (signature.outputs, outputs)):
@@ -35,9 +39,19 @@ def build_signature_def(
     if method_name is not None:
         signature.method_name = method_name
     for key, value in (defaults or {}).items():
-        proto = value if isinstance(value, TensorProto) else make_tensor_proto(value)
-        signature.defaults[key].CopyFrom(proto)
+        signature.defaults[key].CopyFrom(_constant(key, value))
     return signature
+
+
+def _constant(key: str, value: Any) -> TensorProto:
+    if isinstance(value, TensorProto):
+        return value
+    if isinstance(value, Tensor):
+        known = static_value(value)
+        if known is None:
+            raise ValueError(f"The default of the input {key!r} has to be a constant, got {value}")
+        return make_tensor_proto(known, value.dtype.base)
+    return make_tensor_proto(value)
 
 
 def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> SignatureDef:
@@ -112,14 +126,14 @@ def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Si
     outputs = {}
     for key, tensor, dtype, text in (
         (names.CLASSIFY_OUTPUT_CLASSES, classes, dtypes.string, "string Tensor"),
-        (names.CLASSIFY_OUTPUT_SCORES, scores, dtypes.float32, "float Tensor"),
+        (names.CLASSIFY_OUTPUT_SCORES, scores, dtypes.float32, "float32 Tensor"),
     ):
         if tensor is None:
             continue
         info = build_tensor_info(convert_to_tensor(tensor))
         if info.dtype != dtype.as_datatype_enum:
             raise ValueError(
-                f"Classification {key} must be a {text}. Found tensors with type {info.dtype}."
+                f"Classification {key} must be of type {text}. Found tensors of type {info.dtype}."
             )
         outputs[key] = info
     return build_signature_def(inputs, outputs, names.CLASSIFY_METHOD_NAME)

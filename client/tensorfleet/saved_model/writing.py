@@ -19,7 +19,9 @@ def write(saved_model: SavedModel, directory: str, as_text: bool) -> str:
 
     name = constants.SAVED_MODEL_FILENAME_PBTXT if as_text else constants.SAVED_MODEL_FILENAME_PB
     path = os.path.join(directory, name)
-    content = text_format.MessageToString(saved_model).encode() if as_text else saved_model.SerializeToString()
+    content = (
+        text_format.MessageToString(saved_model).encode() if as_text else saved_model.SerializeToString()
+    )
     with files.reported(path):
         os.makedirs(directory, exist_ok=True)
         files.replace_file(path, content)

@@ -64,6 +64,7 @@ _FAMILIES: tuple[str, ...] = (
     "state.resource_variable_ops",
     "state.variable_ops",
     "text.regex",
+    "text.regex_match",
     "text.hashing",
     "text.strings",
     "training.training_ops",

@@ -29,6 +29,7 @@ _FAMILIES: tuple[str, ...] = (
     "data_flow.queue_ops",
     "data_flow.selecting_datasets",
     "data_flow.stacks",
+    "data_flow.staging",
     "data_flow.tensor_array",
     "functions.function_ops",
     "io.checkpoint",

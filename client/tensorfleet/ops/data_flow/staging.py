@@ -27,7 +27,7 @@ class BaseStagingArea:
         memory_limit: how many bytes they may have together; 0: any number.
 
     Raises:
-        ValueError: the arguments do not fit each other, or a limit is negative.
+        ValueError: the arguments do not fit each other.
     """
 
     def __init__(
@@ -46,11 +46,9 @@ class BaseStagingArea:
             raise ValueError("StagingArea shapes must be the same length as dtypes")
         if names is not None and len(names) != len(dtypes):
             raise ValueError("StagingArea names must be the same length as dtypes")
-        if capacity < 0 or memory_limit < 0:
-            raise ValueError(f"Limits must be at least 0: capacity {capacity}, memory_limit {memory_limit}")
         self._shapes = [TensorShape(s) for s in (shapes if shapes is not None else [None] * len(dtypes))]
         self._names = list(names) if names else None
-        self._capacity, self._memory_limit = capacity, memory_limit
+        self._capacity, self._memory_limit = max(capacity, 0), max(memory_limit, 0)
         # All ops of the area are where this one is.
         with name_scope(f"{self._name}_root"):
             self._coloc_op: Operation = apply_op("NoOp")
@@ -288,7 +286,7 @@ class MapStagingArea(BaseStagingArea):
         """
         places = self._places(indices)
         if key is None:
-            key, *made = self._take("MapUnstageNoKey", [], places, name, "get_nokey")
+            key, made = self._take("MapUnstageNoKey", [], places, name, "get_nokey")
         else:
             made = self._take("MapUnstage", [key], places, name, "pop")
         return key, self._given(made, places)

@@ -19,7 +19,14 @@ _ANY_TYPES = "dtypes: list(type)"
 
 op("Stage(values: list(dtypes)) -> ()", *_LIMITS, _TYPES, *_PLACE, shape=nothing, stateful=True)
 op("Unstage() -> (values: list(dtypes))", *_LIMITS, _TYPES, *_PLACE, shape=_unknown, stateful=True)
-op("StagePeek(index: int32) -> (values: list(dtypes))", *_LIMITS, _TYPES, *_PLACE, shape=_unknown, stateful=True)
+op(
+    "StagePeek(index: int32) -> (values: list(dtypes))",
+    *_LIMITS,
+    _TYPES,
+    *_PLACE,
+    shape=_unknown,
+    stateful=True,
+)
 op("StageSize() -> (size: int32)", *_LIMITS, _ANY_TYPES, *_PLACE, shape=scalar, stateful=True)
 op("StageClear() -> ()", *_LIMITS, _ANY_TYPES, *_PLACE, shape=nothing, stateful=True)
 

@@ -145,12 +145,24 @@ class SavedModelBuilder:
         self._add_collections(assets_collection, main_op if main_op is not None else legacy_init_op)
         self._add(saver or _default_saver(), tags, signature_def_map, clear_devices, strip_default_attrs)
 
-    def save(self, as_text: bool = False) -> bytes:
+    def save(
+        self,
+        as_text: bool = False,
+        experimental_image_format: bool = False,
+        experimental_image_writer_options: Any = None,
+    ) -> bytes:
         """Writes the graphs that were added, and returns the file's path.
 
+        Args:
+            as_text: as `saved_model.pbtxt`.
+            experimental_image_format, experimental_image_writer_options: not supported.
+
         Raises:
-            OpError: it cannot be written.
+            NotImplementedError: `experimental_image_format` is set.
+            OpError: the file cannot be written.
         """
+        if experimental_image_format:
+            raise NotImplementedError("experimental_image_format is not supported: leave it out")
         path = write(self._saved_model, self._export_dir, as_text)
         logging.info("SavedModel written to: %s", path)
         return os.fsencode(path)

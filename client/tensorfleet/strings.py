@@ -7,6 +7,7 @@ from tensorfleet.ops.text.hashing import (
     string_to_hash_bucket_fast as to_hash_bucket_fast,
     string_to_hash_bucket_strong as to_hash_bucket_strong,
 )
+from tensorfleet.ops.text.regex_match import regex_full_match as regex_full_match
 from tensorfleet.ops.text.strings import (
     as_string as as_string,
     join as join,
@@ -31,6 +32,7 @@ __all__ = [
     "length",
     "lower",
     "reduce_join",
+    "regex_full_match",
     "regex_replace",
     "strip",
     "substr",

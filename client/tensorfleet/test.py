@@ -1,7 +1,18 @@
 """`tf.test`: what tests of graphs need."""
 
 import typing as _typing
+from unittest import mock as mock
 
+from tensorfleet.api.local_clusters import (
+    assert_equal_graph_def as assert_equal_graph_def,
+    create_local_cluster as create_local_cluster,
+    disable_with_predicate as disable_with_predicate,
+)
+from tensorfleet.api.temporary import (
+    StubOutForTesting as StubOutForTesting,
+    get_temp_dir as get_temp_dir,
+    test_src_dir_path as test_src_dir_path,
+)
 from tensorfleet.api.test import (
     gpu_device_name as gpu_device_name,
     is_built_with_cuda as is_built_with_cuda,
@@ -15,7 +26,24 @@ from tensorfleet.autodiff.gradient_checker import (
     compute_gradient_error as compute_gradient_error,
 )
 
-if not _typing.TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
+    from tensorfleet.api.benchmarks import (
+        Benchmark as Benchmark,
+        benchmark_config as benchmark_config,
+        main as main,
+    )
+    from tensorfleet.api.case import TestCase as TestCase
+else:
     from tensorfleet.core.public import namespace as _namespace
 
-    __getattr__, __dir__ = _namespace(__name__)
+    # absl's tests define flags, so only programs that are tests import them.
+    __getattr__, __dir__ = _namespace(
+        __name__,
+        modules=("mock",),
+        names={
+            "Benchmark": "tensorfleet.api.benchmarks",
+            "TestCase": "tensorfleet.api.case",
+            "benchmark_config": "tensorfleet.api.benchmarks",
+            "main": "tensorfleet.api.benchmarks",
+        },
+    )

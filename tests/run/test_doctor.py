@@ -9,6 +9,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.core.public import missing_names
 from tensorfleet.proto.graph_pb2 import GraphDef
+from tensorfleet.proto.saved_model_pb2 import SavedModel
 from tensorfleet.run import doctor, paths, reading
 
 
@@ -170,3 +171,23 @@ def test_files_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture
     for name in ("graph.pb", "absent.py", "absent.ckpt"):
         assert doctor.main([str(tmp_path / name)]) == 2
         assert "tensorfleet doctor:" in capsys.readouterr().err
+
+
+def test_a_saved_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "model"
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, name="x")
+        v = tf.Variable(1.0)
+        session.run(v.initializer)
+        tf.saved_model.simple_save(session, str(folder), {"x": x}, {"y": x * v})
+    assert doctor.main([str(folder)]) == 0
+    assert "nothing is missing in " in capsys.readouterr().out
+    path = folder / "saved_model.pb"
+    model = SavedModel.FromString(path.read_bytes())
+    model.meta_graphs[0].graph_def.node.add(name="odd", op="NoSuchOp")
+    path.write_bytes(model.SerializeToString())
+    assert doctor.main([str(path)]) == 1
+    assert f"{path}:odd: the op type NoSuchOp is missing" in capsys.readouterr().out
+    path.write_bytes(b"\xff\xff")
+    assert doctor.main([str(folder)]) == 2
+    assert "is no SavedModel" in capsys.readouterr().err

@@ -52,10 +52,10 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_program_is_run() -> None:
-    assert {path.stem for path in PROGRAMS.glob("*.py")} == {*ALONE, "distributed"}
+    assert {path.stem for path in PROGRAMS.glob("*.py")} == {*ALONE, "distributed", "square_test"}
 
 
-@pytest.mark.parametrize("name", [*ALONE, "distributed"])
+@pytest.mark.parametrize("name", [*ALONE, "distributed", "square_test"])
 def test_the_doctor_finds_nothing_missing(name: str) -> None:
     assert reading.read(PROGRAMS / f"{name}.py").findings == []
 
@@ -71,6 +71,17 @@ def test_programs(name: str, digits: Path, tmp_path: Path) -> None:
     assert last.startswith(ALONE[name])
     if last.startswith("accuracy"):
         assert float(last.split()[1]) > 0.8
+
+
+def test_tests_and_benchmarks() -> None:
+    command = [sys.executable, "-m", "tensorfleet.run", str(PROGRAMS / "square_test.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == 0, done.stderr
+    assert "Ran 7 tests" in done.stderr
+    assert "OK (skipped=2)" in done.stderr  # test_session is none
+    done = subprocess.run([*command, "--benchmarks=Square"], capture_output=True, text=True, timeout=SECONDS)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("SquareBenchmark.benchmarkSquare: iters 3, wall_time ")
 
 
 @pytest.mark.parametrize("flags", [[], ["--supervisor"]], ids=["monitored", "supervisor"])

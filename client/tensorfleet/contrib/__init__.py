@@ -13,6 +13,7 @@ from tensorfleet.contrib import (
     rnn as rnn,
     seq2seq as seq2seq,
     slim as slim,
+    staging as staging,
     training as training,
 )
 
@@ -32,6 +33,7 @@ if not _typing.TYPE_CHECKING:
             "rnn",
             "seq2seq",
             "slim",
+            "staging",
             "training",
         ),
     )

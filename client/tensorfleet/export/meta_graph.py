@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from google.protobuf.any_pb2 import Any as AnyProto
+
 from tensorfleet.checkpoint import files
 from tensorfleet.core import logging
 from tensorfleet.core.version import API_VERSION
@@ -164,13 +166,16 @@ def _add_collection(definition: MetaGraphDef, key: str, items: list[Any], scope:
             return
         if value is not None:
             kinds.add(kind)
-            getattr(collection, kind).value.append(value)
+            values = getattr(collection, kind).value
+            (values.add().CopyFrom if kind == "any_list" else values.append)(value)
     if len(kinds) == 1:
         definition.collection_def[key].CopyFrom(collection)
 
 
 def _collected(item: Any, scope: str | None) -> tuple[str, Any]:
     """The kind of list and the value for an item; no kind where nothing fits, None outside of `scope`."""
+    if isinstance(item, AnyProto):
+        return "any_list", item
     if hasattr(item, "to_proto"):
         message = item.to_proto(export_scope=scope)
         return "bytes_list", None if message is None else message.SerializeToString()

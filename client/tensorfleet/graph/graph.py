@@ -326,6 +326,11 @@ def get_default_graph() -> Graph:
     return _global_default
 
 
+def is_nested() -> bool:
+    """Whether this thread is inside of a `Graph.as_default` block."""
+    return bool(_default_stack.graphs)
+
+
 def reset_default_graph() -> None:
     """Replaces the process's default graph by an empty one (`tf.reset_default_graph`).
 

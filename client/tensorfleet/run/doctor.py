@@ -19,12 +19,18 @@ def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         prog="tensorfleet doctor",
         description="Read programs (.py, with the modules beside them that they import), graphs (.pb, "
-        ".pbtxt, .meta) and checkpoints without running them, and tell which names, op types and dtypes of "
-        "TensorFlow are missing here, where they are used, and what to do.",
+        ".pbtxt, .meta), SavedModels (saved_model.pb, or their directory) and checkpoints without running "
+        "them, and tell which names, op types and dtypes of TensorFlow are missing here, where they are "
+        "used, and what to do.",
         epilog="Exit code: 0 if nothing is missing, 1 if something is, 2 if a file cannot be read.",
         allow_abbrev=False,
     )
-    p.add_argument("paths", nargs="+", metavar="FILE", help="a program, a graph, or a checkpoint's prefix")
+    p.add_argument(
+        "paths",
+        nargs="+",
+        metavar="FILE",
+        help="a program, a graph, a model's directory, or a checkpoint's prefix",
+    )
     return p
 
 
@@ -53,6 +59,8 @@ def examine(text: str) -> tuple[list[Finding], str]:
         OSError, FileError: it cannot be read.
     """
     path = Path(text)
+    if path.is_dir() and (models := sorted(path.glob("saved_model.pb*"))):
+        path = models[0]
     if path.suffix in graph_files.GRAPHS:
         findings, nodes = graph_files.read_graph(path)
         return findings, f" in {nodes} nodes"

@@ -14,6 +14,7 @@ from tensorfleet.core import dtypes, errors
 from tensorfleet.graph import op_def
 from tensorfleet.proto.graph_pb2 import GraphDef
 from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef
+from tensorfleet.proto.saved_model_pb2 import SavedModel
 from tensorfleet.proto.types_pb2 import DataType
 from tensorfleet.run.advice import PAGE
 from tensorfleet.run.reading import Finding
@@ -26,13 +27,18 @@ class FileError(ValueError):
 
 
 def read_graph(path: Path) -> tuple[list[Finding], int]:
-    """The lacks found in a GraphDef (`.pb`, `.pbtxt`) or MetaGraphDef (`.meta`), and its number of nodes.
+    """The lacks found in the graphs of a file, and their number of nodes.
+
+    `saved_model.pb` and `saved_model.pbtxt` are SavedModels, `.meta` is a MetaGraphDef, all else a GraphDef.
 
     Raises:
         FileError: it is damaged, or of another kind.
         OSError: it cannot be read.
     """
-    message: Any = MetaGraphDef() if path.suffix == ".meta" else GraphDef()
+    if path.stem == "saved_model":
+        message: Any = SavedModel()
+    else:
+        message = MetaGraphDef() if path.suffix == ".meta" else GraphDef()
     content = path.read_bytes()
     try:
         if path.suffix == ".pbtxt":
@@ -42,14 +48,21 @@ def read_graph(path: Path) -> tuple[list[Finding], int]:
     except (DecodeError, text_format.ParseError, UnicodeDecodeError) as error:
         kind = type(message).__name__
         raise FileError(f"{path} is no {kind}: {str(error) or 'its bytes cannot be decoded'}") from None
-    graph = message.graph_def if isinstance(message, MetaGraphDef) else message
-    functions = {function.signature.name for function in graph.library.function}
-    findings = list(_missing(str(path), graph.node, functions))
-    for function in graph.library.function:
-        place = f"{path}:{function.signature.name}"
-        findings += _missing(place, function.node_def, functions)
-    nodes = len(graph.node) + sum(len(function.node_def) for function in graph.library.function)
+    findings: list[Finding] = []
+    nodes = 0
+    for graph in _graphs(message):
+        functions = {function.signature.name for function in graph.library.function}
+        findings += _missing(str(path), graph.node, functions)
+        for function in graph.library.function:
+            findings += _missing(f"{path}:{function.signature.name}", function.node_def, functions)
+        nodes += len(graph.node) + sum(len(function.node_def) for function in graph.library.function)
     return findings, nodes
+
+
+def _graphs(message: Any) -> list[GraphDef]:
+    if isinstance(message, SavedModel):
+        return [definition.graph_def for definition in message.meta_graphs]
+    return [message.graph_def if isinstance(message, MetaGraphDef) else message]
 
 
 def _missing(place: str, nodes: Iterable[Any], functions: set[str]) -> Iterable[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,3 +36,19 @@ def list_local_devices(session_config: Any = None) -> list[Any]:
 
 device_lib = SimpleNamespace(list_local_devices=list_local_devices)
 timeline = SimpleNamespace(Timeline=Timeline)
+
+# With test_util come absl's tests, which define flags: only programs that ask for them import these.
+_AT_FIRST_USE = {
+    "freeze_graph": "tensorfleet.saved_model.freeze_graph",
+    "test_util": "tensorfleet.run.test_util",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _AT_FIRST_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(_AT_FIRST_USE[name])
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_AT_FIRST_USE})

@@ -32,6 +32,7 @@ INTERNAL: dict[str, str] = {
     "python.ops.data_flow_ops": "tf queue contrib.staging",
     "python.ops.embedding_ops": "nn",
     "python.ops.functional_ops": "tf",
+    "python.ops.gradient_checker": "test",
     "python.ops.gradients": "tf",
     "python.ops.gradients_impl": "tf",
     "python.ops.histogram_ops": "tf",
@@ -90,7 +91,7 @@ INTERNAL: dict[str, str] = {
     "python.framework.sparse_tensor": "tf sparse",
     "python.framework.tensor_shape": "tf",
     "python.framework.tensor_util": "tf",
-    "python.framework.test_util": "test",
+    "python.framework.test_util": "client.test_util test",
     "python.framework.versions": "version tf",
     # Sessions and training.
     "python.client": "tf",
@@ -139,6 +140,7 @@ INTERNAL: dict[str, str] = {
     "python.platform.gfile": "gfile",
     "python.platform.googletest": "test",
     "python.platform.resource_loader": "resource_loader",
+    "python.platform.benchmark": "test",
     "python.platform.test": "test",
     "python.platform.tf_logging": "logging",
     "python.summary": "summary",
@@ -163,16 +165,15 @@ INTERNAL: dict[str, str] = {
     "python.feature_column.feature_column": "feature_column",
     "python.saved_model": "saved_model",
     **{
-        f"python.saved_model.{name}": f"saved_model.{name} saved_model"
+        f"python.saved_model.{name}{ending}": f"saved_model.{name} saved_model"
         for name in (
-            "builder",
-            "loader",
-            "signature_constants",
-            "signature_def_utils",
-            "tag_constants",
-            "utils",
+            *("builder", "constants", "loader", "main_op", "signature_constants", "signature_def_utils"),
+            *("simple_save", "tag_constants", "utils"),
         )
+        for ending in ("", "_impl")
     },
+    "python.tools": "",
+    "python.tools.freeze_graph": "client.freeze_graph",
     "examples": "",
     "examples.tutorials": "",
     "core": "",

@@ -14,7 +14,8 @@ def namespaces(name: str = "tf", module: ModuleType = tf) -> Iterator[tuple[str,
     """(`tf.nn`, module) of every public namespace."""
     yield name, module
     for key, value in public(module):
-        if isinstance(value, ModuleType) and value is not tf:
+        # `tf.test.mock` is Python's.
+        if isinstance(value, ModuleType) and value is not tf and value.__name__.startswith(tf.__name__):
             yield from namespaces(f"{name}.{key}", value)
 
 

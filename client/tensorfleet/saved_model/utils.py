@@ -1,0 +1,13 @@
+"""`tf.saved_model.utils`: tensors as signatures describe them."""
+
+import typing as _typing
+
+from tensorfleet.saved_model.tensor_infos import (
+    build_tensor_info as build_tensor_info,
+    get_tensor_from_tensor_info as get_tensor_from_tensor_info,
+)
+
+if not _typing.TYPE_CHECKING:
+    from tensorfleet.core.public import namespace as _namespace
+
+    __getattr__, __dir__ = _namespace(__name__)

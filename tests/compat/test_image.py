@@ -1,4 +1,4 @@
-"""`tf.image` beside TensorFlow's: values, dtypes, static shapes, gradients, random draws, graphs and errors."""
+"""`tf.image` beside TensorFlow's: values, dtypes, static shapes, gradients, random draws, errors."""
 
 from __future__ import annotations
 

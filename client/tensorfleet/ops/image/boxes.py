@@ -13,6 +13,9 @@ from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode, RuleTensor
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.joining import concat
+from tensorfleet.ops.array.shaping import expand_dims, reshape, shape
+from tensorfleet.ops.functional.map_fn import map_fn
 from tensorfleet.ops.shape_rules import merge_dim, with_rank
 
 
@@ -241,25 +244,44 @@ def non_max_suppression_padded(
     score_threshold: Any = _NO_THRESHOLD,
     pad_to_max_output_size: bool = False,
     name: str | None = None,
+    sorted_input: bool = False,
+    canonicalized_coordinates: bool = False,
+    tile_size: int = 512,
 ) -> tuple[Tensor, Tensor]:
     """As `non_max_suppression`, and how many boxes were chosen (`tf.image.non_max_suppression_padded`).
 
     Args:
+        boxes, scores: [..., boxes, 4] and [..., boxes]; several sets of boxes only if the results are padded.
         pad_to_max_output_size: make the numbers as many as `max_output_size`, by zeros.
+        sorted_input, canonicalized_coordinates, tile_size: hints that nothing here depends on.
     """
     with name_scope(name, "non_max_suppression_padded"):
         overlap = convert_to_tensor(iou_threshold, name="iou_threshold")
         lowest = convert_to_tensor(score_threshold, name="score_threshold")
-        made: tuple[Tensor, Tensor] = apply_op(
-            "NonMaxSuppressionV4",
-            boxes,
-            scores,
-            max_output_size,
-            overlap,
-            lowest,
-            pad_to_max_output_size=pad_to_max_output_size,
-        )
-        return made
+        limit = convert_to_tensor(max_output_size, dtypes.int32)
+        boxes, scores = convert_to_tensor(boxes), convert_to_tensor(scores)
+
+        def choose(of: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+            made: tuple[Tensor, Tensor] = apply_op(
+                "NonMaxSuppressionV4",
+                *of,
+                limit,
+                overlap,
+                lowest,
+                pad_to_max_output_size=pad_to_max_output_size,
+            )
+            return made
+
+        if boxes.dims is None or len(boxes.dims) <= 2:
+            return choose((boxes, scores))
+        if not pad_to_max_output_size:
+            raise ValueError("'pad_to_max_output_size' (value False) must be True for batched input")
+        batch = shape(boxes)[:-2]
+        rows = reshape(boxes, concat([[-1], shape(boxes)[-2:]], 0))
+        flat = reshape(scores, concat([[-1], shape(scores)[-1:]], 0))
+        chosen, counts = map_fn(choose, (rows, flat), dtype=(dtypes.int32, dtypes.int32))
+        chosen = reshape(chosen, concat([batch, expand_dims(limit, 0)], 0))
+        return chosen, reshape(counts, batch)
 
 
 def non_max_suppression_overlaps(

@@ -16,15 +16,15 @@ from tensorfleet.ops.common import ORDERED
 from tensorfleet.ops.shape_rules import merge_dim, multiply_dims, with_rank
 
 
-def window_count(size: int, window: int, stride: int, rate: int, padding: str) -> int:
+def window_count(size: int, window: int, stride: int, rate: int, padding: bytes) -> int:
     """How many windows there are along a dimension.
 
     Raises:
         ValueError: not even one.
     """
     span = (window - 1) * rate + 1
-    count = -(-size // stride) if padding == "SAME" else (size - span + stride) // stride
-    if count < 0 or (padding == "VALID" and size < span):
+    count = -(-size // stride) if padding == b"SAME" else (size - span + stride) // stride
+    if count < 0 or (padding == b"VALID" and size < span):
         raise ValueError(
             f"Computed output size would be negative: {count} [input_size: {size}, "
             f"effective_filter_size: {span}, stride: {stride}]"

@@ -23,7 +23,7 @@ def extract_patches(node: KernelNode) -> Kernel:
             raise invalid(
                 f"{name} must be {rank} positive numbers, 1 for batch and channels, got {list(values)}"
             )
-    padding = attrs["padding"].decode()
+    padding = attrs["padding"]
     axes = list(zip(windows[1:-1], strides[1:-1], rates[1:-1], strict=True))
 
     def run(images: Array) -> Array:
@@ -40,7 +40,7 @@ def extract_patches(node: KernelNode) -> Kernel:
             needed = max(0, (count - 1) * stride + (window - 1) * rate + 1 - size)
             around.append((needed // 2, needed - needed // 2))
             spans.append((count, stride, window, rate))
-        padded = np.pad(images, [(0, 0), *around, (0, 0)]) if padding == "SAME" else images
+        padded = np.pad(images, [(0, 0), *around, (0, 0)]) if padding == b"SAME" else images
         return _windows(padded, spans)
 
     return run

@@ -262,7 +262,7 @@ def non_max_suppression_padded(
         boxes, scores = convert_to_tensor(boxes), convert_to_tensor(scores)
 
         def choose(of: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-            made: tuple[Tensor, Tensor] = apply_op(
+            made = apply_op(
                 "NonMaxSuppressionV4",
                 *of,
                 limit,
@@ -270,7 +270,7 @@ def non_max_suppression_padded(
                 lowest,
                 pad_to_max_output_size=pad_to_max_output_size,
             )
-            return made
+            return made[0], made[1]
 
         if boxes.dims is None or len(boxes.dims) <= 2:
             return choose((boxes, scores))

@@ -11,9 +11,10 @@ from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.framework import name_scope
 from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
+from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.math.comparison import equal
-from tensorfleet.ops.shape_rules import with_rank
+from tensorfleet.ops.shape_rules import merge_dim, with_rank
 from tensorfleet.ops.text.strings import substr
 
 
@@ -27,6 +28,13 @@ def _channels(op: RuleNode) -> int | None:
 def _image_shape(op: RuleNode) -> list[Dims]:
     with_rank(op.inputs[0].dims, 0)
     return [(None, None, _channels(op))]
+
+
+def _cropped_shape(op: RuleNode) -> list[Dims]:
+    [shape] = _image_shape(op)
+    merge_dim(with_rank(op.inputs[1].dims, 1)[0], 4)
+    window = static_value(op.inputs[1])
+    return [shape if window is None else (int(window[2]), int(window[3]), op.attrs["channels"] or None)]
 
 
 def _gif_shape(op: RuleNode) -> list[Dims]:
@@ -69,7 +77,7 @@ op("DecodeJpeg(contents: string) -> (image: uint8)", *_DECODE_JPEG, shape=_image
 op(
     "DecodeAndCropJpeg(contents: string, crop_window: int32) -> (image: uint8)",
     *_DECODE_JPEG,
-    shape=_image_shape,
+    shape=_cropped_shape,
 )
 op(
     "DecodePng(contents: string) -> (image: dtype)",

@@ -21,8 +21,6 @@ def decode_bmp(contents: bytes, channels: int = 0) -> Array:
         )
     begin, width, height, _, bits = _HEADER.unpack_from(contents)
     own = bits // 8
-    if channels and channels != own:
-        raise invalid(f"channels attribute {channels} does not match bits per pixel from file {own}")
     if own not in (1, 3, 4):
         raise invalid(f"Number of channels inherent in the image must be 1, 3 or 4, was {own}")
     rows = abs(height)
@@ -39,4 +37,10 @@ def decode_bmp(contents: bytes, channels: int = 0) -> Array:
     pixels = data[: stride * rows].reshape(rows, stride)[:, : width * own].reshape(rows, width, own)
     if height > 0:
         pixels = pixels[::-1]
-    return np.ascontiguousarray(pixels[..., {1: [0], 3: [2, 1, 0], 4: [2, 1, 0, 3]}[own]])
+    order = {1: [0], 3: [2, 1, 0], 4: [2, 1, 0, 3]}[own]
+    if channels >= 3:
+        order = (order * 3)[:3] if own == 1 else order[:channels]
+    made = np.ascontiguousarray(pixels[..., order])
+    if channels == 4 and own != 4:
+        made = np.concatenate([made, np.full_like(made[..., :1], 255)], axis=2)
+    return made

@@ -59,7 +59,7 @@ _CHANNELS = {
 @kernel("DecodeJpeg", "DecodeAndCropJpeg", "DecodePng", "DecodeImage", "DecodeGif", "DecodeBmp")
 def decode(node: KernelNode) -> Kernel:
     op, attrs = node.op, node.attrs
-    channels = attrs.get("channels", 0)
+    channels = 3 if op == "DecodeGif" else attrs.get("channels", 0)
     if op in _CHANNELS and channels not in _CHANNELS[op]:
         raise invalid(f"`channels` must be one of {_CHANNELS[op]}, got {channels}")
     ratio, recover = attrs.get("ratio", 1), attrs.get("try_recover_truncated", False)
@@ -72,11 +72,11 @@ def decode(node: KernelNode) -> Kernel:
         pillow.pillow()
 
     def jpeg(contents: bytes) -> Array:
-        return _scaled(pillow.decode_jpeg(contents, channels, ratio, recover), dtype)
+        made = _scaled(pillow.decode_jpeg(contents, channels, ratio, recover), dtype)
+        return made[None] if op == "DecodeGif" else made
 
     def png(contents: bytes) -> Array:
-        pixels = pillow.decode_png(contents, channels, dtype != np.uint8)
-        made = _scaled(pixels, dtype)
+        made = _scaled(pillow.decode_png(contents, channels, dtype != np.uint8), dtype)
         return made[None] if op == "DecodeGif" else made
 
     def gif(contents: bytes) -> Array:
@@ -96,6 +96,8 @@ def decode(node: KernelNode) -> Kernel:
         return frames[0]
 
     def bmp(contents: bytes) -> Array:
+        if channels not in (0, 3, 4):
+            raise invalid(f"channels must be 0, 3 or 4 for BMP, got {channels}")
         if op not in ("DecodeBmp", "DecodeImage"):
             raise invalid(
                 "Trying to decode BMP format using a wrong op. Use `decode_bmp` or `decode_image` instead. "
@@ -110,7 +112,7 @@ def decode(node: KernelNode) -> Kernel:
         kind = _kind(data)
         if op == "DecodeBmp" and kind != "BMP":
             raise invalid(f"Trying to decode {kind} format using DecodeBmp op. Use `decode_image` instead.")
-        if op == "DecodeGif" and kind in ("JPEG", "BMP"):
+        if op == "DecodeGif" and kind == "BMP":
             raise invalid(f"Trying to decode {kind} format using DecodeGif op. Use `decode_image` instead.")
         if window is not None and kind != "JPEG":
             raise invalid(f"DecodeAndCropJpeg operation can run on JPEG only, but detected {kind}.")

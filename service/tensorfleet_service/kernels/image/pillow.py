@@ -89,17 +89,12 @@ def decode_jpeg(contents: bytes, channels: int = 0, ratio: int = 1, recover: boo
         pixels = np.asarray(image)
         own_mode = image.mode
     if own_mode == "CMYK":
+        if channels == 1:
+            raise invalid("A JPEG file of CMYK has no grey")
         # Pillow gives full ink as 255.
         ink = pixels.astype(np.uint16)
         pixels = ((255 - ink[..., :3]) * (255 - ink[..., 3:]) // 255).astype(np.uint8)
-        if channels == 1:
-            pixels = _luma(pixels)
     return _with_channels(pixels if pixels.ndim == 3 else pixels[..., None], channels)
-
-
-def _luma(pixels: Array) -> Array:
-    weights = np.array([0.299, 0.587, 0.114], np.float32)
-    return np.rint(pixels.astype(np.float32) @ weights).astype(np.uint8)[..., None]
 
 
 def _with_channels(pixels: Array, channels: int) -> Array:
@@ -121,39 +116,43 @@ _LOW_BYTES = {"RGB;16B": "RGB;16L", "RGBA;16B": "RGBA;16L"}
 def decode_png(contents: bytes, channels: int = 0, wide: bool = False) -> Array:
     """uint8, or uint16 if `wide`: [height, width, channels]."""
     with opened(contents, "PNG") as image:
-        pixels, has_key = _png_pixels(contents, image, wide)
-    return _png_channels(pixels, channels, has_key)
+        # Grey is made of all bits.
+        pixels, has_key = _png_pixels(contents, image, wide, wide or channels in (1, 2))
+    pixels = _png_channels(pixels, channels, has_key)
+    if not wide and pixels.dtype == np.uint16:
+        return (pixels >> 8).astype(np.uint8)
+    return _widened(pixels) if wide and pixels.dtype == np.uint8 else pixels
 
 
-def _png_pixels(contents: bytes, image: Any, wide: bool) -> tuple[Array, bool]:
-    """The pixels in the channels of the file, RGB for palettes, and whether the last was not a channel there
-    but a colour that is transparent."""
+def _png_pixels(contents: bytes, image: Any, wide: bool, exact: bool) -> tuple[Array, bool]:
+    """The pixels in the channels of the file, RGB for palettes, and whether the last is none of them but tells
+    which pixels have the colour that is transparent.
+
+    Args:
+        wide: whether the lower bytes of 16-bit channels must not be left out.
+        exact: whether they should not.
+    """
     rawmode = str(image.tile[0][3]) if image.tile else image.mode
     has_key = "transparency" in image.info
     if image.mode == "P":
-        pixels = np.asarray(image.convert("RGBA" if has_key else "RGB"))
-        return _widened(pixels, wide), False
+        return np.asarray(image.convert("RGBA" if has_key else "RGB")), False
     if has_key:
-        # The colour that is transparent becomes a fourth channel.
         alpha = np.asarray(image.convert("RGBA"))[..., 3:]
     pixels = np.asarray(image)
     if pixels.dtype == bool:
         pixels = pixels.astype(np.uint8) * np.uint8(255)
     if image.mode.startswith("I"):
         pixels = pixels.astype(np.uint16)
-        made = pixels if wide else (pixels >> 8).astype(np.uint8)
+    elif exact and rawmode in _LOW_BYTES:
+        pixels = pixels.astype(np.uint16) << 8 | _low_bytes(contents, rawmode)
     elif wide and rawmode.endswith(";16B"):
-        if rawmode not in _LOW_BYTES:
-            raise errors.UnimplementedError(
-                None, None, "PNG files of grey and alpha with 16 bits are decoded as uint8 only"
-            )
-        made = pixels.astype(np.uint16) << 8 | _low_bytes(contents, rawmode)
-    else:
-        made = _widened(pixels, wide)
-    made = made if made.ndim == 3 else made[..., None]
+        raise errors.UnimplementedError(
+            None, None, "PNG files of grey and alpha with 16 bits are decoded as uint8 only"
+        )
+    pixels = pixels if pixels.ndim == 3 else pixels[..., None]
     if has_key:
-        made = np.concatenate([made, _widened(alpha, made.dtype == np.uint16)], axis=2)
-    return made, has_key
+        pixels = np.concatenate([pixels, _widened(alpha) if pixels.dtype == np.uint16 else alpha], axis=2)
+    return pixels, has_key
 
 
 def _low_bytes(contents: bytes, rawmode: str) -> Array:
@@ -162,8 +161,9 @@ def _low_bytes(contents: bytes, rawmode: str) -> Array:
         return np.asarray(image)
 
 
-def _widened(pixels: Array, wide: bool) -> Array:
-    return pixels.astype(np.uint16) * np.uint16(257) if wide else pixels
+def _widened(pixels: Array) -> Array:
+    """Bytes as uint16, 255 as the largest."""
+    return pixels.astype(np.uint16) * np.uint16(257)
 
 
 def _png_channels(pixels: Array, channels: int, has_key: bool) -> Array:
@@ -185,12 +185,12 @@ def _png_channels(pixels: Array, channels: int, has_key: bool) -> Array:
 
 
 def _png_grey(colours: Array) -> Array:
-    """Grey by the weights that TensorFlow gives libpng: with those of green and blue exchanged."""
-    red, blue_place = 9798, 3736  # 0.299 and 0.114 of 2 ** 15
-    weights = np.array([red, blue_place, (1 << 15) - red - blue_place], np.int64)
-    total = colours.astype(np.int64) @ weights
+    """Grey as libpng makes it, which leaves the fraction of 8-bit pixels off."""
+    red, green = 9797, 19234  # 0.299 and 0.587 of 2 ** 15
+    weights = np.array([red, green, (1 << 15) - red - green], np.int64)
     rounding = 1 << 14 if colours.dtype == np.uint16 else 0
-    return ((total + rounding) >> 15).astype(colours.dtype)[..., None]
+    grey: Array = (colours.astype(np.int64) @ weights + rounding) >> 15
+    return grey.astype(colours.dtype)[..., None]
 
 
 def decode_gif(contents: bytes, first_only: bool = False) -> Array:

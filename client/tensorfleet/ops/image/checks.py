@@ -90,4 +90,6 @@ def sizes(batch: Tensor) -> list[Any]:
 
 def static(size: Any) -> int | None:
     """A size that is known when the graph is made."""
-    return None if is_tensor(size) else int(size.value if isinstance(size, Dimension) else size)
+    if isinstance(size, Dimension):
+        return size.value
+    return None if size is None or is_tensor(size) else int(size)

@@ -69,23 +69,23 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
     Args:
         saturate: what is out of range becomes the nearest value that is not.
     """
-    image = convert_to_tensor(image, name="image")
+    pixels = convert_to_tensor(image, name="image")
     dtype = dtypes.as_dtype(dtype)
-    source = image.dtype.base
+    source = pixels.dtype.base
     for kind, text in ((dtype, "dtype"), (source, "image dtype")):
         if not kind.is_floating and not kind.is_integer:
             raise AttributeError(f"{text} must be either floating point or integer")
     if dtype == source:
-        return identity(image, name=name)
-    with name_scope(name, "convert_image", [image]) as scope:
+        return identity(pixels, name=name)
+    with name_scope(name, "convert_image", [pixels]) as scope:
         if source.is_integer and dtype.is_integer:
-            return _between_integers(image, source, dtype, saturate, scope)
+            return _between_integers(pixels, source, dtype, saturate, scope)
         if source.is_floating and dtype.is_floating:
-            return cast(image, dtype, name=scope)
+            return cast(pixels, dtype, name=scope)
         if source.is_integer:
-            return multiply(cast(image, dtype), 1.0 / source.max, name=scope)
+            return multiply(cast(pixels, dtype), 1.0 / source.max, name=scope)
         # The half more gives every integer an equal share of 0 to 1.
-        scaled = multiply(image, dtype.max + 0.5)
+        scaled = multiply(pixels, dtype.max + 0.5)
         return (saturate_cast if saturate else cast)(scaled, dtype, name=scope)
 
 
@@ -276,18 +276,27 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     return apply_one("HSVToRGB", images, name=name)
 
 
+_Weights = list[list[float]]
 # The standards' matrices, each column one of the results.
-_TO_YIQ = [[0.299, 0.59590059, 0.2115], [0.587, -0.27455667, -0.52273617], [0.114, -0.32134392, 0.31119955]]
-_FROM_YIQ = [[1, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]]
-_TO_YUV = [
+_TO_YIQ: _Weights = [
+    [0.299, 0.59590059, 0.2115],
+    [0.587, -0.27455667, -0.52273617],
+    [0.114, -0.32134392, 0.31119955],
+]
+_FROM_YIQ: _Weights = [
+    [1, 1, 1],
+    [0.95598634, -0.27201283, -1.10674021],
+    [0.6208248, -0.64720424, 1.70423049],
+]
+_TO_YUV: _Weights = [
     [0.299, -0.14714119, 0.61497538],
     [0.587, -0.28886916, -0.51496512],
     [0.114, 0.43601035, -0.10001026],
 ]
-_FROM_YUV = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
+_FROM_YUV: _Weights = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
 
 
-def _mixed(images: Any, weights: list[list[float]]) -> Tensor:
+def _mixed(images: Any, weights: _Weights) -> Tensor:
     images = convert_to_tensor(images, name="images")
     kernel = convert_to_tensor(np.array(weights), images.dtype.base, name="kernel")
     return tensordot(images, kernel, axes=[[len(images.dims or ()) - 1], [0]])

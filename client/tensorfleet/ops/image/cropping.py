@@ -28,7 +28,7 @@ from tensorfleet.ops.math.arithmetic import maximum, minimum
 from tensorfleet.ops.math.comparison import equal, logical_or
 
 
-def central_crop(image: Any, central_fraction: Any) -> Tensor:
+def central_crop(image: Any, central_fraction: Any) -> Any:
     """The middle of an image or of a batch of images (`tf.image.central_crop`).
 
     Args:

@@ -97,7 +97,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
         k = convert_to_tensor(k, dtypes.int32, "k")
         if k.dims is not None and k.dims != ():
             raise ValueError(f"Shape {k.shape} must have rank 0")
-        k = mod(k, 4)
+        k = mod(k, 4, name="mod")
         return _by_rank(image, lambda: _turned(image, k, 0, scope), lambda: _turned(image, k, 1, scope))
 
 

@@ -109,8 +109,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
         float32, one for each image.
     """
     with name_scope(name, "PSNR", [a, b]):
-        a, b = convert_to_tensor(a), convert_to_tensor(b)
-        peak = convert_image_dtype(cast(max_val, a.dtype), dtypes.float32)
+        peak = convert_image_dtype(cast(max_val, dtypes.as_dtype(a.dtype)), dtypes.float32)
         a, b = convert_image_dtype(a, dtypes.float32), convert_image_dtype(b, dtypes.float32)
         error = reduce_mean(squared_difference(a, b), [-3, -2, -1])
         ratio = subtract(20 * log(peak) / log(10.0), np.float32(10 / math.log(10)) * log(error), name="psnr")

@@ -25,7 +25,7 @@ def decode_bmp(contents: bytes, channels: int = 0) -> Array:
         raise invalid(f"Number of channels inherent in the image must be 1, 3 or 4, was {own}")
     rows = abs(height)
     if width <= 0 or rows == 0 or rows > (1 << 31) - 1:
-        raise invalid(f"A bmp image has no size of {width} x {height}")
+        raise invalid(f"Invalid size of a bmp image: {width} x {height}")
     stride = (width * own + 3) // 4 * 4
     if begin + stride * (rows - 1) + width * own > len(contents):
         raise invalid(

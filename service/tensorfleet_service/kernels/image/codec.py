@@ -93,7 +93,8 @@ def decode(node: KernelNode) -> Kernel:
                 f"Got {len(frames)} frames, but animated gifs can only be decoded by tf.io.decode_gif or "
                 "tf.io.decode_image"
             )
-        return frames[0]
+        first: Array = frames[0]
+        return first
 
     def bmp(contents: bytes) -> Array:
         if channels not in (0, 3, 4):

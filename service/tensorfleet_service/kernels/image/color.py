@@ -106,7 +106,8 @@ def adjust_saturation(node: KernelNode) -> Kernel:
 def _contrast(images: Array, factor: np.float32) -> Array:
     floats = images.astype(np.float32, copy=False)
     mean = floats.mean(axis=(-3, -2), keepdims=True)
-    return (floats - mean) * factor + mean
+    made: Array = (floats - mean) * factor + mean
+    return made
 
 
 @host_kernel("AdjustContrastv2")

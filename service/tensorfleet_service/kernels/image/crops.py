@@ -92,7 +92,8 @@ def crop_and_resize(node: KernelNode) -> Kernel:
 
 def _linear(image: Array, indices: Array, rows: Array, x: Axis, share: Array) -> Array:
     left, right = _at(image, indices, rows, x.lower), _at(image, indices, rows, x.upper)
-    return left + (right - left) * share
+    made: Array = left + (right - left) * share
+    return made
 
 
 @host_kernel("CropAndResizeGradImage")

@@ -19,7 +19,7 @@ from tensorfleet_service.kernels.image.common import Array
 from tensorfleet_service.kernels.values import invalid
 
 if TYPE_CHECKING:
-    from PIL import Image as PillowImage
+    from PIL.ImageFile import ImageFile
 
 MAX_PIXELS = 1 << 26
 """Of all frames of a file together; fewer than Pillow itself warns of."""
@@ -44,7 +44,7 @@ def pillow() -> Any:
 
 
 @contextmanager
-def opened(contents: bytes, kind: str) -> Iterator[PillowImage.Image]:
+def opened(contents: bytes, kind: str) -> Iterator[ImageFile]:
     """An image file of a kind, such as "JPEG", of which only the header has been read.
 
     Raises:
@@ -125,8 +125,8 @@ def decode_png(contents: bytes, channels: int = 0, wide: bool = False) -> Array:
 
 
 def _png_pixels(contents: bytes, image: Any, wide: bool, exact: bool) -> tuple[Array, bool]:
-    """The pixels in the channels of the file, RGB for palettes, and whether the last is none of them but tells
-    which pixels have the colour that is transparent.
+    """The pixels in the channels of the file, RGB for palettes, and whether one more follows: which pixels
+    have the colour that is transparent.
 
     Args:
         wide: whether the lower bytes of 16-bit channels must not be left out.

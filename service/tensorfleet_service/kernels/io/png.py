@@ -25,7 +25,7 @@ def encode_png(pixels: np.ndarray[Any, Any], compression: int = -1) -> bytes:
     big_endian = pixels.astype(pixels.dtype.newbyteorder(">"), copy=False).reshape(height, width * channels)
     rows[:, 1:] = np.ascontiguousarray(big_endian).view(np.uint8)
     header = struct.pack(">IIBBBBB", width, height, 8 * size, _COLOR_TYPES[channels], 0, 0, 0)
-    data = zlib.compress(rows, compression)
+    data = zlib.compress(rows.data, compression)
     chunks = ((b"IHDR", header), (b"IDAT", data), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

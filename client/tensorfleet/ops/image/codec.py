@@ -13,6 +13,7 @@ from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.image.color import convert_image_dtype
 from tensorfleet.ops.math.comparison import equal
 from tensorfleet.ops.shape_rules import merge_dim, with_rank
 from tensorfleet.ops.text.strings import substr
@@ -228,8 +229,6 @@ def decode_image(
         dtype: bytes are scaled to another dtype's range as by `convert_image_dtype`.
         expand_animations: give all frames of a GIF, [frames, height, width, 3]; else the first.
     """
-    from tensorfleet.ops.image.color import convert_image_dtype
-
     wanted = dtypes.as_dtype(dtype)
     known = wanted in (dtypes.float32, dtypes.uint8, dtypes.uint16)
     with name_scope(name, "decode_image"):

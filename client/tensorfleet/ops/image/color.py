@@ -24,7 +24,6 @@ from tensorfleet.ops.array.shaping import expand_dims, rank, shape
 from tensorfleet.ops.control_flow.control import with_dependencies
 from tensorfleet.ops.debugging.checks import assert_equal, assert_greater_equal
 from tensorfleet.ops.image.checks import checked, require
-from tensorfleet.ops.image.codec import decode_jpeg
 from tensorfleet.ops.math.arithmetic import add, divide, floordiv, maximum, multiply
 from tensorfleet.ops.math.elementwise import rsqrt
 from tensorfleet.ops.math.matmul import tensordot
@@ -160,7 +159,7 @@ def adjust_jpeg_quality(
         if not is_tensor(jpeg_quality):
             jpeg_quality = convert_to_tensor(jpeg_quality, dtypes.int32)
         encoded = apply_one("EncodeJpegVariableQuality", pixels, jpeg_quality)
-        decoded = decode_jpeg(encoded, channels=channels or 0, dct_method=dct_method)
+        decoded = apply_one("DecodeJpeg", encoded, channels=channels or 0, dct_method=dct_method)
         return convert_image_dtype(decoded, image.dtype.base, saturate=True)
 
 

@@ -16,7 +16,8 @@ COPY requirements.lock requirements-dev.lock requirements-image.lock ./
 RUN python -m venv --without-pip /tools \
     && python -m pip --python /tools/bin/python install -q -c requirements-dev.lock -r requirements-image.lock
 RUN python -m venv --without-pip /opt/tensorfleet \
-    && python -m pip --python /opt/tensorfleet/bin/python install -q --no-compile -r requirements.lock
+    && python -m pip --python /opt/tensorfleet/bin/python install -q --no-compile -r requirements.lock \
+        -c requirements-dev.lock pillow
 # For `tensorfleet submit --requirements`: a wheel that nobody can import by accident.
 RUN python -m pip download -q --no-deps -d /opt/tensorfleet/share/tensorfleet \
       "pip==$(python -c 'import pip; print(pip.__version__)')"

@@ -17,7 +17,7 @@ FLOORS = {
         *("proto", "core", "security", "checkpoint", "records", "wire", "graph", "session"),
         *("ops", "ops/functions", "ops/array", "ops/math", "ops/linalg", "ops/io", "ops/data_flow"),
         *("ops/control_flow", "ops/debugging", "ops/random", "ops/text", "ops/state", "ops/functional"),
-        *("ops/training", "ops/nn", "ops/collective"),
+        *("ops/training", "ops/nn", "ops/image", "ops/collective"),
         *("autodiff", "kube", "cluster", "metrics", "losses", "layers", "rnn", "data", "export"),
         *(
             "summary",
@@ -37,7 +37,7 @@ FLOORS = {
         *("security", "graph", "threads", "devices", "tracing", "collectives", "state", "records", "data"),
         *("kernels", "kernels/functions", "kernels/array", "kernels/math", "kernels/linalg", "kernels/io"),
         *("kernels/data_flow", "kernels/control_flow", "kernels/random", "kernels/text", "kernels/state"),
-        *("kernels/training", "kernels/nn", "kernels/collective"),
+        *("kernels/training", "kernels/nn", "kernels/image", "kernels/collective"),
         *(
             "executor",
             "net",

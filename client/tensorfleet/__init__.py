@@ -258,6 +258,10 @@ from tensorfleet.ops.debugging.checks import (
     is_numeric_tensor as is_numeric_tensor,
 )
 from tensorfleet.ops.functional.map_fn import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
+from tensorfleet.ops.image.patches import (
+    extract_image_patches as extract_image_patches,
+    extract_volume_patches as extract_volume_patches,
+)
 from tensorfleet.ops.io.decoding import (
     decode_compressed as decode_compressed,
     decode_csv as decode_csv,
@@ -595,6 +599,7 @@ if _typing.TYPE_CHECKING:
         flags as flags,
         gfile as gfile,
         graph_util as graph_util,
+        image as image,
         initializers as initializers,
         io as io,
         layers as layers,
@@ -640,6 +645,7 @@ else:
             "flags",
             "gfile",
             "graph_util",
+            "image",
             "initializers",
             "io",
             "layers",

@@ -20,6 +20,7 @@ DISTRIBUTIONS = {
     "google.protobuf": "protobuf",
     "grpc": "grpcio",
     "cupyx": "cupy",
+    "PIL": "pillow",
     "re2": "google-re2",
     "tensorfleet_service": "",
 }

@@ -139,7 +139,9 @@ def _convert(
     default = None
     if wanted is None and arg.type_attr:
         attr = opdef.attrs[arg.type_attr]
-        default = attr.default if attr.has_default else None
+        # An array keeps a dtype that the op takes.
+        if attr.has_default and not (attr.allowed and getattr(value, "dtype", None) in attr.allowed):
+            default = attr.default
     with graph.name_scope(node_name + "/"):
         try:
             return convert_to_tensor(value, wanted, arg.name, preferred_dtype=default, as_ref=arg.is_ref)

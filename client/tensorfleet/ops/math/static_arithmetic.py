@@ -37,6 +37,7 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "NotEqual": np.not_equal,
     "Pow": np.power,
     "RealDiv": np.true_divide,
+    "Round": np.rint,
     "SelectV2": np.where,
     "Sqrt": np.sqrt,
     "Square": np.square,

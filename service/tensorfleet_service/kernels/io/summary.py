@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import sys
-import zlib
 from functools import cache
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from tensorfleet.core import tensor_util
 from tensorfleet.proto.histogram_pb2 import HistogramProto
 from tensorfleet.proto.summary_pb2 import Summary
+from tensorfleet_service.kernels.io.png import encode_png
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import host_array, invalid, shape_text
 
@@ -112,7 +112,7 @@ def image_summary(node: KernelNode) -> Kernel:
             height, width, channels = pixels.shape
             value = summary.value.add(tag=f"{name}/image/{i}" if limit > 1 else f"{name}/image")
             value.image.height, value.image.width, value.image.colorspace = height, width, channels
-            value.image.encoded_image_string = _png(pixels)
+            value.image.encoded_image_string = encode_png(pixels)
         return summary.SerializeToString()
 
     return run
@@ -130,20 +130,6 @@ def _normalized(image: Array, bad_color: Array) -> Array:
     kind = image.dtype.type
     scaled = np.where(good[..., None], image, kind(0)) * kind(scale) + kind(offset)
     return np.where(good[..., None], scaled.astype(np.uint8), bad_color[: image.shape[-1]])
-
-
-def _png(pixels: Array) -> bytes:
-    """A PNG file: bytes of grey, RGB or RGBA, no filters."""
-    height, width, channels = pixels.shape
-    color_type = {1: 0, 3: 2, 4: 6}[channels]
-    rows = np.zeros((height, 1 + width * channels), np.uint8)  # each row starts with its filter, none
-    rows[:, 1:] = pixels.reshape(height, width * channels)
-    header = struct.pack(">IIBBBBB", width, height, 8, color_type, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes())), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in chunks
-    )
 
 
 @kernel("AudioSummaryV2")

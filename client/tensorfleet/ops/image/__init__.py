@@ -1,0 +1,1 @@
+"""Images: decoding and encoding, resizing, cropping, colours, boxes, patches, measures."""

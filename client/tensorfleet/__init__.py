@@ -104,6 +104,13 @@ from tensorfleet.graph.graph_keys import GraphKeys as GraphKeys
 from tensorfleet.graph.import_graph import import_graph_def as import_graph_def
 from tensorfleet.graph.operation import Operation as Operation
 from tensorfleet.graph.tensor import Tensor as Tensor, is_tensor as is_tensor
+from tensorfleet.ops.array.batching import (
+    batch_to_space as batch_to_space,
+    batch_to_space_nd as batch_to_space_nd,
+    required_space_to_batch_paddings as required_space_to_batch_paddings,
+    space_to_batch as space_to_batch,
+    space_to_batch_nd as space_to_batch_nd,
+)
 from tensorfleet.ops.array.casting import (
     bitcast as bitcast,
     cast as cast,
@@ -201,6 +208,11 @@ from tensorfleet.ops.array.shaping import (
     squeeze as squeeze,
 )
 from tensorfleet.ops.array.slicing import newaxis as newaxis, slice as slice, strided_slice as strided_slice
+from tensorfleet.ops.array.sorting import (
+    argsort as argsort,
+    searchsorted as searchsorted,
+    sort as sort,
+)
 from tensorfleet.ops.array.sparse_tensor import (
     SparseTensor as SparseTensor,
     SparseTensorValue as SparseTensorValue,
@@ -342,6 +354,11 @@ from tensorfleet.ops.math.arithmetic import (
     truncatediv as truncatediv,
     truncatemod as truncatemod,
 )
+from tensorfleet.ops.math.bessel import (
+    betainc as betainc,
+    igamma as igamma,
+    igammac as igammac,
+)
 from tensorfleet.ops.math.clip import (
     clip_by_average_norm as clip_by_average_norm,
     clip_by_global_norm as clip_by_global_norm,
@@ -368,6 +385,15 @@ from tensorfleet.ops.math.complex_numbers import (
     conj as conj,
     imag as imag,
     real as real,
+)
+from tensorfleet.ops.math.counting import (
+    bincount as bincount,
+    histogram_fixed_width_bins as histogram_fixed_width_bins,
+    repeat as repeat,
+    unravel_index as unravel_index,
+)
+from tensorfleet.ops.math.einsum import (
+    einsum as einsum,
 )
 from tensorfleet.ops.math.elementwise import (
     abs as abs,
@@ -448,6 +474,10 @@ from tensorfleet.ops.math.special import (
     lgamma as lgamma,
     polygamma as polygamma,
     zeta as zeta,
+)
+from tensorfleet.ops.math.vectors import (
+    cross as cross,
+    lbeta as lbeta,
 )
 from tensorfleet.ops.nn.confusion import confusion_matrix as confusion_matrix
 from tensorfleet.ops.random.random_ops import (

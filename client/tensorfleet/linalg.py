@@ -3,7 +3,10 @@
 import typing as _typing
 
 from tensorfleet.ops.array.constants import eye as eye
-from tensorfleet.ops.array.rearranging import matrix_transpose as matrix_transpose
+from tensorfleet.ops.array.rearranging import (
+    matrix_transpose as matrix_transpose,
+    matrix_transpose as transpose,
+)
 from tensorfleet.ops.linalg.linalg import (
     adjoint as adjoint,
     cholesky as cholesky,
@@ -30,7 +33,13 @@ from tensorfleet.ops.linalg.matrix_parts import (
     trace as trace,
 )
 from tensorfleet.ops.math.clip import global_norm as global_norm
+from tensorfleet.ops.math.einsum import (
+    einsum as einsum,
+)
 from tensorfleet.ops.math.matmul import matmul as matmul, matvec as matvec, tensordot as tensordot
+from tensorfleet.ops.math.vectors import (
+    cross as cross,
+)
 from tensorfleet.ops.nn.norm import l2_normalize as l2_normalize
 
 if not _typing.TYPE_CHECKING:
@@ -43,11 +52,13 @@ __all__ = [
     "band_part",
     "cholesky",
     "cholesky_solve",
+    "cross",
     "det",
     "diag",
     "diag_part",
     "eigh",
     "eigvalsh",
+    "einsum",
     "eye",
     "global_norm",
     "inv",
@@ -66,5 +77,6 @@ __all__ = [
     "tensor_diag_part",
     "tensordot",
     "trace",
+    "transpose",
     "triangular_solve",
 ]

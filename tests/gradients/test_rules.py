@@ -49,6 +49,7 @@ _FAMILIES = frozenset(
             "indexing",
             "joining",
         ),
+        *("batching", "bessel", "einsum", "vectors"),
         *("linalg", "matmul", "nn_local", "reduction", "scan", "segment", "special"),
     )
 )

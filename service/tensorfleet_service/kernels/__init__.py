@@ -6,6 +6,7 @@ from tensorfleet.graph import op_def
 
 # One line per family, sorted.
 _FAMILIES: tuple[str, ...] = (
+    "array.batching",
     "array.casting",
     "array.constants",
     "array.identity",
@@ -17,6 +18,7 @@ _FAMILIES: tuple[str, ...] = (
     "array.selection",
     "array.shaping",
     "array.slicing",
+    "array.sorting",
     "array.sparse_tensors",
     "collective.collective_ops",
     "control_flow.control",
@@ -45,8 +47,12 @@ _FAMILIES: tuple[str, ...] = (
     "math.arithmetic",
     "math.comparison",
     "math.complex_numbers",
+    "math.bessel",
+    "math.counting",
+    "math.einsum",
     "math.elementwise",
     "math.extrema",
+    "math.incomplete",
     "math.matmul",
     "math.reduction",
     "math.scan",

@@ -19,6 +19,7 @@ from tensorfleet.api.behavior import (
 from tensorfleet.autodiff.custom_gradient import (
     custom_gradient as custom_gradient,
     grad_pass_through as grad_pass_through,
+    recompute_grad as recompute_grad,
 )
 from tensorfleet.autodiff.gradients import (
     AggregationMethod as AggregationMethod,
@@ -225,7 +226,12 @@ from tensorfleet.ops.array.sparse_tensor import (
     sparse_tensor_to_dense as sparse_tensor_to_dense,
 )
 from tensorfleet.ops.control_flow.control import group as group, no_op as no_op, tuple as tuple
-from tensorfleet.ops.control_flow.control_flow import case as case, cond as cond, while_loop as while_loop
+from tensorfleet.ops.control_flow.control_flow import (
+    case as case,
+    cond as cond,
+    switch_case as switch_case,
+    while_loop as while_loop,
+)
 from tensorfleet.ops.data_flow.accumulators import (
     ConditionalAccumulator as ConditionalAccumulator,
     ConditionalAccumulatorBase as ConditionalAccumulatorBase,
@@ -249,6 +255,7 @@ from tensorfleet.ops.data_flow.queues import (
 )
 from tensorfleet.ops.data_flow.tensor_array import TensorArray as TensorArray
 from tensorfleet.ops.debugging.checks import (
+    add_check_numerics_ops as add_check_numerics_ops,
     assert_equal as assert_equal,
     assert_greater as assert_greater,
     assert_greater_equal as assert_greater_equal,
@@ -265,9 +272,13 @@ from tensorfleet.ops.debugging.checks import (
     assert_rank as assert_rank,
     assert_rank_at_least as assert_rank_at_least,
     assert_rank_in as assert_rank_in,
+    assert_same_float_dtype as assert_same_float_dtype,
     assert_scalar as assert_scalar,
     assert_type as assert_type,
+    is_non_decreasing as is_non_decreasing,
     is_numeric_tensor as is_numeric_tensor,
+    is_strictly_increasing as is_strictly_increasing,
+    verify_tensor_all_finite as verify_tensor_all_finite,
 )
 from tensorfleet.ops.functional.map_fn import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
 from tensorfleet.ops.io.decoding import (
@@ -438,6 +449,14 @@ from tensorfleet.ops.math.extrema import (
     argmax as argmax,
     argmin as argmin,
 )
+from tensorfleet.ops.math.fourier import (
+    fft as fft,
+    fft2d as fft2d,
+    fft3d as fft3d,
+    ifft as ifft,
+    ifft2d as ifft2d,
+    ifft3d as ifft3d,
+)
 from tensorfleet.ops.math.matmul import batch_matmul as batch_matmul, matmul as matmul, tensordot as tensordot
 from tensorfleet.ops.math.reduction import (
     count_nonzero as count_nonzero,
@@ -480,6 +499,14 @@ from tensorfleet.ops.math.vectors import (
     lbeta as lbeta,
 )
 from tensorfleet.ops.nn.confusion import confusion_matrix as confusion_matrix
+from tensorfleet.ops.nn.quantization import (
+    fake_quant_with_min_max_args as fake_quant_with_min_max_args,
+    fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
+    fake_quant_with_min_max_vars as fake_quant_with_min_max_vars,
+    fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
+    fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
+    fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
+)
 from tensorfleet.ops.random.random_ops import (
     multinomial as multinomial,
     random_crop as random_crop,
@@ -513,6 +540,9 @@ from tensorfleet.ops.state.partitioners import (
     fixed_size_partitioner as fixed_size_partitioner,
     min_max_variable_partitioner as min_max_variable_partitioner,
     variable_axis_size_partitioner as variable_axis_size_partitioner,
+)
+from tensorfleet.ops.state.template import (
+    make_template as make_template,
 )
 from tensorfleet.ops.state.variable_collections import (
     all_variables as all_variables,
@@ -639,7 +669,9 @@ if _typing.TYPE_CHECKING:
         nn as nn,
         queue as queue,
         random as random,
+        signal as signal,
         sparse as sparse,
+        spectral as spectral,
         strings as strings,
         summary as summary,
         test as test,
@@ -683,6 +715,8 @@ else:
             "queue",
             "python_io",
             "random",
+            "signal",
+            "spectral",
             "sparse",
             "strings",
             "summary",

@@ -4,6 +4,10 @@ import typing as _typing
 
 from tensorfleet.ops.array.rearranging import invert_permutation as invert_permutation
 from tensorfleet.ops.array.selection import in_top_k as in_top_k, top_k as top_k
+from tensorfleet.ops.debugging.checks import (
+    is_non_decreasing as is_non_decreasing,
+    is_strictly_increasing as is_strictly_increasing,
+)
 from tensorfleet.ops.math.add_n import accumulate_n as accumulate_n, add_n as add_n
 from tensorfleet.ops.math.arithmetic import (
     add as add,

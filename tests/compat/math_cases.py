@@ -56,6 +56,9 @@ SHAPE_CASES: dict[str, list[tuple[Case, Any]]] = {}
 
 # Tolerances in units of the dtype's precision, where they are not 4: sums in another order, other algorithms.
 LOOSE: dict[str, float] = {
+    **dict.fromkeys(("FFT", "IFFT", "FFT2D", "IFFT2D", "FFT3D", "IFFT3D"), 64),
+    **dict.fromkeys(("RFFT", "IRFFT", "RFFT2D", "IRFFT2D", "RFFT3D", "IRFFT3D"), 64),
+    **dict.fromkeys(("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient"), 32),
     **dict.fromkeys(("BesselJ0", "BesselJ1", "BesselY0", "BesselY1", "Dawsn", "Expint"), 64),
     **dict.fromkeys(("BesselK0", "BesselK0e", "BesselK1", "BesselK1e"), 32),
     **dict.fromkeys(("BesselI0", "BesselI0e", "BesselI1", "BesselI1e"), 32),
@@ -623,3 +626,37 @@ for _dtype in (F16, BF16, F32, F64, np.int32, np.int64, *COMPLEX):
         case("Einsum", [numbers(_dtype, shape, i) for i, shape in enumerate(_shapes)], equation=_equation)
 case("Einsum", [numbers(F32, (2, 3)), numbers(F32, (2, 3))], equation="ij,jk->ik")
 case("Einsum", [numbers(F32, (2, 3))], equation="ijk->ik")
+
+# Fourier transforms
+for _real, _complex in ((F32, np.complex64), (F64, np.complex128)):
+    for _rank, _suffix in ((1, ""), (2, "2D"), (3, "3D")):
+        for _shape in ((2, 3, 4, 5), (4, 3, 6), (1, 0, 2)):
+            for _op in ("FFT", "IFFT"):
+                case(_op + _suffix, numbers(_complex, _shape), Tcomplex=dtypes.as_dtype(_complex))
+            _attrs = {"Treal": dtypes.as_dtype(_real), "Tcomplex": dtypes.as_dtype(_complex)}
+            for _length in ([*_shape[-_rank:]], [max(n - 1, 0) for n in _shape[-_rank:]], [7] * _rank):
+                case("RFFT" + _suffix, numbers(_real, _shape), np.array(_length, np.int32), **_attrs)
+                case("IRFFT" + _suffix, numbers(_complex, _shape), np.array(_length, np.int32), **_attrs)
+case("RFFT", numbers(F32, (3, 4)), np.array([4, 4], np.int32))
+case("FFT2D", numbers(np.complex64, (3,)))
+
+# Numbers rounded as if they were quantized, and clipped ones
+for _bits in (2, 8, 16):
+    for _narrow in (False, True):
+        _attrs = {"num_bits": _bits, "narrow_range": _narrow}
+        _x, _g = numbers(F32, (4, 3), 1, -12, 12), numbers(F32, (4, 3), 2)
+        for _low, _high in ((-6, 6), (0, 3), (0.1, 8), (-5, -1), (-1, 0.5)):
+            _range = {"min": float(_low), "max": float(_high)}
+            case("FakeQuantWithMinMaxArgs", _x, **_range, **_attrs)
+            case("FakeQuantWithMinMaxArgsGradient", _g, _x, **_range, **_attrs)
+            case("FakeQuantWithMinMaxVars", _x, F32(_low), F32(_high), **_attrs)
+            case("FakeQuantWithMinMaxVarsGradient", _g, _x, F32(_low), F32(_high), **_attrs)
+        case("FakeQuantWithMinMaxVars", _x, F32(0), F32(0), **_attrs)
+        case("FakeQuantWithMinMaxVarsGradient", _g, _x, F32(0), F32(0), **_attrs)
+        _ranges = np.array([-6, -1, 0.5], F32), np.array([6, 0.5, 3], F32)
+        case("FakeQuantWithMinMaxVarsPerChannel", _x, *_ranges, **_attrs)
+        case("FakeQuantWithMinMaxVarsPerChannelGradient", _g, _x, *_ranges, **_attrs)
+for _dtype in (*FLOATS, *INTS):
+    case("ClipByValue", numbers(_dtype, (2, 3)), np.array(1, _dtype), np.array(3, _dtype))
+    case("ClipByValue", numbers(_dtype, (3,)), numbers(_dtype, (3,), 1, 0, 2), numbers(_dtype, (3,), 2, 3, 4))
+case("ClipByValue", numbers(F32, (2, 3)), numbers(F32, (3,)), np.array(3, F32))

@@ -328,3 +328,6 @@ case("SpaceToBatch", values(1, 4, 2, 1), ints([[0, 0], [1, 1]]), block_size=2)
 case("BatchToSpace", values(4, 2, 2, 1), ints([[0, 1], [1, 0]]), block_size=2)
 case("SpaceToBatchND", values(1, 4, 2), ints([2]), ints([[1, 1]]))
 case("BatchToSpaceND", values(4, 2, 2), ints([2]), ints([[1, 0]]))
+
+case("ClipByValue", values(2, 3), np.array(-0.45), np.array(0.37))
+case("ClipByValue", values(2, 3), values(2, 3, low=-0.63, high=-0.22, seed=1), np.array(0.37))

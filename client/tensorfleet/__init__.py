@@ -318,6 +318,10 @@ from tensorfleet.ops.io.readers import (
     write_file as write_file,
 )
 from tensorfleet.ops.io.script import numpy_function as numpy_function, py_func as py_func
+from tensorfleet.ops.linalg.factors import (
+    matrix_solve_ls as matrix_solve_ls,
+    matrix_square_root as matrix_square_root,
+)
 from tensorfleet.ops.linalg.linalg import (
     cholesky as cholesky,
     cholesky_solve as cholesky_solve,

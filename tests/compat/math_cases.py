@@ -59,6 +59,7 @@ LOOSE: dict[str, float] = {
     **dict.fromkeys(("FFT", "IFFT", "FFT2D", "IFFT2D", "FFT3D", "IFFT3D"), 64),
     **dict.fromkeys(("RFFT", "IRFFT", "RFFT2D", "IRFFT2D", "RFFT3D", "IRFFT3D"), 64),
     **dict.fromkeys(("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient"), 32),
+    **dict.fromkeys(("Lu", "MatrixSquareRoot", "MatrixLogarithm"), 2000),
     **dict.fromkeys(("BesselJ0", "BesselJ1", "BesselY0", "BesselY1", "Dawsn", "Expint"), 64),
     **dict.fromkeys(("BesselK0", "BesselK0e", "BesselK1", "BesselK1e"), 32),
     **dict.fromkeys(("BesselI0", "BesselI0e", "BesselI1", "BesselI1e"), 32),
@@ -660,3 +661,19 @@ for _dtype in (*FLOATS, *INTS):
     case("ClipByValue", numbers(_dtype, (2, 3)), np.array(1, _dtype), np.array(3, _dtype))
     case("ClipByValue", numbers(_dtype, (3,)), numbers(_dtype, (3,), 1, 0, 2), numbers(_dtype, (3,), 2, 3, 4))
 case("ClipByValue", numbers(F32, (2, 3)), numbers(F32, (3,)), np.array(3, F32))
+
+# Factors and functions of matrices
+for _dtype in (F16, F32, F64, *COMPLEX):
+    for _shape in ((3, 3), (2, 4, 4), (0, 2, 2), (2, 0, 0)):
+        _x = numbers(_dtype, _shape)
+        for _index in (dtypes.int32, dtypes.int64):
+            case("Lu", _x, output_idx_type=_index)
+        if _dtype is not F16:
+            case("MatrixSquareRoot", _x @ _x.swapaxes(-1, -2).conj() + 3 * np.eye(_shape[-1], dtype=_dtype))
+            case("MatrixLogarithm", _x @ _x.swapaxes(-1, -2).conj() + 3 * np.eye(_shape[-1], dtype=_dtype))
+    case("MatrixLogarithm", np.array([[2, 1], [0, 2]], _dtype))
+    if _dtype is not F16:
+        case("MatrixSquareRoot", np.array([[4, 1], [0, 4]], _dtype))
+case("Lu", np.zeros((2, 2), F32))
+case("Lu", np.zeros((2, 3), F32))
+case("MatrixSquareRoot", np.zeros((2, 3), F32))

@@ -15,6 +15,7 @@ import tensorflow.compat.v1 as tensorflow
 import tensorfleet as tf
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4) / 7
+SQUARE = np.random.default_rng(0).normal(size=(2, 3, 3)) + 2 * np.eye(3)
 
 
 def _shared_layer(t: Any) -> Any:
@@ -73,6 +74,27 @@ CASES: dict[str, Callable[[Any], Any]] = {
         t.random.stateless_multinomial(X, 3, [1, 2], t.int32),
         t.random.split([1, 2], 3),
         t.random.fold_in([1, 2], 3),
+    ],
+    "factors": lambda t: [
+        t.linalg.lu_solve(*t.linalg.lu(t.constant(SQUARE)), t.constant(SQUARE[..., :2])),
+        t.linalg.lu_matrix_inverse(*t.linalg.lu(t.constant(SQUARE))),
+        t.linalg.lu_reconstruct(*t.linalg.lu(t.constant(SQUARE))),
+        t.linalg.lu_reconstruct(*t.linalg.lu(t.constant(SQUARE[0]))),
+        t.linalg.expm(t.constant(SQUARE)),
+        t.linalg.expm(t.constant(SQUARE * 9 - 8)),
+        t.linalg.expm(t.cast(SQUARE, t.complex128) * 1j),
+        t.linalg.pinv(t.constant(X.astype(np.float64))),
+        t.linalg.matrix_rank(t.constant(X)),
+        t.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]]),
+        *t.linalg.normalize(t.constant(X)),
+        *t.linalg.normalize(t.constant(X), ord=1, axis=1),
+        t.matrix_solve_ls(t.constant(SQUARE[..., :2]), t.constant(SQUARE[..., :1])),
+        t.matrix_solve_ls(t.constant(SQUARE[..., :2, :]), t.constant(SQUARE[..., :2, :1])),
+        t.matrix_solve_ls(t.constant(SQUARE[..., :2]), t.constant(SQUARE[..., :1]), 0.5),
+        t.matrix_solve_ls(t.constant(SQUARE[..., :2]), t.constant(SQUARE[..., :1]), fast=False),
+        *t.gradients(
+            t.linalg.expm(t.constant(SQUARE, name="a")), t.get_default_graph().get_tensor_by_name("a:0")
+        ),
     ],
     "increasing": lambda t: [
         t.is_strictly_increasing([1, 2, 2]),

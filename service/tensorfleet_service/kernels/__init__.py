@@ -41,6 +41,7 @@ _FAMILIES: tuple[str, ...] = (
     "io.script",
     "io.sequences",
     "io.summary",
+    "linalg.factors",
     "linalg.linalg",
     "linalg.matrix_parts",
     "math.add_n",

@@ -280,6 +280,7 @@ from tensorfleet.ops.debugging.checks import (
     is_strictly_increasing as is_strictly_increasing,
     verify_tensor_all_finite as verify_tensor_all_finite,
 )
+from tensorfleet.ops.functional.histogram import histogram_fixed_width_bins as histogram_fixed_width_bins
 from tensorfleet.ops.functional.map_fn import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
 from tensorfleet.ops.io.decoding import (
     decode_compressed as decode_compressed,
@@ -403,7 +404,6 @@ from tensorfleet.ops.math.complex_numbers import (
 )
 from tensorfleet.ops.math.counting import (
     bincount as bincount,
-    histogram_fixed_width_bins as histogram_fixed_width_bins,
     repeat as repeat,
     unravel_index as unravel_index,
 )

@@ -7,8 +7,8 @@ from tensorfleet.ops.array.rearranging import (
     matrix_transpose as matrix_transpose,
     matrix_transpose as transpose,
 )
+from tensorfleet.ops.functional.matrix_exponential import expm as expm
 from tensorfleet.ops.linalg.factors import (
-    expm as expm,
     logm as logm,
     lu as lu,
     lu_matrix_inverse as lu_matrix_inverse,

@@ -158,7 +158,7 @@ def space_to_batch(
 
 
 def batch_to_space(
-    input: Any, crops: Any, block_size: Any = None, name: str | None = None, block_shape: Any = None
+    input: Any, crops: Any, block_size: Any, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
     """`batch_to_space_nd` with one block size for height and width (`tf.batch_to_space`)."""
     return batch_to_space_nd(input, _square_block(block_size, block_shape), crops, name)

@@ -87,7 +87,8 @@ def _turned(values: Tensor) -> Tensor:
     """`values` in the reverse order, with nothing that overflows."""
     dtype = values.dtype.base
     if dtype.is_unsigned:
-        return dtype.max - values
+        result: Tensor = dtype.max - values
+        return result
     return -values - 1 if dtype.is_integer else -values
 
 

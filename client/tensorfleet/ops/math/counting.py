@@ -1,4 +1,4 @@
-"""Counts and places: `tf.bincount`, `tf.histogram_fixed_width_bins`, `tf.unravel_index`, `tf.repeat`."""
+"""Counts and places: `tf.bincount`, `tf.unravel_index`, `tf.repeat`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,7 @@ from tensorfleet.ops.array.padding import tile
 from tensorfleet.ops.array.selection import boolean_mask, sequence_mask
 from tensorfleet.ops.array.shaping import broadcast_to, expand_dims, reshape, shape, size
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.control_flow.control import with_dependencies
-from tensorfleet.ops.io.logging import Assert
 from tensorfleet.ops.math.arithmetic import maximum, minimum
-from tensorfleet.ops.math.clip import clip_by_value
-from tensorfleet.ops.math.elementwise import floor
 from tensorfleet.ops.math.reduction import reduce_max
 from tensorfleet.ops.shape_rules import with_rank, with_rank_at_most
 
@@ -119,41 +115,6 @@ def bincount(
             count = minimum(convert_to_tensor(maxlength, kind, "maxlength"), count)
         values = constant([], dtypes.as_dtype(dtype)) if weights is None else reshape(weights, [-1])
         return apply_one("DenseBincount", reshape(arr, [-1]), count, values)
-
-
-def histogram_fixed_width_bins(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
-) -> Tensor:
-    """The bin of each value, of `nbins` bins of equal width (`tf.histogram_fixed_width_bins`).
-
-    Args:
-        value_range: [least, greatest]; what is outside belongs to the first or the last bin.
-
-    Returns:
-        Of the shape of `values`.
-
-    Raises:
-        InvalidArgumentError: in a run, where `nbins` is not positive.
-    """
-    with framework.name_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
-        values = convert_to_tensor(values, name="values")
-        dims = shape(values)
-        values = reshape(values, [-1])
-        value_range = convert_to_tensor(value_range, name="value_range")
-        nbins = convert_to_tensor(nbins, dtypes.int32, "nbins")
-        check = Assert(apply_one("Greater", nbins, 0), ["nbins should be a positive number."])
-        nbins = with_dependencies([check], nbins)
-        count = cast(nbins, values.dtype.base)
-        scaled = apply_one(
-            "RealDiv", values - value_range[0], value_range[1] - value_range[0], name="scaled_values"
-        )
-        places = floor(count * scaled, name="indices")
-        places = cast(clip_by_value(places, 0, count - 1), dtypes.int32)
-        return (
-            reshape(places, dims)
-            if dtypes.as_dtype(dtype) is dtypes.int32
-            else cast(reshape(places, dims), dtype)
-        )
 
 
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:

@@ -19,6 +19,7 @@ from tensorfleet.api.behavior import (
 from tensorfleet.autodiff.custom_gradient import (
     custom_gradient as custom_gradient,
     grad_pass_through as grad_pass_through,
+    recompute_grad as recompute_grad,
 )
 from tensorfleet.autodiff.gradients import (
     AggregationMethod as AggregationMethod,
@@ -104,6 +105,13 @@ from tensorfleet.graph.graph_keys import GraphKeys as GraphKeys
 from tensorfleet.graph.import_graph import import_graph_def as import_graph_def
 from tensorfleet.graph.operation import Operation as Operation
 from tensorfleet.graph.tensor import Tensor as Tensor, is_tensor as is_tensor
+from tensorfleet.ops.array.batching import (
+    batch_to_space as batch_to_space,
+    batch_to_space_nd as batch_to_space_nd,
+    required_space_to_batch_paddings as required_space_to_batch_paddings,
+    space_to_batch as space_to_batch,
+    space_to_batch_nd as space_to_batch_nd,
+)
 from tensorfleet.ops.array.casting import (
     bitcast as bitcast,
     cast as cast,
@@ -201,6 +209,11 @@ from tensorfleet.ops.array.shaping import (
     squeeze as squeeze,
 )
 from tensorfleet.ops.array.slicing import newaxis as newaxis, slice as slice, strided_slice as strided_slice
+from tensorfleet.ops.array.sorting import (
+    argsort as argsort,
+    searchsorted as searchsorted,
+    sort as sort,
+)
 from tensorfleet.ops.array.sparse_tensor import (
     SparseTensor as SparseTensor,
     SparseTensorValue as SparseTensorValue,
@@ -213,7 +226,12 @@ from tensorfleet.ops.array.sparse_tensor import (
     sparse_tensor_to_dense as sparse_tensor_to_dense,
 )
 from tensorfleet.ops.control_flow.control import group as group, no_op as no_op, tuple as tuple
-from tensorfleet.ops.control_flow.control_flow import case as case, cond as cond, while_loop as while_loop
+from tensorfleet.ops.control_flow.control_flow import (
+    case as case,
+    cond as cond,
+    switch_case as switch_case,
+    while_loop as while_loop,
+)
 from tensorfleet.ops.data_flow.accumulators import (
     ConditionalAccumulator as ConditionalAccumulator,
     ConditionalAccumulatorBase as ConditionalAccumulatorBase,
@@ -237,6 +255,7 @@ from tensorfleet.ops.data_flow.queues import (
 )
 from tensorfleet.ops.data_flow.tensor_array import TensorArray as TensorArray
 from tensorfleet.ops.debugging.checks import (
+    add_check_numerics_ops as add_check_numerics_ops,
     assert_equal as assert_equal,
     assert_greater as assert_greater,
     assert_greater_equal as assert_greater_equal,
@@ -253,10 +272,15 @@ from tensorfleet.ops.debugging.checks import (
     assert_rank as assert_rank,
     assert_rank_at_least as assert_rank_at_least,
     assert_rank_in as assert_rank_in,
+    assert_same_float_dtype as assert_same_float_dtype,
     assert_scalar as assert_scalar,
     assert_type as assert_type,
+    is_non_decreasing as is_non_decreasing,
     is_numeric_tensor as is_numeric_tensor,
+    is_strictly_increasing as is_strictly_increasing,
+    verify_tensor_all_finite as verify_tensor_all_finite,
 )
+from tensorfleet.ops.functional.histogram import histogram_fixed_width_bins as histogram_fixed_width_bins
 from tensorfleet.ops.functional.map_fn import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
 from tensorfleet.ops.image.patches import (
     extract_image_patches as extract_image_patches,
@@ -299,6 +323,10 @@ from tensorfleet.ops.io.readers import (
     write_file as write_file,
 )
 from tensorfleet.ops.io.script import numpy_function as numpy_function, py_func as py_func
+from tensorfleet.ops.linalg.factors import (
+    matrix_solve_ls as matrix_solve_ls,
+    matrix_square_root as matrix_square_root,
+)
 from tensorfleet.ops.linalg.linalg import (
     cholesky as cholesky,
     cholesky_solve as cholesky_solve,
@@ -346,6 +374,11 @@ from tensorfleet.ops.math.arithmetic import (
     truncatediv as truncatediv,
     truncatemod as truncatemod,
 )
+from tensorfleet.ops.math.bessel import (
+    betainc as betainc,
+    igamma as igamma,
+    igammac as igammac,
+)
 from tensorfleet.ops.math.clip import (
     clip_by_average_norm as clip_by_average_norm,
     clip_by_global_norm as clip_by_global_norm,
@@ -372,6 +405,14 @@ from tensorfleet.ops.math.complex_numbers import (
     conj as conj,
     imag as imag,
     real as real,
+)
+from tensorfleet.ops.math.counting import (
+    bincount as bincount,
+    repeat as repeat,
+    unravel_index as unravel_index,
+)
+from tensorfleet.ops.math.einsum import (
+    einsum as einsum,
 )
 from tensorfleet.ops.math.elementwise import (
     abs as abs,
@@ -416,6 +457,14 @@ from tensorfleet.ops.math.extrema import (
     argmax as argmax,
     argmin as argmin,
 )
+from tensorfleet.ops.math.fourier import (
+    fft as fft,
+    fft2d as fft2d,
+    fft3d as fft3d,
+    ifft as ifft,
+    ifft2d as ifft2d,
+    ifft3d as ifft3d,
+)
 from tensorfleet.ops.math.matmul import batch_matmul as batch_matmul, matmul as matmul, tensordot as tensordot
 from tensorfleet.ops.math.reduction import (
     count_nonzero as count_nonzero,
@@ -453,7 +502,19 @@ from tensorfleet.ops.math.special import (
     polygamma as polygamma,
     zeta as zeta,
 )
+from tensorfleet.ops.math.vectors import (
+    cross as cross,
+    lbeta as lbeta,
+)
 from tensorfleet.ops.nn.confusion import confusion_matrix as confusion_matrix
+from tensorfleet.ops.nn.quantization import (
+    fake_quant_with_min_max_args as fake_quant_with_min_max_args,
+    fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
+    fake_quant_with_min_max_vars as fake_quant_with_min_max_vars,
+    fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
+    fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
+    fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
+)
 from tensorfleet.ops.random.random_ops import (
     multinomial as multinomial,
     random_crop as random_crop,
@@ -487,6 +548,9 @@ from tensorfleet.ops.state.partitioners import (
     fixed_size_partitioner as fixed_size_partitioner,
     min_max_variable_partitioner as min_max_variable_partitioner,
     variable_axis_size_partitioner as variable_axis_size_partitioner,
+)
+from tensorfleet.ops.state.template import (
+    make_template as make_template,
 )
 from tensorfleet.ops.state.variable_collections import (
     all_variables as all_variables,
@@ -616,7 +680,9 @@ if _typing.TYPE_CHECKING:
         queue as queue,
         random as random,
         saved_model as saved_model,
+        signal as signal,
         sparse as sparse,
+        spectral as spectral,
         strings as strings,
         summary as summary,
         test as test,
@@ -662,6 +728,8 @@ else:
             "python_io",
             "random",
             "saved_model",
+            "signal",
+            "spectral",
             "sparse",
             "strings",
             "summary",

@@ -20,11 +20,19 @@ from tensorfleet.ops.debugging.checks import (
     assert_rank as assert_rank,
     assert_rank_at_least as assert_rank_at_least,
     assert_rank_in as assert_rank_in,
+    assert_same_float_dtype as assert_same_float_dtype,
     assert_scalar as assert_scalar,
     assert_type as assert_type,
+    is_non_decreasing as is_non_decreasing,
     is_numeric_tensor as is_numeric_tensor,
+    is_strictly_increasing as is_strictly_increasing,
 )
 from tensorfleet.ops.io.logging import Assert as Assert
+from tensorfleet.ops.math.elementwise import (
+    is_finite as is_finite,
+    is_inf as is_inf,
+    is_nan as is_nan,
+)
 
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace

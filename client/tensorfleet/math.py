@@ -4,6 +4,10 @@ import typing as _typing
 
 from tensorfleet.ops.array.rearranging import invert_permutation as invert_permutation
 from tensorfleet.ops.array.selection import in_top_k as in_top_k, top_k as top_k
+from tensorfleet.ops.debugging.checks import (
+    is_non_decreasing as is_non_decreasing,
+    is_strictly_increasing as is_strictly_increasing,
+)
 from tensorfleet.ops.math.add_n import accumulate_n as accumulate_n, add_n as add_n
 from tensorfleet.ops.math.arithmetic import (
     add as add,
@@ -26,6 +30,15 @@ from tensorfleet.ops.math.arithmetic import (
     xlog1py as xlog1py,
     xlogy as xlogy,
 )
+from tensorfleet.ops.math.bessel import (
+    bessel_i0 as bessel_i0,
+    bessel_i0e as bessel_i0e,
+    bessel_i1 as bessel_i1,
+    bessel_i1e as bessel_i1e,
+    betainc as betainc,
+    igamma as igamma,
+    igammac as igammac,
+)
 from tensorfleet.ops.math.comparison import (
     equal as equal,
     greater as greater,
@@ -39,6 +52,9 @@ from tensorfleet.ops.math.comparison import (
     not_equal as not_equal,
 )
 from tensorfleet.ops.math.complex_numbers import angle as angle, conj as conj, imag as imag, real as real
+from tensorfleet.ops.math.counting import (
+    bincount as bincount,
+)
 from tensorfleet.ops.math.elementwise import (
     abs as abs,
     acos as acos,
@@ -90,7 +106,11 @@ from tensorfleet.ops.math.reduction import (
     reduce_sum as reduce_sum,
     reduce_variance as reduce_variance,
 )
-from tensorfleet.ops.math.scan import cumprod as cumprod, cumsum as cumsum
+from tensorfleet.ops.math.scan import (
+    cumprod as cumprod,
+    cumsum as cumsum,
+    cumulative_logsumexp as cumulative_logsumexp,
+)
 from tensorfleet.ops.math.segment import (
     segment_max as segment_max,
     segment_mean as segment_mean,
@@ -114,6 +134,10 @@ from tensorfleet.ops.math.special import (
     ndtri as ndtri,
     polygamma as polygamma,
     zeta as zeta,
+)
+from tensorfleet.ops.math.vectors import (
+    lbeta as lbeta,
+    polyval as polyval,
 )
 from tensorfleet.ops.nn.activation import (
     log_softmax as log_softmax,

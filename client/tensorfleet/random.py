@@ -21,6 +21,15 @@ from tensorfleet.ops.random.random_ops import (
     set_random_seed as set_random_seed,
     truncated_normal as truncated_normal,
 )
+from tensorfleet.ops.random.stateless import (
+    fold_in as fold_in,
+    split as split,
+    stateless_categorical as stateless_categorical,
+    stateless_multinomial as stateless_multinomial,
+    stateless_normal as stateless_normal,
+    stateless_truncated_normal as stateless_truncated_normal,
+    stateless_uniform as stateless_uniform,
+)
 
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
@@ -31,6 +40,7 @@ __all__ = [
     "all_candidate_sampler",
     "categorical",
     "fixed_unigram_candidate_sampler",
+    "fold_in",
     "gamma",
     "get_seed",
     "learned_unigram_candidate_sampler",
@@ -40,6 +50,12 @@ __all__ = [
     "poisson",
     "set_random_seed",
     "shuffle",
+    "split",
+    "stateless_categorical",
+    "stateless_multinomial",
+    "stateless_normal",
+    "stateless_truncated_normal",
+    "stateless_uniform",
     "truncated_normal",
     "uniform",
     "uniform_candidate_sampler",

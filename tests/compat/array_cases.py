@@ -447,6 +447,28 @@ for axes in ([0], [1], [0, 1], [1, 0], [], [-1], [2]):
     add("ReduceJoin", filled((2, 3), object), np.array(axes, I32), separator="-")
     add("ReduceJoin", filled((2, 3), object), np.array(axes, I32), keep_dims=True)
 
+# Blocks of space as batches, places in sorted rows
+for dtype in (F32, I64, object):
+    for pads in ([[0, 0], [0, 0]], [[1, 1], [0, 2]], [[0, 1], [0, 0]], [[-1, 1], [0, 0]]):
+        for index in (I32, I64):
+            add("SpaceToBatch", filled((2, 4, 6, 1), dtype), np.array(pads, index), block_size=2)
+            add("SpaceToBatchND", filled((2, 4, 6, 1), dtype), i32(2, 3), np.array(pads, index))
+            add("BatchToSpace", filled((8, 2, 3, 1), dtype), np.array(pads, index), block_size=2)
+            add("BatchToSpaceND", filled((12, 2, 3, 1), dtype), i32(2, 3), np.array(pads, index))
+add("SpaceToBatchND", filled((2, 4)), i32(2), i32(1, 1))
+add("SpaceToBatchND", filled((2, 4)), i32(0), np.array([[0, 0]], I32))
+add("SpaceToBatchND", filled((2, 4)), i32(2, 2), np.array([[0, 0], [0, 0]], I32))
+add("BatchToSpaceND", filled((3, 4)), i32(2), np.array([[0, 0]], I32))
+add("BatchToSpaceND", filled((4, 2)), i32(2), np.array([[3, 3]], I32))
+for op_type in ("LowerBound", "UpperBound"):
+    for dtype in (F32, F64, I32, I64, np.uint8):
+        for out_type in (I32, I64):
+            rows = np.sort(filled((2, 6), dtype) // 2)
+            add(op_type, rows, np.array([[0, 3, 9], [3, 4, 1]], dtype), out_type=out_type)
+    add(op_type, filled((2, 0)), filled((2, 3)))
+    add(op_type, filled((2, 3)), filled((3, 3)))
+    add(op_type, filled((3,)), filled((3,)))
+
 # Ops of arithmetic, of which only the shapes are compared here.
 SHAPE_CASES: list[Case] = [
     *(

@@ -15,8 +15,19 @@ from tests.kernels import harness  # noqa: F401 - registers all ops
 
 FAMILIES = frozenset(
     (
-        *("arithmetic", "reduction", "matmul", "scan", "extrema", "comparison", "complex_numbers"),
-        *("elementwise", "special", "add_n", "activation", "segment", "linalg", "matrix_parts"),
+        *("arithmetic", "reduction", "matmul", "einsum", "scan", "extrema", "comparison", "complex_numbers"),
+        *(
+            "elementwise",
+            "special",
+            "bessel",
+            "incomplete",
+            "counting",
+            "add_n",
+            "activation",
+            "segment",
+            "linalg",
+            "matrix_parts",
+        ),
     )
 )
 """The kernels of mathematical ops: modules of the service's `kernels`."""
@@ -45,8 +56,17 @@ SHAPE_CASES: dict[str, list[tuple[Case, Any]]] = {}
 
 # Tolerances in units of the dtype's precision, where they are not 4: sums in another order, other algorithms.
 LOOSE: dict[str, float] = {
+    **dict.fromkeys(("FFT", "IFFT", "FFT2D", "IFFT2D", "FFT3D", "IFFT3D"), 64),
+    **dict.fromkeys(("RFFT", "IRFFT", "RFFT2D", "IRFFT2D", "RFFT3D", "IRFFT3D"), 64),
+    **dict.fromkeys(("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient"), 32),
+    **dict.fromkeys(("Lu", "MatrixSquareRoot", "MatrixLogarithm"), 2000),
+    **dict.fromkeys(("BesselJ0", "BesselJ1", "BesselY0", "BesselY1", "Dawsn", "Expint"), 64),
+    **dict.fromkeys(("BesselK0", "BesselK0e", "BesselK1", "BesselK1e"), 32),
+    **dict.fromkeys(("BesselI0", "BesselI0e", "BesselI1", "BesselI1e"), 32),
+    **dict.fromkeys(("FresnelCos", "FresnelSin", "Spence", "CumulativeLogsumexp"), 64),
+    **dict.fromkeys(("Igamma", "Igammac", "IgammaGradA", "Betainc"), 2000),
     **dict.fromkeys(("Sum", "Prod", "Mean", "EuclideanNorm", "Cumsum", "Cumprod", "L2Loss"), 64),
-    **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), 64),
+    **dict.fromkeys(("MatMul", "Einsum", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), 64),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Sigmoid", "Softplus", "Selu", "Elu"), 16),
     **dict.fromkeys(("MatrixInverse", "MatrixSolve", "Cholesky", "MatrixDeterminant"), 2000),
     **dict.fromkeys(("LogMatrixDeterminant", "MatrixTriangularSolve", "Qr", "Svd", "SelfAdjointEigV2"), 2000),
@@ -515,3 +535,145 @@ shapes("Diag", (_m,), [(2, 3)], [None], [()])
 shapes("DiagPart", (_m,), [(2, None)], [(2, 3, None, 3)], [None], [(2, 3)], [(2,)])
 shapes("MatrixDiag", (_m,), [(2, 3)], [None], [()])
 shapes("MatrixDiagPart", (_m,), [(5, 2, 3)], [(None, 3)], [None], [(2,)])
+
+# Bessel functions, and integrals
+unary("BesselI0 BesselI0e BesselI1 BesselI1e Dawsn", FLOATS, low=-6, high=6)
+unary("BesselI0e BesselI1e BesselJ0 BesselJ1 Dawsn", FLOATS, low=-40, high=40)
+unary("BesselK0 BesselK0e BesselK1 BesselK1e BesselY0", FLOATS, low=0.01, high=8)
+unary("BesselY1", FLOATS, low=0.01, high=8, corners=False)  # float32 has NaN at 0, float64 infinity
+unary("BesselK0e BesselK1e BesselY0 BesselY1 Expint", FLOATS, low=0.5, high=60, corners=False)
+unary("FresnelCos FresnelSin", FLOATS, low=-8, high=8)
+unary("Expint", FLOATS, low=0.01, high=4)
+unary("Spence", FLOATS, low=0, high=6)
+for _op in ("Igamma", "Igammac"):
+    for _dtype in FLOATS:
+        case(_op, numbers(_dtype, (64,), 1, 0.1, 12), numbers(_dtype, (64,), 2, 0.1, 20))
+        case(_op, numbers(_dtype, (3, 1), 1, 0.1, 2), numbers(_dtype, (1, 4), 2, 0, 2))
+    case(_op, np.array([0.0, 1, -1, 2, 3], F32), np.array([1.0, 0, 1, -1, np.nan], F32))
+    case(_op, numbers(F32, (2,)), numbers(F32, (3,)))
+    shapes(_op, (numbers(F32, (2, 3)), numbers(F32, (3,))), [(2, 3), (3,)], [(None, 3), None], [(2,), (3,)])
+for _dtype in (F32, F64):
+    case("IgammaGradA", numbers(_dtype, (64,), 1, 0.5, 12), numbers(_dtype, (64,), 2, 0.5, 20))
+    case("Betainc", *(numbers(_dtype, (64,), i, 0.2, 9) for i in range(2)), numbers(_dtype, (64,), 3, 0, 1))
+    case("Betainc", np.array(2, _dtype), np.array(3, _dtype), numbers(_dtype, (5,), 3, 0, 1))
+    case("Betainc", *(np.array(x, _dtype) for x in ([1, 2, -1, 1], [1, 2, 1, 1], [0, 1, 0.5, 2])))
+
+# Counts and vectors
+for _dtype in (np.int32, np.int64, F32, F64):
+    case("Bincount", np.array([1, 1, 5, 3], np.int32), np.int32(4), np.array([], _dtype))
+    case("Bincount", np.array([[1, 1], [5, 3]], np.int32), np.int32(6), np.array([[1, 2], [3, 4]], _dtype))
+    for _index in (np.int32, np.int64):
+        for _binary in (False, True):
+            for _weights in (np.array([], _dtype), np.array([1, 2, 3, 4], _dtype)):
+                case(
+                    "DenseBincount",
+                    np.array([1, 1, 5, 3], _index),
+                    _index(4),
+                    _weights,
+                    binary_output=_binary,
+                )
+            rows = np.array([[1, 1, 2], [0, 3, 9]], _index)
+            case("DenseBincount", rows, _index(4), np.array([], _dtype), binary_output=_binary)
+            case("DenseBincount", rows, _index(4), rows.astype(_dtype), binary_output=_binary)
+case("DenseBincount", np.array([-1, 2], np.int32), np.int32(4), np.array([], F32))
+case("Bincount", np.array([], np.int32), np.int32(0), np.array([], F32))
+for _index in (np.int32, np.int64):
+    case("UnravelIndex", np.array([22, 41, 37], _index), np.array([7, 6], _index))
+    case("UnravelIndex", np.array(22, _index), np.array([3, 4, 5], _index))
+case("UnravelIndex", np.array([42], np.int32), np.array([7, 6], np.int32))
+case("UnravelIndex", np.array([1], np.int32), np.array([7, 0], np.int32))
+for _dtype in (*FLOATS, *INTS):
+    case("Cross", numbers(_dtype, (4, 3)), numbers(_dtype, (4, 3), 1))
+case("Cross", numbers(F32, (2, 3)), numbers(F32, (3,)))
+case("Cross", numbers(F32, (2,)), numbers(F32, (2,)))
+shapes("Cross", (numbers(F32, (2, 3)),) * 2, [(2, 3), (2, 3)], [(None, 3), None], [(2, 2), (2, 2)])
+for _dtype in FLOATS:
+    for _exclusive in (False, True):
+        for _reverse in (False, True):
+            for _axis in (0, 1, -1):
+                case(
+                    "CumulativeLogsumexp",
+                    numbers(_dtype, (3, 5)),
+                    np.int32(_axis),
+                    exclusive=_exclusive,
+                    reverse=_reverse,
+                )
+case("CumulativeLogsumexp", numbers(F32, (3, 5)), np.int32(2))
+
+# Sums of products
+for _dtype in (F16, BF16, F32, F64, np.int32, np.int64, *COMPLEX):
+    for _equation, *_shapes in (
+        ("ij,jk->ik", (2, 3), (3, 4)),
+        ("bij,bjk->bik", (2, 2, 3), (2, 3, 4)),
+        ("ij,kj->ki", (2, 3), (4, 3)),
+        ("i,i->", (3,), (3,)),
+        ("i,j->ij", (3,), (2,)),
+        ("ij->ji", (2, 3)),
+        ("ij->", (2, 3)),
+        ("ii->i", (3, 3)),
+        ("ii->", (3, 3)),
+        ("ijj,jk->ik", (2, 3, 3), (3, 2)),
+        ("i->ii", (3,)),
+        ("ij,jk->ii", (2, 3), (3, 2)),
+        ("...ij,...jk->...ik", (2, 2, 3), (3, 4)),
+        ("...ij,...jk->...ik", (1, 2, 3), (4, 3, 2)),
+        ("i...,j->...i", (2, 3), (3,)),
+        ("...,...->", (2, 3), (2, 3)),
+        ("abcd,cdef->abef", (2, 1, 3, 2), (3, 2, 1, 2)),
+        ("ab,ab->ab", (2, 3), (2, 3)),
+        ("ab,c->b", (2, 3), (4,)),
+        ("a,b->ba", (0,), (3,)),
+    ):
+        case("Einsum", [numbers(_dtype, shape, i) for i, shape in enumerate(_shapes)], equation=_equation)
+case("Einsum", [numbers(F32, (2, 3)), numbers(F32, (2, 3))], equation="ij,jk->ik")
+case("Einsum", [numbers(F32, (2, 3))], equation="ijk->ik")
+
+# Fourier transforms
+for _real, _complex in ((F32, np.complex64), (F64, np.complex128)):
+    for _rank, _suffix in ((1, ""), (2, "2D"), (3, "3D")):
+        for _shape in ((2, 3, 4, 5), (4, 3, 6), (1, 0, 2)):
+            for _op in ("FFT", "IFFT"):
+                case(_op + _suffix, numbers(_complex, _shape), Tcomplex=dtypes.as_dtype(_complex))
+            _attrs = {"Treal": dtypes.as_dtype(_real), "Tcomplex": dtypes.as_dtype(_complex)}
+            for _length in ([*_shape[-_rank:]], [max(n - 1, 0) for n in _shape[-_rank:]], [7] * _rank):
+                case("RFFT" + _suffix, numbers(_real, _shape), np.array(_length, np.int32), **_attrs)
+                case("IRFFT" + _suffix, numbers(_complex, _shape), np.array(_length, np.int32), **_attrs)
+case("RFFT", numbers(F32, (3, 4)), np.array([4, 4], np.int32))
+case("FFT2D", numbers(np.complex64, (3,)))
+
+# Numbers rounded as if they were quantized, and clipped ones
+for _bits in (2, 8, 16):
+    for _narrow in (False, True):
+        _attrs = {"num_bits": _bits, "narrow_range": _narrow}
+        _x, _g = numbers(F32, (4, 3), 1, -12, 12), numbers(F32, (4, 3), 2)
+        for _low, _high in ((-6, 6), (0, 3), (0.1, 8), (-5, -1), (-1, 0.5)):
+            _range = {"min": float(_low), "max": float(_high)}
+            case("FakeQuantWithMinMaxArgs", _x, **_range, **_attrs)
+            case("FakeQuantWithMinMaxArgsGradient", _g, _x, **_range, **_attrs)
+            case("FakeQuantWithMinMaxVars", _x, F32(_low), F32(_high), **_attrs)
+            case("FakeQuantWithMinMaxVarsGradient", _g, _x, F32(_low), F32(_high), **_attrs)
+        case("FakeQuantWithMinMaxVars", _x, F32(0), F32(0), **_attrs)
+        case("FakeQuantWithMinMaxVarsGradient", _g, _x, F32(0), F32(0), **_attrs)
+        _ranges = np.array([-6, -1, 0.5], F32), np.array([6, 0.5, 3], F32)
+        case("FakeQuantWithMinMaxVarsPerChannel", _x, *_ranges, **_attrs)
+        case("FakeQuantWithMinMaxVarsPerChannelGradient", _g, _x, *_ranges, **_attrs)
+for _dtype in (*FLOATS, *INTS):
+    case("ClipByValue", numbers(_dtype, (2, 3)), np.array(1, _dtype), np.array(3, _dtype))
+    case("ClipByValue", numbers(_dtype, (3,)), numbers(_dtype, (3,), 1, 0, 2), numbers(_dtype, (3,), 2, 3, 4))
+case("ClipByValue", numbers(F32, (2, 3)), numbers(F32, (3,)), np.array(3, F32))
+
+# Factors and functions of matrices
+for _dtype in (F16, F32, F64, *COMPLEX):
+    for _shape in ((3, 3), (2, 4, 4), (0, 2, 2), (2, 0, 0)):
+        _x = numbers(_dtype, _shape)
+        for _index in (dtypes.int32, dtypes.int64):
+            case("Lu", _x, output_idx_type=_index)
+        if _dtype is not F16:
+            case("MatrixSquareRoot", _x @ _x.swapaxes(-1, -2).conj() + 3 * np.eye(_shape[-1], dtype=_dtype))
+            case("MatrixLogarithm", _x @ _x.swapaxes(-1, -2).conj() + 3 * np.eye(_shape[-1], dtype=_dtype))
+    case("MatrixLogarithm", np.array([[2, 1], [0, 2]], _dtype))
+    if _dtype is not F16:
+        case("MatrixSquareRoot", np.array([[4, 1], [0, 4]], _dtype))
+case("Lu", np.zeros((2, 2), F32))
+case("Lu", np.zeros((2, 3), F32))
+case("MatrixSquareRoot", np.zeros((2, 3), F32))

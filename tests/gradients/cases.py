@@ -287,3 +287,49 @@ case("MatrixDiagPartV3", values(3, 4), ints([-1, 1]), np.array(0.0), constant=(2
 case("MatrixSetDiag", values(2, 3, 2), values(2, 2, seed=1))
 case("MatrixSetDiagV3", values(3, 4), values(3, 3, seed=1), ints([-1, 1]))
 case("MatrixBandPart", values(3, 4), np.array(1), np.array(0))
+
+# Sums of products: matrices, batches, sums over one input alone, diagonals, broadcasting.
+for _equation, *_shapes in (
+    ("ij,jk->ik", (2, 3), (3, 2)),
+    ("bij,bkj->bki", (2, 2, 3), (2, 2, 3)),
+    ("ij->", (2, 3)),
+    ("ij,k->j", (2, 3), (4,)),
+    ("ii->i", (3, 3)),
+    ("ii->", (3, 3)),
+    ("iij->j", (2, 2, 3)),
+    ("ijj,jk->ik", (2, 3, 3), (3, 2)),
+    ("i->ii", (3,)),
+    ("...ij,...jk->...ik", (2, 2, 3), (3, 2)),
+    ("...ij,...jk->...ik", (1, 2, 3), (3, 3, 2)),
+    ("i...,j->...i", (2, 3), (3,)),
+    ("i...,i...->...", (2, 3), (2, 1)),
+):
+    case("Einsum", [values(*_shape, seed=i) for i, _shape in enumerate(_shapes)], equation=_equation)
+
+# Special functions.
+for _op in ("BesselI0", "BesselI0e", "BesselI1", "BesselI1e", "BesselJ0", "BesselJ1", "Dawsn", "FresnelCos"):
+    case(_op, values(2, 3, low=-3.0, high=3.1))
+for _op in ("BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0", "BesselY1", "Expint", "Spence"):
+    case(_op, values(2, 3, low=0.4, high=4.0))
+case("FresnelSin", values(2, 3, low=-3.0, high=3.1))
+for _op in ("Igamma", "Igammac"):
+    case(_op, values(2, 3, low=0.5, high=4.0), values(3, low=0.6, high=5.0, seed=1))
+case(
+    "Betainc",
+    values(2, 3, low=0.5, high=4.0),
+    values(2, 3, low=0.6, high=3.0, seed=1),
+    values(2, 3, low=0.1, high=0.9, seed=2),
+    constant=(0, 1),
+)
+case("Cross", values(2, 3), values(2, 3, seed=1))
+for _reverse in (False, True):
+    case("CumulativeLogsumexp", values(3, 2), ints(0), reverse=_reverse)
+
+# Blocks of space.
+case("SpaceToBatch", values(1, 4, 2, 1), ints([[0, 0], [1, 1]]), block_size=2)
+case("BatchToSpace", values(4, 2, 2, 1), ints([[0, 1], [1, 0]]), block_size=2)
+case("SpaceToBatchND", values(1, 4, 2), ints([2]), ints([[1, 1]]))
+case("BatchToSpaceND", values(4, 2, 2), ints([2]), ints([[1, 0]]))
+
+case("ClipByValue", values(2, 3), np.array(-0.45), np.array(0.37))
+case("ClipByValue", values(2, 3), values(2, 3, low=-0.63, high=-0.22, seed=1), np.array(0.37))

@@ -117,3 +117,39 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
 
     function: Callable[..., Any] = passing
     return function
+
+
+def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose values are computed again for its gradient, rather than kept (`tf.recompute_grad`).
+
+    Args:
+        f: takes tensors and returns a tensor, or a list or tuple of them. Variables that it uses are resource
+            variables of `tf.get_variable`.
+    """
+    from tensorfleet.autodiff.gradients import gradients
+    from tensorfleet.graph.framework import control_dependencies
+    from tensorfleet.ops.array.identity import identity
+    from tensorfleet.ops.state.variable_scope import get_variable_scope, variable_scope
+
+    @functools.wraps(f)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        scope = get_variable_scope()
+
+        @custom_gradient
+        def inner(*tensors: Any) -> Any:
+            result = f(*tensors, **kwargs)
+
+            def grad(*grads: Any, variables: Sequence[Any] = ()) -> Any:
+                # Not before the gradients are there, or nothing would be saved.
+                with control_dependencies(list(grads)), variable_scope(scope, reuse=True):
+                    again = [identity(tensor) for tensor in tensors]
+                    repeated = _as_list(f(*again, **kwargs))
+                found = gradients(repeated, [*again, *variables], grad_ys=list(grads))
+                count = len(again)
+                return (found[:count], found[count:]) if variables else found[:count]
+
+            return result, grad
+
+        return inner(*args)
+
+    return decorated

@@ -3,6 +3,9 @@
 import typing as _typing
 
 from tensorfleet.nn import rnn_cell as rnn_cell
+from tensorfleet.ops.array.batching import (
+    space_to_batch as space_to_batch,
+)
 from tensorfleet.ops.array.rearranging import (
     depth_to_space as depth_to_space,
     space_to_depth as space_to_depth,
@@ -197,6 +200,7 @@ __all__ = [
     "softmax_cross_entropy_with_logits_v2",
     "softplus",
     "softsign",
+    "space_to_batch",
     "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits",
     "static_bidirectional_rnn",

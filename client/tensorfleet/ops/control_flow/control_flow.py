@@ -307,3 +307,51 @@ def _at_most(predicates: list[Tensor], count: int, message: str) -> Any:
     names = ", ".join(predicate.name for predicate in predicates)
     text = f"{message}: more than {count} conditions ({names}) evaluated as True:"
     return Assert(condition, data=[text, stacked], summarize=len(predicates))
+
+
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Any = None, name: str | None = "switch_case"
+) -> Any:
+    """The result of one of several functions, by its number (`tf.switch_case`).
+
+    It is a row of conditionals. Of several branches only the ops of the one that is taken run.
+
+    Args:
+        branch_index: an int32 of rank 0.
+        branch_fns: functions in the order of their numbers, or pairs of a number and a function, or a dict.
+        default: the function for all other numbers; that of the greatest number by default.
+
+    Raises:
+        TypeError: `branch_fns` is none of that.
+        ValueError: the numbers are not 0, 1, …, or there is no function.
+    """
+    listed = list(branch_fns.items()) if isinstance(branch_fns, dict) else list(branch_fns)
+    if not listed:
+        raise ValueError("Argument `branch_fns` must have at least one function.")
+    if all(callable(item) for item in listed):
+        listed = list(enumerate(listed))
+    pairs: list[tuple[int, Any]] = []
+    for item in listed:
+        if not (
+            isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], int) and callable(item[1])
+        ):
+            raise TypeError(
+                f"`branch_fns` must be functions, or pairs of an int and a function, not {item!r}"
+            )
+        pairs.append(item)
+    pairs.sort(key=lambda pair: pair[0])
+    numbers = [number for number, _ in pairs]
+    if numbers != list(range(len(pairs))):
+        raise ValueError(
+            f"branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found "
+            f"{set(numbers)}"
+        )
+    with framework.name_scope(name, "switch_case", [branch_index]):
+        index = convert_to_tensor(branch_index, "int32", "branch_index")
+        from tensorfleet.ops.math.comparison import equal
+
+        last = pairs[-1][1] if default is None else default
+        rest = pairs[:-1] if default is None else pairs
+        if not rest:
+            return last()
+        return case([(equal(index, number), fn) for number, fn in rest], default=last)

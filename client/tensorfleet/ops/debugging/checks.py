@@ -323,3 +323,105 @@ def is_numeric_tensor(tensor: Any) -> bool:
     return isinstance(tensor, Tensor) and (
         tensor.dtype.is_floating or tensor.dtype.is_integer or tensor.dtype.is_complex
     )
+
+
+def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
+    """The one floating point dtype that all tensors have (`tf.assert_same_float_dtype`).
+
+    Args:
+        tensors: tensors, of which None are passed over.
+        dtype: what they shall have; without tensors, it is the result, float32 if it is None.
+
+    Raises:
+        ValueError: the dtypes differ, or are of no floating point numbers.
+    """
+    expected = None if dtype is None else dtypes.as_dtype(dtype).base
+    for tensor in tensors or ():
+        if tensor is None:
+            continue
+        found = tensor.dtype.base
+        if expected is None:
+            expected = found
+        elif found is not expected:
+            raise ValueError(
+                f"Tensor type mismatch: {getattr(tensor, 'name', tensor)} must be of type {expected!r}; "
+                f"got {found!r}"
+            )
+    expected = expected or dtypes.float32
+    if not expected.is_floating:
+        raise ValueError(f"Expected floating point type, got {expected.name}.")
+    return expected
+
+
+def _neighbours_differ(x: Any, default_name: str, op_type: str, name: str | None) -> Tensor:
+    from tensorfleet.ops.array.shaping import reshape, size
+    from tensorfleet.ops.control_flow.control_flow import cond
+    from tensorfleet.ops.math.comparison import greater, greater_equal
+
+    with framework.name_scope(name, default_name, [x]):
+        x = convert_to_tensor(x, name="x")
+        if not is_numeric_tensor(x):
+            raise TypeError(f"Expected x to be numeric, instead found: {x}")
+        flat = reshape(x, [-1])
+        compare = greater if op_type == "Greater" else greater_equal
+        few = size(flat) < 2
+        return _all(
+            cond(few, lambda: convert_to_tensor([], dtypes.bool), lambda: compare(flat[1:], flat[:-1]))
+        )
+
+
+def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+    """Whether each element of x, read row by row, is greater than the one before
+    (`tf.is_strictly_increasing`)."""
+    return _neighbours_differ(x, "is_strictly_increasing", "Greater", name)
+
+
+def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+    """Whether each element of x, read row by row, is no less than the one before (`tf.is_non_decreasing`)."""
+    return _neighbours_differ(x, "is_non_decreasing", "GreaterEqual", name)
+
+
+def verify_tensor_all_finite(
+    t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
+) -> Tensor:
+    """`x`; a run fails with `message` if it has an infinity or NaN (`tf.verify_tensor_all_finite`).
+
+    `t` and `msg` are older names of `x` and `message`.
+    """
+    from tensorfleet.ops.array.identity import check_numerics
+    from tensorfleet.ops.control_flow.control import with_dependencies
+
+    value = t if x is None else x
+    text = msg if message is None else message
+    if value is None or text is None:
+        raise ValueError("`x` and `message` must be given.")
+    with framework.name_scope(name, "VerifyFinite", [value]):
+        tensor = convert_to_tensor(value, name="x")
+        return with_dependencies([check_numerics(tensor, text)], tensor)
+
+
+def add_check_numerics_ops() -> Any:
+    """An operation that checks all floating point tensors of the graph (`tf.add_check_numerics_ops`).
+
+    It fails with the first op that gives an infinity or NaN, in the order in which they were made.
+
+    Raises:
+        ValueError: a tensor is in a conditional or a loop, where no check from outside can look.
+    """
+    from tensorfleet.graph.graph import get_default_graph
+    from tensorfleet.ops.array.identity import check_numerics
+    from tensorfleet.ops.control_flow.control import group
+
+    checks: list[Any] = []
+    for op in get_default_graph().get_operations():
+        for output in op.outputs:
+            if output.dtype.base not in (dtypes.float16, dtypes.float32, dtypes.float64):
+                continue
+            if op._control_flow_context is not None:
+                raise ValueError(
+                    "`tf.add_check_numerics_ops() is not compatible with TensorFlow control flow operations "
+                    "such as `tf.cond()` or `tf.while_loop()`."
+                )
+            with framework.control_dependencies(checks[-1:]):
+                checks.append(check_numerics(output, f"{op.name}:{output.value_index}"))
+    return group(*checks)

@@ -11,7 +11,7 @@ from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.common import FLOATS, apply_one
 
 
 def _scan_shape(operation: RuleNode) -> list[Dims]:
@@ -31,6 +31,14 @@ for _name in ("Cumsum", "Cumprod"):
         "Tidx: {int32, int64} = int32",
         shape=_scan_shape,
     )
+op(
+    "CumulativeLogsumexp(x: T, axis: Tidx) -> (out: T)",
+    "exclusive: bool = false",
+    "reverse: bool = false",
+    f"T: {{{FLOATS}}}",
+    "Tidx: {int32, int64} = int32",
+    shape=_scan_shape,
+)
 
 
 def cumsum(
@@ -58,3 +66,14 @@ def cumprod(
     with get_default_graph().name_scope(name or "Cumprod") as scope:
         x = convert_to_tensor(x, name="x")
         return apply_one("Cumprod", x, axis, name=scope, exclusive=exclusive, reverse=reverse)
+
+
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """The logarithm of the `cumsum` of exp(x), where that would overflow, too
+    (`tf.math.cumulative_logsumexp`); arguments as for `cumsum`.
+    """
+    with get_default_graph().name_scope(name or "CumulativeLogsumexp") as scope:
+        x = convert_to_tensor(x, name="x")
+        return apply_one("CumulativeLogsumexp", x, axis, name=scope, exclusive=exclusive, reverse=reverse)

@@ -6,7 +6,7 @@ from tensorfleet.graph.gradient_registry import gradient
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.gradient_common import conj
+from tensorfleet.ops.gradient_common import conj, like, where
 
 
 @gradient("Cumsum")
@@ -30,3 +30,26 @@ def _cumprod(op: Operation, grad: Tensor) -> list[Tensor | None]:
         reverse=not attrs["reverse"],
     )
     return [total / conj(x), None]
+
+
+@gradient("CumulativeLogsumexp")
+def _cumulative_logsumexp(op: Operation, grad: Tensor) -> list[Tensor | None]:
+    x, axis = op.inputs
+    result = op.outputs[0]
+    attrs = {"exclusive": op.attrs["exclusive"], "reverse": not op.attrs["reverse"]}
+
+    def part(share: Tensor) -> Tensor:
+        """What the gradients whose logarithms are `share` sum up to, at each x."""
+        total = apply_one("CumulativeLogsumexp", share - result, axis, **attrs)
+        return apply_one("Exp", total + x)
+
+    least = like(grad.dtype.base.min, grad)
+    # Gradients of either sign apart, as sums of logarithms.
+    positive, negative = (
+        where(chosen, apply_one("Log", where(chosen, value, like(1, grad))), least)
+        for chosen, value in (
+            (apply_one("Greater", grad, like(0, grad)), grad),
+            (apply_one("Less", grad, like(0, grad)), -grad),
+        )
+    )
+    return [part(positive) - part(negative), None]

@@ -12,6 +12,7 @@ not_differentiable("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "
 not_differentiable("RandomShuffle", "Multinomial", "StatelessMultinomial", "StatelessRandomGetAlg")
 not_differentiable("StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg")
 for _version in ("", "V2"):
+    not_differentiable(f"StatelessRandomUniformFullInt{_version}")
     not_differentiable(f"StatelessRandomUniform{_version}", f"StatelessRandomNormal{_version}")
     not_differentiable(f"StatelessRandomUniformInt{_version}", f"StatelessTruncatedNormal{_version}")
 no_rule("RandomPoissonV2")

@@ -1,7 +1,9 @@
-"""Kernels of `tensorfleet.ops.math.scan`: running sums and products."""
+"""Kernels of `tensorfleet.ops.math.scan`: running sums and products, also of exponentials."""
 
 from __future__ import annotations
 
+from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -10,13 +12,27 @@ from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, inval
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 
-@kernel("Cumsum", "Cumprod")
+def _log_sums(xp: ModuleType, x: Any, axis: int, dtype: Any) -> Any:
+    """log(cumsum(exp(x))), in passes that each add the sums that end 1, 2, 4, … places before."""
+    result = xp.moveaxis(xp.asarray(x, dtype), axis, 0).copy()
+    step = 1
+    while step < len(result):
+        result[step:] = xp.logaddexp(result[step:], result[:-step])
+        step *= 2
+    return xp.moveaxis(result, 0, axis)
+
+
+@kernel("Cumsum", "Cumprod", "CumulativeLogsumexp")
 def _scan(node: KernelNode) -> Kernel:
     xp = node.xp
     dtype = node.output_types[0]
     target = dtype.np
     wide = np.float32 if dtype in SMALL_FLOATS else target
-    accumulate, neutral = (xp.cumsum, 0) if node.op == "Cumsum" else (xp.cumprod, 1)
+    accumulate, neutral = {
+        "Cumsum": (xp.cumsum, 0),
+        "Cumprod": (xp.cumprod, 1),
+        "CumulativeLogsumexp": (partial(_log_sums, xp), -np.inf),
+    }[node.op]
     exclusive, reverse = node.attrs["exclusive"], node.attrs["reverse"]
 
     def scan(x: Any, axis: Any) -> Any:

@@ -333,3 +333,19 @@ def stateless_multinomial(node: KernelNode) -> Kernel:
         return xp.asarray(_categorical(logits, unit).astype(wanted))
 
     return run
+
+
+@kernel("StatelessRandomUniformFullInt", "StatelessRandomUniformFullIntV2")
+def stateless_full_int(node: KernelNode) -> Kernel:
+    """Any number of the dtype, as likely as any other: the generator's own 32 bits, two of them for 64."""
+    xp, wanted, is_v2 = node.xp, node.attrs["dtype"].as_numpy_dtype, node.op.endswith("V2")
+    words = np.dtype(wanted).itemsize // 4
+
+    def run(shape: Any, *inputs: Any) -> Any:
+        dims = _dims(shape)
+        count = math.prod(dims)
+        stream = _stateless_stream(inputs, is_v2)
+        numbers = np.ascontiguousarray(stream.numbers(-(-count * words // 4))).reshape(-1)[: count * words]
+        return xp.asarray(numbers.astype("<u4").view(wanted).reshape(dims))[()]
+
+    return run

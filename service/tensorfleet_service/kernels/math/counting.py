@@ -1,0 +1,101 @@
+"""Kernels of `tensorfleet.ops.math.counting`, and of vector products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import errors
+from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+
+
+@kernel("Bincount", "DenseBincount")
+def _bincount(node: KernelNode) -> Kernel:
+    xp, target = node.xp, node.output_types[0].np
+    binary = node.attrs.get("binary_output", False)
+    is_dense = node.op == "DenseBincount"
+
+    def bincount(arr: Any, size: Any, weights: Any) -> Any:
+        if size.ndim:
+            raise invalid(f"Shape must be rank 0 but is rank {size.ndim}")
+        count = int(size)
+        if count < 0:
+            raise invalid(f"size ({count}) must be non-negative")
+        if weights.size and weights.shape != arr.shape:
+            raise invalid(
+                "`weights` must be the same shape as `arr` or a length-0 `Tensor`, in which case it acts as "
+                "all weights equal to 1."
+            )
+        if is_dense and arr.ndim > 2:
+            raise invalid(f"Shape must be at most rank 2 but is rank {arr.ndim}")
+        if arr.size and int(arr.min()) < 0:
+            raise invalid("Input arr must be non-negative!")
+        rows = arr.reshape(-1, arr.shape[-1]) if is_dense and arr.ndim == 2 else arr.reshape(1, -1)
+        result = xp.zeros((len(rows), count), target)
+        row, column = xp.nonzero(rows < count)
+        bins = rows[row, column]
+        if binary:
+            result[row, bins] = 1
+        elif weights.size:
+            xp.add.at(result, (row, bins), weights.reshape(rows.shape)[row, column])
+        elif count:
+            flat = xp.bincount(row * count + bins, minlength=len(rows) * count)
+            result = flat.reshape(len(rows), count).astype(target)
+        return result if is_dense and arr.ndim == 2 else result[0]
+
+    return bincount
+
+
+@kernel("UnravelIndex")
+def _unravel_index(node: KernelNode) -> Kernel:
+    xp = node.xp
+
+    def unravel_index(indices: Any, dims: Any) -> Any:
+        if indices.ndim > 1:
+            raise invalid("The indices can only be scalar or vector.")
+        if dims.ndim != 1:
+            raise invalid("The dims can only be 1-D.")
+        sizes = dims.astype(np.int64)
+        if bool((sizes == 0).any()):
+            raise invalid(
+                f"Input dims cannot contain a dim of zero, but dims contains zero at index "
+                f"{int((sizes == 0).argmax())}"
+            )
+        total = int(sizes.prod()) if sizes.size else 1
+        if bool((xp.asarray(indices) >= total).any()) or bool((xp.asarray(indices) < 0).any()):
+            raise invalid("index is out of bound as with dims")
+        places = []
+        rest = xp.asarray(indices)
+        for size in reversed(sizes.tolist()):
+            places.append(rest % size)
+            rest = rest // size
+        result = xp.stack(places[::-1]) if places else xp.zeros((0, *indices.shape))
+        return result.astype(indices.dtype)
+
+    return unravel_index
+
+
+@kernel("Cross")
+def _cross(node: KernelNode) -> Kernel:
+    xp, dtype = node.xp, node.output_types[0]
+
+    def cross(a: Any, b: Any) -> Any:
+        if a.shape != b.shape:
+            raise invalid(
+                f"Both inputs must be of same shape: {format_shape(a.shape)} vs. {format_shape(b.shape)}"
+            )
+        if a.ndim < 1:
+            raise invalid("Input must be at least 1D")
+        if a.shape[-1] != 3:
+            raise errors.FailedPreconditionError(
+                None, None, "Cross-products are only defined for 3-element vectors."
+            )
+        if dtype in SMALL_FLOATS:
+            a, b = a.astype(np.float32), b.astype(np.float32)
+        u, v = (xp.stack([x[..., 1], x[..., 2], x[..., 0]], -1) for x in (a, b))
+        r, s = (xp.stack([x[..., 2], x[..., 0], x[..., 1]], -1) for x in (a, b))
+        return (u * s - r * v).astype(dtype.np, copy=False)
+
+    return cross

@@ -201,6 +201,16 @@ from tensorfleet.ops.array.shaping import (
     squeeze as squeeze,
 )
 from tensorfleet.ops.array.slicing import newaxis as newaxis, slice as slice, strided_slice as strided_slice
+from tensorfleet.ops.array.sparse_parts import (
+    sparse_concat as sparse_concat,
+    sparse_fill_empty_rows as sparse_fill_empty_rows,
+    sparse_mask as sparse_mask,
+    sparse_reshape as sparse_reshape,
+    sparse_retain as sparse_retain,
+    sparse_slice as sparse_slice,
+    sparse_split as sparse_split,
+    sparse_transpose as sparse_transpose,
+)
 from tensorfleet.ops.array.sparse_tensor import (
     SparseTensor as SparseTensor,
     SparseTensorValue as SparseTensorValue,
@@ -257,6 +267,7 @@ from tensorfleet.ops.debugging.checks import (
     assert_type as assert_type,
     is_numeric_tensor as is_numeric_tensor,
 )
+from tensorfleet.ops.debugging.sparse_shapes import sparse_reset_shape as sparse_reset_shape
 from tensorfleet.ops.functional.map_fn import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
 from tensorfleet.ops.io.decoding import (
     decode_compressed as decode_compressed,
@@ -282,6 +293,7 @@ from tensorfleet.ops.io.parsing import (
     parse_single_example as parse_single_example,
     parse_single_sequence_example as parse_single_sequence_example,
     sparse_merge as sparse_merge,
+    sparse_to_indicator as sparse_to_indicator,
 )
 from tensorfleet.ops.io.readers import (
     FixedLengthRecordReader as FixedLengthRecordReader,
@@ -440,6 +452,18 @@ from tensorfleet.ops.math.segment import (
     unsorted_segment_prod as unsorted_segment_prod,
     unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
     unsorted_segment_sum as unsorted_segment_sum,
+)
+from tensorfleet.ops.math.sparse_arithmetic import (
+    sparse_add as sparse_add,
+    sparse_matmul as sparse_matmul,
+    sparse_maximum as sparse_maximum,
+    sparse_minimum as sparse_minimum,
+    sparse_reduce_max as sparse_reduce_max,
+    sparse_reduce_max_sparse as sparse_reduce_max_sparse,
+    sparse_reduce_sum as sparse_reduce_sum,
+    sparse_reduce_sum_sparse as sparse_reduce_sum_sparse,
+    sparse_softmax as sparse_softmax,
+    sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
 )
 from tensorfleet.ops.math.special import (
     digamma as digamma,

@@ -69,6 +69,10 @@ from tensorfleet.ops.nn.cross_entropy import (
     weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits,
 )
 from tensorfleet.ops.nn.embedding import embedding_lookup as embedding_lookup
+from tensorfleet.ops.nn.embedding_sparse import (
+    embedding_lookup_sparse as embedding_lookup_sparse,
+    safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
+)
 from tensorfleet.ops.nn.layers import (
     dropout as dropout,
     relu_layer as relu_layer,
@@ -159,6 +163,7 @@ __all__ = [
     "dynamic_rnn",
     "elu",
     "embedding_lookup",
+    "embedding_lookup_sparse",
     "fixed_unigram_candidate_sampler",
     "fused_batch_norm",
     "in_top_k",
@@ -186,6 +191,7 @@ __all__ = [
     "relu6",
     "relu_layer",
     "rnn_cell",
+    "safe_embedding_lookup_sparse",
     "sampled_softmax_loss",
     "selu",
     "separable_conv2d",

@@ -1,0 +1,38 @@
+"""Gradients of `sparse_tensor`, `sparse_parts` and `sparse_cross`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.gradient_registry import gradient, no_rule, not_differentiable
+from tensorfleet.graph.operation import Operation
+from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.gradient_common import shape_of
+
+not_differentiable("SparseConcat")
+no_rule("SparseSplit", "SparseReshape", "SparseSliceGrad", "SparseFillEmptyRowsGrad")
+no_rule("SparseCross", "SparseCrossHashed", "SparseCrossV2")
+no_rule("SerializeSparse", "SerializeManySparse", "DeserializeSparse", "DeserializeManySparse")
+
+
+@gradient("SparseReorder")
+def _sparse_reorder(op: Operation, _: Any, grad: Tensor) -> list[Tensor | None]:
+    indices, _values, shape = op.inputs
+    places = apply_one("Range", 0, apply_one("GatherV2", shape_of(indices), 0, 0), 1)
+    moved = apply_op("SparseReorder", indices, places, shape)[1]
+    return [None, apply_one("GatherV2", grad, apply_one("InvertPermutation", moved), 0), None]
+
+
+@gradient("SparseSlice")
+def _sparse_slice(op: Operation, _: Any, grad: Tensor, __: Any) -> list[Tensor | None]:
+    indices, _values, _shape, start, _size = op.inputs
+    found = apply_one("SparseSliceGrad", grad, indices, start, op.outputs[0])
+    return [None, found, None, None, None]
+
+
+@gradient("SparseFillEmptyRows")
+def _sparse_fill_empty_rows(op: Operation, *grads: Any) -> list[Tensor | None]:
+    values, default = apply_op("SparseFillEmptyRowsGrad", op.outputs[3], grads[1])
+    return [None, values, None, default]

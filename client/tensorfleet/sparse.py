@@ -2,10 +2,6 @@
 
 import typing as _typing
 
-from tensorfleet.ops.array.sparse_cross import (
-    sparse_cross as cross,
-    sparse_cross_hashed as cross_hashed,
-)
 from tensorfleet.ops.array.sparse_parts import (
     from_dense as from_dense,
     sparse_concat as concat,
@@ -46,6 +42,10 @@ from tensorfleet.ops.math.sparse_arithmetic import (
     sparse_softmax as softmax,
     sparse_tensor_dense_matmul as matmul,
     sparse_tensor_dense_matmul as sparse_dense_matmul,
+)
+from tensorfleet.ops.text.sparse_cross import (
+    sparse_cross as cross,
+    sparse_cross_hashed as cross_hashed,
 )
 
 if not _typing.TYPE_CHECKING:

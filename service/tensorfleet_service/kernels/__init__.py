@@ -67,6 +67,7 @@ _FAMILIES: tuple[str, ...] = (
     "state.variable_ops",
     "text.regex",
     "text.hashing",
+    "text.sparse_cross",
     "text.strings",
     "training.training_ops",
 )

@@ -6,8 +6,6 @@ import builtins
 import math
 from typing import Any
 
-import numpy as np
-
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph import framework
@@ -430,7 +428,7 @@ def sparse_eye(
         rows: Any = _int64(num_rows, "num_rows")
         columns: Any = rows if num_columns is None else _int64(num_columns, "num_columns")
         count = apply_one("Minimum", rows, columns)
-        diagonal = apply_one("Range", np.int64(0), count, np.int64(1), name="range")
+        diagonal = apply_one("Range", 0, count, 1, Tidx=dtypes.int64, name="range")
         return SparseTensor(stack([diagonal, diagonal], axis=1), ones(count, dtype), [rows, columns])
 
 

@@ -1,4 +1,4 @@
-"""Gradients of `sparse_tensor`, `sparse_parts` and `sparse_cross`."""
+"""Gradients of `sparse_tensor` and `sparse_parts`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tensorfleet.ops.gradient_common import shape_of
 
 not_differentiable("SparseConcat")
 no_rule("SparseSplit", "SparseReshape", "SparseSliceGrad", "SparseFillEmptyRowsGrad")
-no_rule("SparseCross", "SparseCrossHashed", "SparseCrossV2")
 no_rule("SerializeSparse", "SerializeManySparse", "DeserializeSparse", "DeserializeManySparse")
 
 

@@ -15,6 +15,7 @@ from tensorfleet.graph.op_def import op
 from tensorfleet.graph.rules import RuleNode
 from tensorfleet.graph.static_value import static_dims, static_value
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.constants import range
 from tensorfleet.ops.array.rearranging import transpose
 from tensorfleet.ops.array.shaping import renamed_argument
@@ -176,7 +177,7 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
     """The sum of two SparseTensors, or of one and a tensor (`tf.sparse.add`).
 
     Args:
-        threshold: elements of a sparse sum that are smaller are left out; 0 by default. `thresh` is its
+        threshold: sums of two elements that are smaller are left out; 0 by default. `thresh` is its
             older name.
 
     Returns:
@@ -366,13 +367,28 @@ def _cwise(op_type: str, sparse: SparseTensor, dense: Any, name: str) -> SparseT
         return sparse.with_values(apply_one(op_type, *_parts(sparse), dense, name=scope))
 
 
-def _operator(op_type: str, name: str) -> Any:
-    def apply(self: SparseTensor, other: Any) -> SparseTensor:
-        return _cwise(op_type, self, other, name)
-
-    return apply
+def _times(self: SparseTensor, other: Any) -> SparseTensor:
+    return times_dense(self, other, "mul")
 
 
-SparseTensor.__mul__ = _operator("SparseDenseCwiseMul", "mul")  # type: ignore[attr-defined]
-SparseTensor.__div__ = _operator("SparseDenseCwiseDiv", "div")  # type: ignore[attr-defined]
-SparseTensor.__truediv__ = _operator("SparseDenseCwiseDiv", "truediv")  # type: ignore[attr-defined]
+def _div(self: SparseTensor, other: Any) -> SparseTensor:
+    return _cwise("SparseDenseCwiseDiv", self, other, "div")
+
+
+def _truediv(self: SparseTensor, other: Any) -> SparseTensor:
+    with framework.name_scope("truediv") as scope:
+        dense = convert_to_tensor(other, self.dtype.base, name="y")
+        wide = _QUOTIENTS.get(self.dtype.base)
+        if wide is not None:  # the quotient of integers is a fraction
+            self, dense = self.with_values(cast(self.values, wide)), cast(dense, wide)
+        return _cwise("SparseDenseCwiseDiv", self, dense, scope)
+
+
+_QUOTIENTS = {
+    **dict.fromkeys((dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16), dtypes.float32),
+    **dict.fromkeys((dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64), dtypes.float64),
+}
+
+SparseTensor.__mul__ = _times  # type: ignore[attr-defined]
+SparseTensor.__div__ = _div  # type: ignore[attr-defined]
+SparseTensor.__truediv__ = _truediv  # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorfleet.core import dtypes
 from tensorfleet.graph.apply import apply_op
-from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.framework import name_scope
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
@@ -167,7 +167,7 @@ def safe_embedding_lookup_sparse(
         ndim = original.shape[0].value if known is None else known
         at: Any = rank_index(original, ndim)
         # Two dimensions: all but the last one, and the last one.
-        outer = apply_one("Prod", slice(original, [0], [at]), [0])
+        outer = apply_one("Prod", slice(original, [0], [at]), constant([0], name="Const"))
         flat = sparse_reshape(sparse_ids, [outer, gather(original, at)])
         weights = (
             None
@@ -212,7 +212,7 @@ def rank_index(dense_shape: Any, ndim: int | None) -> Any:
 
 def _valid(ids: SparseTensor, weights: SparseTensor | None) -> tuple[SparseTensor, SparseTensor | None]:
     """Without ids that are negative."""
-    kept = apply_one("GreaterEqual", ids.values, cast(0, ids.values.dtype.base))
+    kept = apply_one("GreaterEqual", ids.values, 0)
     if weights is not None:
         kept = apply_one("LogicalAnd", kept, ones_like(weights.values, dtypes.bool))
     return sparse_retain(ids, kept), None if weights is None else sparse_retain(weights, kept)
@@ -220,5 +220,5 @@ def _valid(ids: SparseTensor, weights: SparseTensor | None) -> tuple[SparseTenso
 
 def _positive(ids: SparseTensor, weights: SparseTensor) -> tuple[SparseTensor, SparseTensor]:
     """Without ids whose weights are not positive."""
-    kept = apply_one("Greater", weights.values, cast(0, weights.values.dtype.base))
+    kept = apply_one("Greater", weights.values, 0.0)
     return sparse_retain(ids, kept), sparse_retain(weights, kept)

@@ -47,8 +47,9 @@ def sparse_add(node: KernelNode) -> Kernel:
         total = np.zeros(len(places), av.dtype)
         total[groups[: len(av)]] = av
         np.add.at(total, groups[len(av) :], bv)
-        # The dtype of the magnitude of a complex number is that of the threshold.
-        kept = np.abs(total) >= thresh
+        # Only what is a sum may be too small.
+        both = np.bincount(groups, minlength=len(places)) > 1
+        kept = ~both | (np.abs(total) >= thresh)
         return places[kept], total[kept], ashape
 
     return run

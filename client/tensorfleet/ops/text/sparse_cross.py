@@ -35,13 +35,6 @@ op(
     shape=_cross_shape,
 )
 op(
-    f"SparseCrossHashed({_CROSSED}, num_buckets: int64, strong_hash: bool, salt: int64) -> "
-    "(output_indices: int64, output_values: int64, output_shape: int64)",
-    "N: int >= 0",
-    *_CROSSED_TYPES,
-    shape=_cross_shape,
-)
-op(
     f"SparseCrossV2({_CROSSED}, sep: string) -> "
     "(output_indices: int64, output_values: string, output_shape: int64)",
     "N: int >= 0",

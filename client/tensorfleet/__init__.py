@@ -565,12 +565,14 @@ from tensorfleet.ops.state.variable_scope import (
     variable_scope as variable_scope,
 )
 from tensorfleet.ops.state.variables import Variable as Variable
+from tensorfleet.ops.text.edit_distance import edit_distance as edit_distance
 from tensorfleet.ops.text.hashing import (
     fingerprint as fingerprint,
     string_to_hash_bucket as string_to_hash_bucket,
     string_to_hash_bucket_fast as string_to_hash_bucket_fast,
     string_to_hash_bucket_strong as string_to_hash_bucket_strong,
 )
+from tensorfleet.ops.text.splitting import string_split as string_split
 from tensorfleet.ops.text.strings import (
     as_string as as_string,
     decode_base64 as decode_base64,

@@ -65,10 +65,13 @@ _FAMILIES: tuple[str, ...] = (
     "random.random_ops",
     "state.resource_variable_ops",
     "state.variable_ops",
+    "text.edit_distance",
     "text.regex",
     "text.hashing",
     "text.sparse_cross",
+    "text.splitting",
     "text.strings",
+    "text.unicode",
     "training.training_ops",
 )
 

@@ -110,9 +110,9 @@ def _weighted(combiner: str, rows: Any, places: Any, segment_ids: Any, weights: 
         weights = cast(weights, rows.dtype.base)
     rows = gather(rows, places)
     # As many dimensions as the rows have.
-    further = ones(expand_dims(rank(rows) - 1, 0), dtypes.int32)
+    further = expand_dims(rank(rows) - 1, 0)
     ndim = rows.ndim
-    weights = reshape(weights, concat([shape(weights), further], 0))
+    weights = reshape(weights, concat([shape(weights), ones(further, dtypes.int32)], 0))
     if ndim is not None:
         weights.set_shape([weights.shape[0], *[1] * (ndim - 1)])
     rows = rows * weights
@@ -192,8 +192,9 @@ def safe_embedding_lookup_sparse(
         )
         if default_id is None:
             # Rows without ids have no embedding.
+            is_empty = reshape(is_empty, [-1, 1])
             width: Any = shape(found)
-            is_empty = apply_one("Tile", reshape(is_empty, [-1, 1]), stack([1, width[1]]))
+            is_empty = apply_one("Tile", is_empty, stack([1, width[1]]))
             found = apply_one("Select", is_empty, zeros_like(found), found, name=scope)
         whole = concat([slice(cast(original, dtypes.int32), [0], [at]), slice(shape(found), [1], [-1])], 0)
         result = reshape(found, whole)

@@ -223,7 +223,7 @@ a / 2.
 t.nn.embedding_lookup_sparse(table, full, None)
 t.nn.embedding_lookup_sparse(table, full, weights)
 t.nn.embedding_lookup_sparse(table, full, weights, combiner="sqrtn")
-t.nn.safe_embedding_lookup_sparse([table], ids, idweights, combiner="sum")
+t.nn.safe_embedding_lookup_sparse([table], ids, idweights, combiner="sum", default_id=1)
 t.nn.safe_embedding_lookup_sparse([table], ids, default_id=2)
 t.gradients(t.sparse_add(a, b).values, a.values)
 t.gradients(t.sparse_add(d, a), [a.values, d])

@@ -68,6 +68,12 @@ from tensorfleet.ops.nn.cross_entropy import (
     sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits as weighted_cross_entropy_with_logits,
 )
+from tensorfleet.ops.nn.ctc import (
+    ctc_beam_search_decoder as ctc_beam_search_decoder,
+    ctc_beam_search_decoder_v2 as ctc_beam_search_decoder_v2,
+    ctc_greedy_decoder as ctc_greedy_decoder,
+    ctc_loss as ctc_loss,
+)
 from tensorfleet.ops.nn.embedding import embedding_lookup as embedding_lookup
 from tensorfleet.ops.nn.embedding_sparse import (
     embedding_lookup_sparse as embedding_lookup_sparse,
@@ -152,6 +158,10 @@ __all__ = [
     "conv_transpose",
     "convolution",
     "crelu",
+    "ctc_beam_search_decoder",
+    "ctc_beam_search_decoder_v2",
+    "ctc_greedy_decoder",
+    "ctc_loss",
     "depth_to_space",
     "depthwise_conv2d",
     "depthwise_conv2d_backprop_filter",

@@ -58,6 +58,7 @@ _FAMILIES: tuple[str, ...] = (
     "nn.candidate_sampling",
     "nn.conv",
     "nn.cross_entropy",
+    "nn.ctc",
     "nn.depthwise",
     "nn.local",
     "nn.norm",

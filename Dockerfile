@@ -9,7 +9,7 @@ ARG BASE_IMAGE=python:3.12-slim
 FROM ${BASE_IMAGE} AS build
 WORKDIR /src
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
-# Nothing is compiled from source: whatever has no wheel fails here, and the image needs no compiler.
+# No dependency is compiled from source: whatever has no wheel fails here.
 ENV PIP_ONLY_BINARY=:all:
 COPY requirements.lock requirements-dev.lock requirements-image.lock ./
 # The tools that pack the two distributions stay in this stage.
@@ -31,8 +31,13 @@ COPY client client
 COPY service service
 RUN for package in client service; do \
       (cd "$package" && /tools/bin/hatchling build -t wheel -d /wheels >/dev/null) || exit 1; \
-    done \
-    && python -m pip --python /opt/tensorfleet/bin/python install -q --no-compile --no-deps /wheels/*.whl
+    done
+# The compiled kernels are optional: where no compiler is to be had, NumPy computes. It stays in this stage.
+RUN { command -v cc >/dev/null \
+      || { apt-get update -q && apt-get install -q -y --no-install-recommends gcc libc6-dev; } >/dev/null; } \
+    && (cd service/kernels_native && /tools/bin/hatchling build -t wheel -d /wheels >/dev/null) \
+    || echo "without compiled kernels: no C compiler, or it failed"
+RUN python -m pip --python /opt/tensorfleet/bin/python install -q --no-compile --no-deps /wheels/*.whl
 # Tests, stubs for type checkers and what links against NumPy serve nobody at run time. Bytecode that is never
 # compared with its source makes up for a file system that cannot be written to.
 RUN cd /opt/tensorfleet/lib/python3.*/site-packages \

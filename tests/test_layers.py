@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # they are rooms of their own.
 FLOORS = {
     "tensorfleet": (
-        *("proto", "core", "checkpoint", "records", "wire", "graph", "session"),
+        *("proto", "core", "security", "checkpoint", "records", "wire", "graph", "session"),
         *("ops", "ops/functions", "ops/array", "ops/math", "ops/linalg", "ops/io", "ops/data_flow"),
         *("ops/control_flow", "ops/debugging", "ops/random", "ops/text", "ops/state", "ops/functional"),
         *("ops/training", "ops/nn", "ops/collective"),
@@ -22,7 +22,7 @@ FLOORS = {
         *("summary", "train", "lookup", "contrib", "distribute", "api", "", "examples", "run", "cli"),
     ),
     "tensorfleet_service": (
-        *("graph", "threads", "devices", "tracing", "collectives", "state", "records", "data"),
+        *("security", "graph", "threads", "devices", "tracing", "collectives", "state", "records", "data"),
         *("kernels", "kernels/functions", "kernels/array", "kernels/math", "kernels/linalg", "kernels/io"),
         *("kernels/data_flow", "kernels/control_flow", "kernels/random", "kernels/text", "kernels/state"),
         *("kernels/training", "kernels/nn", "kernels/collective"),

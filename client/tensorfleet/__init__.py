@@ -633,6 +633,7 @@ if _typing.TYPE_CHECKING:
         metrics as metrics,
         nest as nest,
         nn as nn,
+        python_io as python_io,
         queue as queue,
         random as random,
         sparse as sparse,

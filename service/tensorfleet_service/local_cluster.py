@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import random
+import secrets
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import deque
@@ -20,6 +23,8 @@ import grpc
 
 from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.proto import fleet_pb2
+from tensorfleet.security import local, settings, tokens
+from tensorfleet.security.calls import AUTHORIZATION
 from tensorfleet_service.rpc.fleet_service import PREFIX
 
 # Below the ports that systems give to outgoing connections, so that none of those takes a chosen port.
@@ -58,6 +63,30 @@ class _Task:
         self.reader: threading.Thread | None = None
 
 
+class _Credentials:
+    """A token for the user's clients and a secret for the tasks, in files that nobody else can read.
+
+    Attributes:
+        token: for clients.
+        environ: for the tasks.
+    """
+
+    def __init__(self, spec: ClusterSpec) -> None:
+        self.token, kept = tokens.create("up", "admin")
+        secret = secrets.token_hex(32)
+        addresses = [spec.task_address(job, index) for job in spec.jobs for index in spec.task_indices(job)]
+        self._folder = tempfile.TemporaryDirectory(prefix="tensorfleet-")  # of mode 0700
+        book, key = (os.path.join(self._folder.name, name) for name in ("tokens.json", "secret"))
+        tokens.write(book, [kept])
+        tokens.write_private(key, secret)
+        self._found_by_clients = local.write(addresses, self.token, secret)
+        self.environ = {settings.TOKENS: book, settings.SECRET_FILE: key}
+
+    def remove(self) -> None:
+        self._found_by_clients.unlink(missing_ok=True)
+        self._folder.cleanup()
+
+
 class LocalCluster:
     """Tasks as child processes, each `tensorfleet serve` on a port of its own.
 
@@ -75,6 +104,8 @@ class LocalCluster:
         ready_seconds: how long all tasks together may take to start.
         drain_seconds: how long running steps may go on when the cluster is stopped.
         metrics: whether each task serves its metrics, at a port of its own; see `metrics_urls`.
+        secured: whether the tasks ask for a token and know each other by a secret, made for this cluster.
+            Clients of this user find them by themselves.
     """
 
     def __init__(
@@ -86,6 +117,7 @@ class LocalCluster:
         ready_seconds: float = 60.0,
         drain_seconds: float = 5.0,
         metrics: bool = False,
+        secured: bool = False,
     ) -> None:
         count = sum(jobs.values())
         if count < 1 or min(jobs.values()) < 0:
@@ -107,6 +139,9 @@ class LocalCluster:
                     url = f"http://{literal}:{next(free)}/metrics"
                     self.metrics_urls[f"/job:{job}/task:{index}"] = url
         self._host = host
+        self._environ = dict(os.environ)
+        self._secured = secured
+        self._credentials: _Credentials | None = None
         self._log = log
         self._ready_seconds = ready_seconds
         self._drain_seconds = drain_seconds
@@ -135,6 +170,9 @@ class LocalCluster:
         deadline = time.monotonic() + self._ready_seconds
         channels = []
         try:
+            if self._secured:
+                self._credentials = _Credentials(self.spec)
+                self._environ |= self._credentials.environ
             for job in self.spec.jobs:
                 for index in self.spec.task_indices(job):
                     task = self._spawn(job, index)
@@ -179,6 +217,8 @@ class LocalCluster:
                 if stream is not None:
                     stream.close()
         self._tasks.clear()
+        if self._credentials is not None:
+            self._credentials.remove()
 
     def __enter__(self) -> LocalCluster:
         self.start()
@@ -218,6 +258,7 @@ class LocalCluster:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            env=self._environ,
             # The terminal's Ctrl-C goes to this process alone, which then drains the tasks.
             start_new_session=True,
         )
@@ -253,7 +294,13 @@ class LocalCluster:
             request_serializer=fleet_pb2.StatusRequest.SerializeToString,
             response_deserializer=fleet_pb2.StatusReply.FromString,
         )
-        answer = ask.future(fleet_pb2.StatusRequest(), timeout=self._ready_seconds, wait_for_ready=True)
+        token = "" if self._credentials is None else self._credentials.token
+        answer = ask.future(
+            fleet_pb2.StatusRequest(),
+            timeout=self._ready_seconds,
+            wait_for_ready=True,
+            metadata=((AUTHORIZATION, f"Bearer {token}"),) if token else None,
+        )
 
         def done(answer: grpc.Future) -> None:
             answered = not answer.cancelled() and answer.exception() is None

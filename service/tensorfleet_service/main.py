@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Sequence
 
+from tensorfleet.security.settings import SecurityError, check_server
 from tensorfleet_service.lifecycle import draining_signals, wait_and_drain
 from tensorfleet_service.observe import log
 from tensorfleet_service.observe.health import Health
@@ -35,7 +36,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = settings_module.load(
             sys.argv[1:] if argv is None else argv, os.environ, socket.gethostname()
         )
-    except SettingsError as error:
+        cluster = settings.cluster
+        check_server(
+            settings.security, settings.bind, sum(len(cluster.task_indices(j)) for j in cluster.jobs)
+        )
+    except (SettingsError, SecurityError) as error:
         print(f"tensorfleet serve: {error}", file=sys.stderr)
         return WRONG_SETTINGS
     log.configure(settings.task, settings.log_format, settings.log_level)
@@ -50,13 +55,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def serve(settings: Settings, over: threading.Event) -> int:
     """Serves one task until `over` is set; returns the exit code."""
     health = Health(settings.drain_seconds)
-    host, _, _ = settings.cluster.task_address(settings.job_name, settings.task_index).rpartition(":")
-    bind = settings.bind_host or ("127.0.0.1" if host in ("localhost", "127.0.0.1", "::1") else "[::]")
     pages = None
     if settings.metrics_port is not None:
         # Before the rest, which takes a second: probes get an answer from the beginning.
         try:
-            pages = HttpServer(bind, settings.metrics_port, health)
+            pages = HttpServer(settings.bind, settings.metrics_port, health)
         except OSError as error:
             print(
                 f"tensorfleet serve: {settings.task} cannot listen at port {settings.metrics_port} for "
@@ -94,7 +97,11 @@ def _serve(settings: Settings, over: threading.Event, health: Health, pages: Htt
             health=health,
             files=settings.files,
             max_grpc_message=limits.max_grpc_message(memory_limit),
+            security=settings.security,
         )
+    except errors.FailedPreconditionError as error:
+        print(f"tensorfleet serve: {error.message}", file=sys.stderr)
+        return WRONG_SETTINGS
     except (errors.UnknownError, OSError) as error:
         address = settings.cluster.task_address(settings.job_name, settings.task_index)
         print(
@@ -104,6 +111,8 @@ def _serve(settings: Settings, over: threading.Event, health: Health, pages: Htt
         )
         return 1
     if pages is not None:
+        if settings.security.metrics_access == "token":
+            pages.authorize = server.authorize
         pages.registry = server.registry()
     server.start()
     memory.BUDGET.install(memory_limit)

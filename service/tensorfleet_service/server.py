@@ -9,7 +9,8 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import tensorfleet_service.kernels  # noqa: F401  the kernels register themselves
 from tensorfleet.cluster.cluster import ClusterSpec
@@ -19,8 +20,8 @@ from tensorfleet.core.files import Files
 from tensorfleet.core.similar import did_you_mean
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
+from tensorfleet.security.settings import Security, SecurityError, check_server, exposure, is_loopback, load
 from tensorfleet.wire import heartbeat
-from tensorfleet.wire.connection import Connection
 from tensorfleet.wire.heartbeat import Heart
 from tensorfleet.wire.stream import Method
 from tensorfleet_service import inprocess
@@ -35,6 +36,7 @@ from tensorfleet_service.net.peers import AnyPeer, Peers
 from tensorfleet_service.observe.health import Health
 from tensorfleet_service.observe.watchdog import Watchdog
 from tensorfleet_service.rpc.clients import ORPHAN_SECONDS, Clients
+from tensorfleet_service.rpc.door import Visitor
 from tensorfleet_service.rpc.fleet_service import FleetService
 from tensorfleet_service.rpc.gathering import gather, is_final
 from tensorfleet_service.rpc.grpc_server import GrpcServer
@@ -43,7 +45,7 @@ from tensorfleet_service.rpc.listener import Listener
 from tensorfleet_service.rpc.master_service import MasterService
 from tensorfleet_service.rpc.tasks import Tasks
 from tensorfleet_service.rpc.worker_service import WorkerService
-from tensorfleet_service.settings.environment import is_loopback
+from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.state.files import from_environment
 from tensorfleet_service.threads.deadlines import Deadlines
 from tensorfleet_service.tracing.meter import MasterMeter, OpSampler
@@ -58,6 +60,7 @@ log = logging.getLogger(__name__)
 VERSION = "0.1.0"
 CREATE_SESSION_SECONDS = 30.0
 DRAIN_SECONDS = 20.0
+TOKEN_SECONDS = 2.0  # so soon after its token was revoked, a connection ends
 SWITCH_SECONDS = (
     0.0005  # a computing thread lets the threads that read connections have the interpreter this often
 )
@@ -81,8 +84,10 @@ class TaskServer:
         heartbeat_seconds: how long another task may be silent; by default as in the environment.
         max_grpc_message: the bytes of the largest message by gRPC; -1: as many as protobuf holds.
         files: those that ops may use; by default as in the environment.
+        security: who may come, and how the task proves who it is; by default as in the environment.
 
     Raises:
+        FailedPreconditionError: settings of security contradict each other, or anybody could use the task.
         InternalError: the cluster has no such job or task.
         UnknownError: the address cannot be bound.
     """
@@ -102,6 +107,7 @@ class TaskServer:
         heartbeat_seconds: float | None = None,
         max_grpc_message: int = -1,
         files: Files | None = None,
+        security: Security | None = None,
     ) -> None:
         config = config or ConfigProto()
         if job_name not in cluster.jobs:
@@ -125,6 +131,19 @@ class TaskServer:
         host, _, port = cluster.task_address(job_name, task_index).rpartition(":")
         loopback = host in ("localhost", "127.0.0.1", "::1")
         bind = bind_host or os.environ.get("TENSORFLEET_BIND_HOST") or ("127.0.0.1" if loopback else "[::]")
+        addresses = {
+            task_name(job, index): cluster.task_address(job, index)
+            for job in cluster.jobs
+            for index in cluster.task_indices(job)
+        }
+        try:
+            security = load(os.environ) if security is None else security
+            # Without a port nothing can listen, which is said below.
+            self._warning = check_server(security, bind, len(addresses)) if port.isdecimal() else ""
+            self._guard = Guard(security, self.task, self._incarnation, addresses)
+            self._guard.exposure = exposure(security, bind)
+        except SecurityError as e:
+            raise errors.FailedPreconditionError(None, None, str(e)) from None
         cpus = config.device_count.get("CPU", 1)
         self.health = health or Health()
         self._gpus_required = gpus or 0
@@ -138,14 +157,18 @@ class TaskServer:
             files = from_environment(os.environ, local=is_loopback(bind))
         files.prepare()
         self._worker = Worker(self.task, devices, self._incarnation, sampler, files)
-        addresses = {
-            task_name(job, index): cluster.task_address(job, index)
-            for job in cluster.jobs
-            for index in cluster.task_indices(job)
-        }
-        self._heart = Heart(heartbeat.limit() if heartbeat_seconds is None else heartbeat_seconds)
+        self._heart = Heart(
+            heartbeat.limit() if heartbeat_seconds is None else heartbeat_seconds,
+            partial(heartbeat.ask, security=security),
+        )
         self._peers = Peers(
-            self.task, self._incarnation, addresses, discover, protocol != "grpc", self._heart
+            self.task,
+            self._incarnation,
+            addresses,
+            partial(discover, security=security),
+            protocol != "grpc",
+            self._heart,
+            security,
         )
         self._tasks = Tasks(self._worker, self._peers)
         self._worker.collectives.connect(
@@ -158,9 +181,11 @@ class TaskServer:
         self._watchdog = Watchdog(
             self._worker, is_busy=lambda: any(session.running for session in master.sessions())
         )
-        self._clients = Clients(self._master, self._deadlines, orphan_seconds)
+        self._clients = Clients(self._master, self._deadlines, orphan_seconds, self._guard)
         self._admission = Admission(connections_that_fit())
-        endpoint = fleet_pb2.Endpoint(task=self.task, incarnation=self._incarnation, version=VERSION)
+        endpoint = fleet_pb2.Endpoint(
+            task=self.task, incarnation=self._incarnation, version=VERSION, takes_tensors=True
+        )
         self._listener: Listener | None = None
         if protocol != "grpc":
             self._listener = Listener(
@@ -170,25 +195,27 @@ class TaskServer:
                 {"task": self.task, "incarnation": self._incarnation},
                 self._accept,
                 self._admission,
+                self._guard,
             )
             endpoint.stream_address.extend(self._listener.addresses)
         self._health_service = HealthService(self.health)
-        methods = {
-            **MasterService(self._master, self._deadlines).methods(),
-            **FleetService(
-                endpoint, cluster.as_cluster_def(), self._master, self._worker, self._tasks
-            ).methods(),
-            **self._health_service.methods(),
-        }
-        worker_service = WorkerService(self._worker, self._tasks)
-        methods.update(worker_service.methods())
+        services = (
+            MasterService(self._master, self._deadlines, self._guard),
+            FleetService(endpoint, cluster.as_cluster_def(), self._master, self._worker, self._tasks),
+            WorkerService(self._worker, self._tasks),
+        )
         try:
             self._grpc = GrpcServer(
                 f"{bind}:{port}",
-                methods,
-                worker_service.waiting(),
-                self._health_service.handlers(),
+                {name: method for service in services for name, method in service.methods().items()},
+                {
+                    name: method
+                    for service in (*services, self._health_service)
+                    for name, method in service.prompt().items()
+                },
+                self._health_service.streams(),
                 max_grpc_message,
+                self._guard,
             )
         except errors.OpError:
             if self._listener is not None:
@@ -216,6 +243,10 @@ class TaskServer:
         self._watchdog.start()
         if self._listener is not None:
             inprocess.serves(self.address, self._master)
+        if self._warning:
+            log.warning("%s", self._warning)
+        if self._guard.security.tokens:
+            self._check_tokens()
         self.health.serves()
         log.info("%s serves at %s", self.task, self.address)
 
@@ -247,6 +278,7 @@ class TaskServer:
         self._watchdog.close()
         self._worker.close()
         self._deadlines.close()
+        self._guard.audit.close()
         self._stopped.set()
         log.info("%s has stopped", self.task)
 
@@ -267,8 +299,19 @@ class TaskServer:
                 grpc_traffic=self._grpc.traffic,
                 health=self.health,
                 watchdog=self._watchdog,
+                guard=self._guard,
             )
         )
+
+    def authorize(self, authorization: str) -> str:
+        """Why whoever shows an Authorization header may not see the task's pages; "" if they may."""
+        try:
+            principal = self._guard.of_authorization(authorization)
+            if not principal.may("read"):
+                raise self._guard.forbidden(principal, "read", "the page")
+        except errors.OpError as e:
+            return e.message
+        return ""
 
     def _check_gpus(self, devices: Sequence[Device]) -> None:
         """Notes that the task has fewer GPUs than it must have."""
@@ -281,22 +324,31 @@ class TaskServer:
             self.health.lacks(f"{reason}: {why}" if why else reason)
             log.error("%s", self.health.reasons()[-1])
 
-    def _accept(self, connection: Connection, hello: dict[str, Any]) -> None:
-        if "task" in hello:
-            self._peers.accept(connection, hello)
+    def _accept(self, visitor: Visitor) -> None:
+        connection = visitor.connection
+        if "task" in visitor.hello:
+            self._peers.accept(connection, visitor.hello)
             return
         try:
-            place = self._admission.admit(client_of(connection.sock))
+            place = self._admission.admit(visitor.principal.own_name or client_of(connection.sock))
         except errors.ResourceExhaustedError as e:
             log.warning("a connection was refused: %s", e.message)
             connection.refuse(e)
             return
+        if self._guard.enabled:
+            self._guard.audit.write("connect", visitor.principal.id, peer=visitor.place)
         try:
             limit_stalls(connection.sock)
             connection.reader.account = place
-            self._clients.accept(connection)
+            self._clients.accept(connection, visitor.principal)
         finally:
             place.leave()
+
+    def _check_tokens(self) -> None:
+        """Looks, now and then, whether those who are connected still may be."""
+        self._clients.check_principals()
+        if not self._stopped.is_set():
+            self._deadlines.after(TOKEN_SECONDS, self._check_tokens)
 
     def _join(self, session: str, config: ConfigProto) -> Sequence[Member]:
         """The members of a new session: this task first, then the others, all connected at once."""

@@ -13,6 +13,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.cli import status
 from tensorfleet.cli.table import human_bytes, human_seconds, table
+from tensorfleet_service.devices import native
 from tensorfleet_service.local_cluster import LocalCluster, free_ports
 
 
@@ -40,8 +41,11 @@ def test_tables(cluster: LocalCluster, session: tf.Session, capsys: pytest.Captu
     ps, worker = (cluster.spec.task_address(job, 0) for job in ("ps", "worker"))
     number = r"[\d.]+"
     memory = rf"{number} MiB"
-    assert re.search(rf"/job:ps/task:0 +{ps} +up +\d+s +{memory} +1 +0 +1 +{number} +CPU:0", tasks)
-    assert re.search(rf"/job:worker/task:0 +{worker} +up +\d+s +{memory} +\d+ +1 +0 +{number} +CPU:0", tasks)
+    kernels = re.escape(native.description())
+    assert re.search(rf"/job:ps/task:0 +{ps} +up +\d+s +{memory} +1 +0 +1 +{number} +{kernels} +CPU:0", tasks)
+    assert re.search(
+        rf"/job:worker/task:0 +{worker} +up +\d+s +{memory} +\d+ +1 +0 +{number} +{kernels}", tasks
+    )
     assert re.search(r"\w+ +/job:worker/task:0 +\d+ +1 +\d+ +\d+s", sessions)
     assert re.search(r"weights +/job:ps/task:0 +float32 +\[3, 2\] +24 B +yes", variables)
 

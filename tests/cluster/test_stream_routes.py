@@ -15,6 +15,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.proto import fleet_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
+from tensorfleet.security.settings import OPEN
 from tensorfleet.session import stream_route, transport_grpc
 from tensorfleet.session.stream_route import ROUTE_SECONDS, find_route
 from tensorfleet.session.transport_grpc import GrpcTransport
@@ -179,7 +180,7 @@ def test_a_name_server_that_does_not_answer_holds_nobody_up(
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     try:
         start = time.monotonic()
-        found = find_route(elsewhere(endpoint, UNKNOWN_HOST), one["worker", 0].address)
+        found = find_route(elsewhere(endpoint, UNKNOWN_HOST), one["worker", 0].address, OPEN)
         assert time.monotonic() - start < ROUTE_SECONDS
         assert isinstance(found, MasterConnection), "the user's own host leads there"
         found.sock.close()
@@ -208,7 +209,7 @@ def test_what_is_no_task_is_left_alone(
         threading.Thread(target=serve, daemon=True).start()
         start = time.monotonic()
         with caplog.at_level(logging.INFO, "tensorfleet"):
-            assert find_route(elsewhere(endpoint, "127.0.0.1", port), f"127.0.0.1:{port}") is None
+            assert find_route(elsewhere(endpoint, "127.0.0.1", port), f"127.0.0.1:{port}", OPEN) is None
         assert time.monotonic() - start < ROUTE_SECONDS + 1
     assert str(port) in caplog.text
 
@@ -216,7 +217,7 @@ def test_what_is_no_task_is_left_alone(
 def test_another_task_at_the_port_is_not_taken(one: Cluster, endpoint: fleet_pb2.Endpoint) -> None:
     other = elsewhere(endpoint, "127.0.0.1")
     other.incarnation += 1
-    assert find_route(other, one["worker", 0].address) is None
+    assert find_route(other, one["worker", 0].address, OPEN) is None
 
 
 @pytest.mark.parametrize("target", ["dns:///127.0.0.1:1", "ipv4:127.0.0.1:1", "unix:/tmp/socket"])

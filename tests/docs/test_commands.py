@@ -58,7 +58,8 @@ def test_every_command_exists_with_its_flags(page: Path) -> None:
             continue
         if name == "run":  # what stands after the script, or the module, is the program's
             words = words[: words.index("-m") + 2 if "-m" in words else 1]
-        flags = {option for action in known[name]._actions for option in action.option_strings}
+        actions = completion._actions(known[name])  # those of words within the command, too
+        flags = {option for action in actions for option in action.option_strings}
         for flag in re.findall(r"(?<!\S)--?[a-z][\w-]*", " ".join(words)):
             assert flag in flags, line
 

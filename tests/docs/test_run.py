@@ -46,6 +46,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setattr(module, "VENV", tmp_path / ".venv")
     monkeypatch.setattr(module, "make_venv", make_venv)
     monkeypatch.setattr(module, "pip_install", lambda env, *arguments: installed.append(arguments))
+    monkeypatch.setenv("CC", str(tmp_path / "no-compiler"))
     module.made, module.installed = made, installed  # type: ignore[attr-defined]
     return module
 
@@ -100,3 +101,17 @@ def test_one_that_does_not_work_is_made_anew(run: Any, damage: str, monkeypatch:
         monkeypatch.setattr(run, "version_of", lambda python: (3, 10))
     run.ensure_runtime()
     assert run.made == [run.VENV, run.VENV]
+
+
+def test_compiled_kernels_are_tried_once_and_their_failure_stops_nothing(
+    run: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.ensure_runtime()
+    assert "no C compiler" in capsys.readouterr().err
+    (run.VENV / "bin" / "python").unlink()
+    (run.VENV / "bin" / "python").symlink_to("/bin/false")
+    monkeypatch.setenv("CC", "/bin/false")
+    run.install_kernels(run.VENV)
+    assert "cannot be compiled" in capsys.readouterr().err
+    run.install_kernels(run.VENV)
+    assert capsys.readouterr().err == ""

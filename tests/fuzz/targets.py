@@ -28,7 +28,7 @@ from tensorfleet.core.files import local_path
 from tensorfleet.proto import attr_value_pb2, config_pb2, graph_pb2, tensor_pb2
 from tensorfleet.wire import hello, stream
 from tensorfleet.wire.stream import HEADER, MAGIC, FrameTooLarge, Kind, Reader, encode
-from tensorfleet_service.devices.device import task_devices
+from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.kernels.text import regex
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember

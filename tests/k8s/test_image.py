@@ -13,7 +13,11 @@ from tests.k8s.kubernetes import Kubernetes, env, pod_manifest
 MAX_BYTES = 250_000_000
 ROLES = ("ps", "worker", "chief", "evaluator")
 CLUSTER = json.dumps({role: [f"127.0.0.1:{2222 + index}"] for index, role in enumerate(ROLES)})
-OTHER_PORTS = {"TENSORFLEET_STREAM_PORT": "0", "TENSORFLEET_METRICS_PORT": "0"}
+OTHER_PORTS = {
+    "TENSORFLEET_STREAM_PORT": "0",
+    "TENSORFLEET_METRICS_PORT": "0",
+    "TENSORFLEET_INSECURE": "yes",
+}
 
 WRONG = {
     "nothing": ({}, "TENSORFLEET_CLUSTER_SPEC"),

@@ -39,11 +39,11 @@ def run(main: Callable[[Sequence[str]], Any] | None = None, argv: Sequence[str] 
         sys.exit(1)
     if flags.FLAGS["help"].value:
         print(_usage(flags.FLAGS))
-        sys.exit(1)
+        sys.exit(0)
     sys.exit((main or sys.modules["__main__"].main)(rest))
 
 
 def _usage(values: flags.FlagValues) -> str:
     """The docstring of the program, and its flags."""
-    text = sys.modules["__main__"].__doc__ or f"usage: {sys.argv[0]} [flags]"
-    return f"{text.strip()}\n\nflags:\n{values.main_module_help()}"
+    text = (sys.modules["__main__"].__doc__ or "").strip()
+    return f"{text}\n\nusage: {sys.argv[0]} [flags]\n{values.main_module_help()}".lstrip()

@@ -17,6 +17,8 @@ COMMANDS = {
     "stacks": "print what all threads of a task are doing",
     "submit": "run a script as a Kubernetes Job beside a release of the chart",
     "connect": "forward ports of this machine to a release of the chart",
+    "token": "make, list and revoke tokens for clients",
+    "certs": "make a development CA, and certificates of a cluster",
     "demo": "run a map/reduce over handwritten digits on a cluster",
     "examples": "list the example programs, or run one",
     "completion": "print a script that completes this command in a shell",

@@ -143,6 +143,7 @@ def as_dict(task: TaskStatus) -> dict[str, Any]:
         "age_seconds": time.time() - reply.start_time_secs,
         "resident_bytes": reply.resident_bytes,
         "steps": reply.steps_total,
+        "kernels": reply.kernels,
         "devices": [
             {"name": d.name, "type": d.device_type, "memory_limit": d.memory_limit} for d in reply.device
         ],
@@ -182,7 +183,7 @@ def _tasks(statuses: Iterable[dict[str, Any]]) -> str:
     rows = []
     for s in statuses:
         if not s["up"]:
-            rows.append([s["task"], s["address"], "down", *[""] * 6, s["error"]])
+            rows.append([s["task"], s["address"], "down", *[""] * 7, s["error"]])
             continue
         devices = [device["name"].rpartition("device:")[2] for device in s["devices"]]
         rows.append(
@@ -196,6 +197,7 @@ def _tasks(statuses: Iterable[dict[str, Any]]) -> str:
                 str(len(s["sessions"])),
                 str(len(s["variables"])),
                 s["version"],
+                s["kernels"],
                 " ".join(devices),
             ]
         )
@@ -209,6 +211,7 @@ def _tasks(statuses: Iterable[dict[str, Any]]) -> str:
         "SESSIONS",
         "VARIABLES",
         "VERSION",
+        "KERNELS",
         "DEVICES",
     ]
     return table(head, rows)

@@ -1,5 +1,6 @@
 from tensorfleet.proto import cluster_pb2 as _cluster_pb2
 from tensorfleet.proto import device_attributes_pb2 as _device_attributes_pb2
+from tensorfleet.proto import named_tensor_pb2 as _named_tensor_pb2
 from tensorfleet.proto import tensor_shape_pb2 as _tensor_shape_pb2
 from tensorfleet.proto import types_pb2 as _types_pb2
 from google.protobuf.internal import containers as _containers
@@ -15,16 +16,18 @@ class GetEndpointRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class Endpoint(_message.Message):
-    __slots__ = ("task", "incarnation", "stream_address", "version")
+    __slots__ = ("task", "incarnation", "stream_address", "version", "takes_tensors")
     TASK_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     STREAM_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    TAKES_TENSORS_FIELD_NUMBER: _ClassVar[int]
     task: str
     incarnation: int
     stream_address: _containers.RepeatedScalarFieldContainer[str]
     version: str
-    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., stream_address: _Optional[_Iterable[str]] = ..., version: _Optional[str] = ...) -> None: ...
+    takes_tensors: bool
+    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., stream_address: _Optional[_Iterable[str]] = ..., version: _Optional[str] = ..., takes_tensors: bool = ...) -> None: ...
 
 class StatusRequest(_message.Message):
     __slots__ = ()
@@ -63,7 +66,7 @@ class VariableStatus(_message.Message):
     def __init__(self, name: _Optional[str] = ..., container: _Optional[str] = ..., dtype: _Optional[_Union[_types_pb2.DataType, str]] = ..., shape: _Optional[_Union[_tensor_shape_pb2.TensorShapeProto, _Mapping]] = ..., bytes: _Optional[int] = ..., initialized: bool = ..., kind: _Optional[str] = ...) -> None: ...
 
 class StatusReply(_message.Message):
-    __slots__ = ("task", "incarnation", "version", "pid", "start_time_secs", "cluster", "device", "session", "variable", "resident_bytes", "steps_total")
+    __slots__ = ("task", "incarnation", "version", "pid", "start_time_secs", "cluster", "device", "session", "variable", "resident_bytes", "steps_total", "kernels")
     TASK_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
@@ -75,6 +78,7 @@ class StatusReply(_message.Message):
     VARIABLE_FIELD_NUMBER: _ClassVar[int]
     RESIDENT_BYTES_FIELD_NUMBER: _ClassVar[int]
     STEPS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    KERNELS_FIELD_NUMBER: _ClassVar[int]
     task: str
     incarnation: int
     version: str
@@ -86,7 +90,8 @@ class StatusReply(_message.Message):
     variable: _containers.RepeatedCompositeFieldContainer[VariableStatus]
     resident_bytes: int
     steps_total: int
-    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., version: _Optional[str] = ..., pid: _Optional[int] = ..., start_time_secs: _Optional[float] = ..., cluster: _Optional[_Union[_cluster_pb2.ClusterDef, _Mapping]] = ..., device: _Optional[_Iterable[_Union[_device_attributes_pb2.DeviceAttributes, _Mapping]]] = ..., session: _Optional[_Iterable[_Union[SessionStatus, _Mapping]]] = ..., variable: _Optional[_Iterable[_Union[VariableStatus, _Mapping]]] = ..., resident_bytes: _Optional[int] = ..., steps_total: _Optional[int] = ...) -> None: ...
+    kernels: str
+    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., version: _Optional[str] = ..., pid: _Optional[int] = ..., start_time_secs: _Optional[float] = ..., cluster: _Optional[_Union[_cluster_pb2.ClusterDef, _Mapping]] = ..., device: _Optional[_Iterable[_Union[_device_attributes_pb2.DeviceAttributes, _Mapping]]] = ..., session: _Optional[_Iterable[_Union[SessionStatus, _Mapping]]] = ..., variable: _Optional[_Iterable[_Union[VariableStatus, _Mapping]]] = ..., resident_bytes: _Optional[int] = ..., steps_total: _Optional[int] = ..., kernels: _Optional[str] = ...) -> None: ...
 
 class StepsRequest(_message.Message):
     __slots__ = ("step_id", "master")
@@ -131,3 +136,21 @@ class StacksReply(_message.Message):
     pid: int
     text: str
     def __init__(self, task: _Optional[str] = ..., pid: _Optional[int] = ..., text: _Optional[str] = ...) -> None: ...
+
+class PushTensorsRequest(_message.Message):
+    __slots__ = ("step_id", "incarnation", "tensor", "status_code", "status_error_message")
+    STEP_ID_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    TENSOR_FIELD_NUMBER: _ClassVar[int]
+    STATUS_CODE_FIELD_NUMBER: _ClassVar[int]
+    STATUS_ERROR_MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    step_id: int
+    incarnation: int
+    tensor: _containers.RepeatedCompositeFieldContainer[_named_tensor_pb2.NamedTensorProto]
+    status_code: int
+    status_error_message: str
+    def __init__(self, step_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., tensor: _Optional[_Iterable[_Union[_named_tensor_pb2.NamedTensorProto, _Mapping]]] = ..., status_code: _Optional[int] = ..., status_error_message: _Optional[str] = ...) -> None: ...
+
+class PushTensorsResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...

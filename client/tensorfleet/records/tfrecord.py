@@ -162,8 +162,12 @@ class TFRecordWriter:
     """Writes records to a file (`tf.io.TFRecordWriter`).
 
     Example:
-        >>> with tf.io.TFRecordWriter("train.tfrecord", "GZIP") as writer:
-        ...     writer.write(example.SerializeToString())
+        >>> import tempfile
+        >>> path = tempfile.mkdtemp() + "/train.tfrecord"
+        >>> with tf.io.TFRecordWriter(path, "GZIP") as writer:
+        ...     writer.write(b"a record")
+        >>> list(tf.io.tf_record_iterator(path, "GZIP"))
+        [b'a record']
     """
 
     def __init__(self, path: Any, options: Any = None) -> None:

@@ -82,8 +82,11 @@ def missing_part(path: str) -> str | None:
 
 
 def _value(path: str) -> Any:
+    """What a path below `tf` leads to; None beyond modules and classes: that is the program's."""
     value: Any = paths.module("")
     for name in path.split(".") if path else ():
+        if not isinstance(value, (ModuleType, type)):
+            return None
         value = getattr(value, name, None)
     return value
 

@@ -75,7 +75,7 @@ def connect(target: str, config: ConfigProto) -> Transport:
         from tensorfleet.session.stream_route import find_route
         from tensorfleet.session.transport_stream import StreamTransport
 
-        connection = find_route(endpoint, address_of(target))
+        connection = find_route(endpoint, address_of(target), channel.security)
         if connection is not None:
             channel.close()
             return StreamTransport(connection, endpoint, target, config)

@@ -13,6 +13,8 @@ from queue import Empty, SimpleQueue
 
 from tensorfleet.core import errors
 from tensorfleet.proto import fleet_pb2
+from tensorfleet.security.calls import host_of
+from tensorfleet.security.settings import Security
 from tensorfleet.session.transport_stream import CONNECT_SECONDS, MasterConnection
 
 # A firewall that drops packets is told from a slow network by nothing but time; gRPC has answered already.
@@ -23,12 +25,13 @@ _FAILURES = (OSError, EOFError, ValueError, KeyError, TypeError, errors.OpError)
 _logger = logging.getLogger("tensorfleet")
 
 
-def find_route(endpoint: fleet_pb2.Endpoint, address: str) -> MasterConnection | None:
+def find_route(endpoint: fleet_pb2.Endpoint, address: str, security: Security) -> MasterConnection | None:
     """A connection to the endpoint's task, whichever of its addresses answers first.
 
     Args:
         endpoint: as the task at `address` gives it.
         address: the target's `host:port`.
+        security: what this client shows, and asks for.
 
     Returns:
         None if no address leads to this very process of the task within 3 seconds; the log tells why.
@@ -36,7 +39,7 @@ def find_route(endpoint: fleet_pb2.Endpoint, address: str) -> MasterConnection |
     failures: list[str] = []
     local = [a for a in endpoint.stream_address if a.startswith("unix:")]
     for candidate in local:  # answers at once, or is on another machine
-        found = _try(candidate, endpoint.incarnation, CONNECT_SECONDS)
+        found = _try(candidate, endpoint.incarnation, CONNECT_SECONDS, security, host_of(address))
         if isinstance(found, MasterConnection):
             return found
         failures.append(found)
@@ -45,7 +48,7 @@ def find_route(endpoint: fleet_pb2.Endpoint, address: str) -> MasterConnection |
     race = _Race(answers)
     for candidate in routes:
         threading.Thread(
-            target=lambda c=candidate: race.enter(_try(c, endpoint.incarnation, ROUTE_SECONDS)),
+            target=lambda c=candidate: race.enter(_try(c, endpoint.incarnation, ROUTE_SECONDS, security)),
             name=f"connect {candidate}",
             daemon=True,  # looking a name up cannot be interrupted
         ).start()
@@ -107,10 +110,12 @@ def _routes(endpoint: fleet_pb2.Endpoint, address: str) -> list[str]:
     return list(dict.fromkeys([*named, *(f"tcp:{host}:{p}" for p in ports if plain)]))
 
 
-def _try(address: str, incarnation: int, timeout: float) -> MasterConnection | str:
+def _try(
+    address: str, incarnation: int, timeout: float, security: Security, host: str = ""
+) -> MasterConnection | str:
     """A connection to this very process, or why there is none."""
     try:
-        connection = MasterConnection(address, timeout)
+        connection = MasterConnection(address, security, timeout, host)
     except _FAILURES as error:
         return error.message if isinstance(error, errors.OpError) else f"{address}: {error}"
     if connection.incarnation == incarnation:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import grpc
 import numpy as np
-from google.protobuf.message import Message
+from google.protobuf.message import EncodeError, Message
 
 from tensorfleet.core import dtypes, errors, tensor_util
 from tensorfleet.core.shapes import to_proto as shape_proto
@@ -16,6 +16,9 @@ from tensorfleet.proto import config_pb2, fleet_pb2, graph_pb2, master_pb2
 from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
 from tensorfleet.proto.named_tensor_pb2 import NamedTensorProto
 from tensorfleet.proto.tensor_pb2 import TensorProto
+from tensorfleet.security.calls import ENDPOINT, for_client, metadata, open_channel
+from tensorfleet.security.settings import OPEN, Security
+from tensorfleet.security.tls import certificates
 from tensorfleet.session.transport import (
     CLOSE_SECONDS,
     DEFAULT_CONNECT_SECONDS,
@@ -26,6 +29,7 @@ from tensorfleet.session.transport import (
 )
 from tensorfleet.session.waiting import creating_takes_long, result_of, saying
 from tensorfleet.wire import heartbeat
+from tensorfleet.wire.sizes import metadata as size_metadata
 
 _CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", -1),
@@ -53,13 +57,18 @@ class _Call:
 class Channel:
     """Calls to one server by gRPC; failures become `tf.errors`."""
 
-    def __init__(self, address: str, config: config_pb2.ConfigProto) -> None:
+    def __init__(
+        self, address: str, config: config_pb2.ConfigProto, security: Security | None = None
+    ) -> None:
         self.address = address
+        self.security = for_client(address) if security is None else security
         self._config = config
         self.task = ""
         self.incarnation = 0  # of whichever process answers at the address
-        self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        self._channel = open_channel(address, _CHANNEL_OPTIONS, self.security)
         self._methods: dict[str, Any] = {}
+        self._version = 0 if self.security.tls is None else certificates(self.security.tls).version
+        self._proven_to = 0
         self.answered = False
         self._closed = False
         self._calls: set[_Call] = set()
@@ -81,24 +90,31 @@ class Channel:
             wait: for so many seconds for a server that is not there yet, saying so in the log.
         """
         path = method if method.startswith("/") else f"/tensorflow.MasterService/{method}"
+        if self.security.tls is not None:
+            self._renew()
         methods = self._methods  # before the channel: `silent` replaces both, this one last
         stub = methods.get(path)
         if stub is None:
-            stub = methods[path] = self._channel.unary_unary(
-                path,
-                request_serializer=type(request).SerializeToString,
-                response_deserializer=response.FromString,
-            )
+            stub = methods[path] = self._channel.unary_unary(path, response_deserializer=response.FromString)
+        data = _serialized(request)
+        said, audience = size_metadata(len(data)), 0
+        if self.security is not OPEN:
+            audience = self._audience(path)
+            said += metadata(self.security, self.address, path, data, audience)
         running = _Call()
         if wait is None:
             self._calls.add(running)
         try:
             if wait is None:
-                result: _Response = stub(request, timeout=timeout)
+                result: _Response = stub(data, timeout=timeout, metadata=said)
             else:
-                call = stub.future(request, timeout=timeout, wait_for_ready=True)
+                call = stub.future(data, timeout=timeout, metadata=said, wait_for_ready=True)
                 result = result_of(call, self.address, wait, self._why_absent)
         except grpc.RpcError as error:
+            if audience and error.code() is grpc.StatusCode.UNAUTHENTICATED:
+                self._proven_to = 0
+                if self._audience(path) != audience:  # the task has restarted, and has done nothing yet
+                    return self.call(method, request, response, timeout, wait)
             raise running.lost or self._converted(error) from None
         except ValueError:
             if self._closed:
@@ -107,6 +123,25 @@ class Channel:
         finally:
             self._calls.discard(running)
         return result
+
+    def _renew(self) -> None:
+        """Makes another channel once the certificates have been replaced."""
+        assert self.security.tls is not None
+        version = certificates(self.security.tls).version
+        if version != self._version:
+            self._version = version
+            # The calls that run keep the old one until they end.
+            self._channel = open_channel(self.address, _CHANNEL_OPTIONS, self.security)
+            self._methods = {}
+
+    def _audience(self, path: str) -> int:
+        """The incarnation of the task that a call's proof is for; 0 where it takes none."""
+        if not self.security.secret or path == ENDPOINT:
+            return 0
+        if not self._proven_to:
+            request = fleet_pb2.GetEndpointRequest()
+            self._proven_to = self.call(ENDPOINT, request, fleet_pb2.Endpoint, _PROBE_SECONDS).incarnation
+        return self._proven_to
 
     def _lost(self, why: str) -> errors.OpError:
         where = f"{self.task} ({self.address})" if self.task else self.address
@@ -125,9 +160,10 @@ class Channel:
             call.lost = self._lost(why)
         lost, self._channel = (
             self._channel,
-            grpc.insecure_channel(self.address, options=_CHANNEL_OPTIONS),
+            open_channel(self.address, _CHANNEL_OPTIONS, self.security),
         )
         self._methods = {}
+        self._proven_to = 0
         lost.close()
         self._heart.watch(self)
         if self._closed:
@@ -209,6 +245,14 @@ class Channel:
         self._closed = True
         self._heart.forget(self)
         self._channel.close()
+
+
+def _serialized(request: Message) -> bytes:
+    try:
+        return request.SerializeToString()
+    except (ValueError, EncodeError) as e:
+        text = f"The request cannot be sent by gRPC, whose messages hold 2 GiB at most: {e}. Use the stream."
+        raise errors.InvalidArgumentError(None, None, text) from None
 
 
 class GrpcTransport(Transport):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -18,6 +19,7 @@ from google.protobuf.message import Message
 
 from tensorfleet.core import errors
 from tensorfleet.proto import config_pb2, device_attributes_pb2, fleet_pb2, graph_pb2, master_pb2
+from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.session.transport import (
     CLOSE_SECONDS,
     GRACE_SECONDS,
@@ -29,8 +31,9 @@ from tensorfleet.session.transport import (
 from tensorfleet.session.waiting import creating_takes_long, saying
 from tensorfleet.wire import heartbeat
 from tensorfleet.wire.connection import open_socket, tune
-from tensorfleet.wire.hello import say_hello
+from tensorfleet.wire.opening import encrypted, open_hello, unauthenticated
 from tensorfleet.wire.stream import Frame, Kind, Method, Reader, encode, encode_with_meta, unpack_error
+from tensorfleet.wire.tls import TlsReader
 
 CONNECT_SECONDS = 10.0
 _MAX_BUFFERS = 64
@@ -43,28 +46,48 @@ class MasterConnection:
 
     Args:
         address: as in Endpoint.stream_address.
+        security: what this client shows, and asks for.
         timeout: in seconds, for the connection and again for the greeting.
+        host: that a Unix socket of this machine stands for.
 
     Raises:
         UnavailableError: nobody listens there.
+        UnauthenticatedError, PermissionDeniedError: this client, or the task, is not who it should be.
         OSError, EOFError, ValueError: what listens there does not answer, or is no task of TensorFleet.
     """
 
-    def __init__(self, address: str, timeout: float = CONNECT_SECONDS) -> None:
+    def __init__(
+        self,
+        address: str,
+        security: Security = OPEN,
+        timeout: float = CONNECT_SECONDS,
+        host: str = "",
+    ) -> None:
         self.address = address
-        self.sock = open_socket([address], timeout)
+        self.security = security
+        self.host = host
+        self.sock: Any = open_socket([address], timeout)
         try:
             tune(self.sock)
             self.sock.settimeout(timeout)
-            self.reader = Reader(self.sock)
-            about, self.arena = say_hello(self.sock, self.reader, {"client": "tensorfleet"})
+            tls = encrypted(self.sock, security)
+            if tls is None:
+                self.reader = Reader(self.sock)
+            else:
+                self.sock, self.reader = tls, TlsReader(tls)
+            if address.startswith("tcp:"):
+                host = address.removeprefix("tcp:").rpartition(":")[0]
+            hello = {"client": "tensorfleet"}
+            about, self.arena = open_hello(self.sock, self.reader, hello, security, host)
             incarnation = about.get("incarnation")
             if type(incarnation) is not int:
                 raise ValueError(f"it says no incarnation of its own, but {incarnation!r}")
             self.incarnation = incarnation
             self.sock.settimeout(None)
-        except BaseException:
+        except BaseException as e:
             self.sock.close()
+            if isinstance(e, ssl.SSLError):
+                raise unauthenticated(e) from None
             raise
         self.lost: errors.OpError | None = None
 
@@ -107,6 +130,7 @@ class StreamTransport(Transport):
         config: config_pb2.ConfigProto,
     ) -> None:
         self._address = connection.address
+        self._security, self._host = connection.security, connection.host
         self._endpoint = endpoint
         self._target = target
         self._timeout: float | None = config.operation_timeout_in_ms / 1000 or None
@@ -330,7 +354,7 @@ class StreamTransport(Transport):
     def _connect(self) -> MasterConnection:
         try:
             with self._converted():
-                connection = MasterConnection(self._address)
+                connection = MasterConnection(self._address, self._security, host=self._host)
         except errors.UnavailableError:
             # A restarted task has its stream endpoint elsewhere.
             if self._current_incarnation() not in (None, self._endpoint.incarnation):

@@ -6,7 +6,7 @@ import contextlib
 import socket
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorfleet.core import errors
@@ -149,9 +149,7 @@ class Connection:
                         return
                     buffers = self._queue[0]
                 while buffers:
-                    sent = self.sock.sendmsg(buffers[:MAX_SEND_BUFFERS])
-                    self.traffic.sent_bytes += sent
-                    buffers = _after(buffers, sent)
+                    buffers = self._part(buffers)
                 with self._lock:
                     if self._closed:
                         return
@@ -160,6 +158,12 @@ class Connection:
                         self._changed.notify_all()
         except OSError:
             self.close()  # the reading thread sees the end of the connection, and tells whom it concerns
+
+    def _part(self, buffers: list[Any]) -> list[Any]:
+        """Sends some of the buffers, waiting for the socket; what is left."""
+        sent = self.sock.sendmsg(buffers[:MAX_SEND_BUFFERS])
+        self.traffic.sent_bytes += sent
+        return _after(buffers, sent)
 
     @property
     def waiting(self) -> int:
@@ -222,6 +226,7 @@ class _Pushes:
 
 class _Corked(threading.local):
     frames: dict[Connection, list[list[Any] | _Pushes]] | None = None
+    last: list[Callable[[], None]] | None = None
 
 
 _corked = _Corked()
@@ -258,6 +263,21 @@ class cork:
                     connection._send(buffers)
                 except OSError:
                     pass  # its reading thread sees the same, and ends what depends on it
+            last = _corked.last
+            if last is not None:
+                _corked.last = None
+                for function in last:
+                    function()
+
+
+def at_uncork(function: Callable[[], None]) -> bool:
+    """Has a function called at the end of this thread's `cork`; False outside of one."""
+    if _corked.frames is None:
+        return False
+    if _corked.last is None:
+        _corked.last = []
+    _corked.last.append(function)
+    return True
 
 
 def _after(buffers: list[Any], sent: int) -> list[Any]:

@@ -22,6 +22,8 @@ from weakref import WeakKeyDictionary, WeakSet
 import grpc
 
 from tensorfleet.proto import fleet_pb2
+from tensorfleet.security.calls import for_client, open_channel
+from tensorfleet.security.settings import Security
 
 VARIABLE = "TENSORFLEET_HEARTBEAT_SECONDS"
 DEFAULT_SECONDS = 10.0
@@ -172,14 +174,18 @@ class Heart:
                 self._asked.discard(one)
 
 
-def ask(address: str, seconds: float) -> fleet_pb2.Endpoint | str:
+def ask(address: str, seconds: float, security: Security | None = None) -> fleet_pb2.Endpoint | str:
     """Asks the process at a gRPC address whether it lives.
+
+    Args:
+        security: what this process shows; by default what a client's environment says.
 
     Returns:
         What it says of itself, which is nothing if it is too busy, or a server of TensorFlow's; else why it
         seems lost.
     """
-    with grpc.insecure_channel(address, options=(("grpc.use_local_subchannel_pool", 1),)) as channel:
+    security = for_client(address) if security is None else security
+    with open_channel(address, (("grpc.use_local_subchannel_pool", 1),), security) as channel:
         call = channel.unary_unary(
             "/tensorfleet.FleetService/GetEndpoint",
             request_serializer=fleet_pb2.GetEndpointRequest.SerializeToString,

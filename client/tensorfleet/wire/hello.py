@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.wire import shared_memory
@@ -56,10 +57,24 @@ def say_hello(
 
 
 def answer_hello(
-    sock: socket.socket, reader: Reader, about: dict[str, Any]
+    sock: socket.socket,
+    reader: Reader,
+    about: dict[str, Any],
+    check: Callable[[dict[str, Any]], None] | None = None,
 ) -> tuple[dict[str, Any], Arena | None]:
-    """As `say_hello`, for the side that accepted the connection."""
+    """As `say_hello`, for the side that accepted the connection.
+
+    Args:
+        check: is given what the other side says before it is answered, or given memory; raises to refuse it.
+    """
     heard, descriptor = _receive(sock, reader)
+    if check is not None:
+        try:
+            check(heard)
+        except BaseException:
+            if descriptor is not None:
+                os.close(descriptor)
+            raise
     borrowed = None if descriptor is None else Borrowed(descriptor)
     arena = None
     if borrowed is not None and borrowed.size <= reader.max_payload:

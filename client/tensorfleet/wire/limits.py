@@ -23,6 +23,9 @@ GROWN_FROM_BYTES = 32 << 20
 COUNTED_FROM_BYTES = 1 << 20
 """Smaller ones do not count as memory for what arrives."""
 
+MAX_AUTH_BYTES = 4096
+"""Of a frame of the proof that comes before HELLO."""
+
 MAX_PUSHES = 1000
 """At most so many small tensors become one frame."""
 

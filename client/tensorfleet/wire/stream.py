@@ -85,6 +85,7 @@ class Kind(IntEnum):
     CHUNK = 12  # number: round of a collective, detail: number of the chunk; one tensor
     PUSH_ALL = 13  # number: step; meta: the edges; a tensor for each
     BEAT = 14  # between tasks: a sign of life
+    AUTH = 15  # before HELLO: a part of the proof that both sides know the cluster secret
 
 
 class Method(IntEnum):

@@ -112,6 +112,7 @@ gang.scheduleTimeoutSeconds: null
 - client.job
 - check
 - serviceAccount
+- security
 - networkPolicy
 - networkPolicy.metrics
 - kueue

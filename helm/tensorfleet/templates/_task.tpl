@@ -85,6 +85,9 @@ scheduling.k8s.io/group-name: {{ include "tensorfleet.fullname" . | quote }}
     (dict "name" "TENSORFLEET_LOG_FORMAT" "value" $root.Values.log.format)
     (dict "name" "TENSORFLEET_LOG_LEVEL" "value" $root.Values.log.level)
     (dict "name" "TENSORFLEET_DRAIN_SECONDS" "value" (toString $values.drainSeconds)) -}}
+{{- if not $root.Values.security.enabled -}}
+{{- $own = append $own (dict "name" "TENSORFLEET_INSECURE" "value" "yes") -}}
+{{- end -}}
 {{- $extra := list -}}
 {{- range $values.extraEnv -}}
 {{- $extra = append $extra .name -}}

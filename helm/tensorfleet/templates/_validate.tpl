@@ -35,9 +35,9 @@
 {{- end -}}
 {{- if $v.tls.enabled -}}
 {{- if or $v.tls.existingSecret $v.tls.issuerRef.name -}}
-{{- fail "tls.enabled is true, but the tasks of this version do not speak TLS yet: set tls.enabled to false, and keep the tasks on a network that you trust" -}}
+{{- fail "tls.enabled is true, but this chart gives the tasks no certificates yet: set tls.enabled to false, and keep the tasks on a network that you trust" -}}
 {{- end -}}
-{{- fail "tls.enabled needs a certificate: set tls.existingSecret to a Secret of type kubernetes.io/tls, or tls.issuerRef.name to an issuer of cert-manager (the tasks of this version do not speak TLS yet, so for now set tls.enabled to false)" -}}
+{{- fail "tls.enabled needs a certificate: set tls.existingSecret to a Secret of type kubernetes.io/tls, or tls.issuerRef.name to an issuer of cert-manager (this chart gives the tasks no certificates yet, so for now set tls.enabled to false)" -}}
 {{- end -}}
 {{- if and $v.client.job.enabled (not $v.client.job.script) (not $v.client.job.existingConfigMap) -}}
 {{- fail "client.job.enabled needs a program: set client.job.script (--set-file client.job.script=main.py), or client.job.existingConfigMap" -}}

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from itertools import chain, repeat
 
+from tensorfleet.security import settings
 from tensorfleet_service.lifecycle import on_signals
 from tensorfleet_service.local_cluster import Cancelled, ClusterError, LocalCluster, describe
+
+_OF_SERVERS = (
+    settings.CERT,
+    settings.KEY,
+    settings.CA,
+    settings.TOKENS,
+    settings.SECRET,
+    settings.SECRET_FILE,
+)
 
 
 def parser() -> argparse.ArgumentParser:
     """The flags of `tensorfleet up`."""
     p = argparse.ArgumentParser(
         prog="tensorfleet up",
-        description="Start a cluster on this machine, one process a task; Ctrl-C drains and ends it.",
+        description="Start a cluster on this machine, one process a task; Ctrl-C drains and ends it. It "
+        f"has a token, which this user's clients find by themselves; {settings.INSECURE}=yes makes none.",
         allow_abbrev=False,
     )
     p.add_argument("--ps", type=_count, default=1, metavar="N", help="tasks of job ps (default: 1)")
@@ -62,6 +74,12 @@ def main(argv: Sequence[str]) -> int:
             print(f"[{_short(task)}] {line}", flush=True)
 
     try:
+        security = settings.load(os.environ)
+        if security.authenticates:
+            raise settings.SecurityError(
+                "the tasks of a cluster on one machine get a token and a secret of their own: unset "
+                + ", ".join(name for name in _OF_SERVERS if os.environ.get(name))
+            )
         cluster = LocalCluster(
             jobs,
             flags.host,
@@ -69,6 +87,7 @@ def main(argv: Sequence[str]) -> int:
             log=log,
             drain_seconds=flags.drain_seconds,
             metrics=flags.metrics,
+            secured=not security.insecure,
         )
         with on_signals(_stop_on_signals(cluster)), cluster:
             with lock:
@@ -76,7 +95,7 @@ def main(argv: Sequence[str]) -> int:
             ended = cluster.wait()
     except Cancelled:
         return 0
-    except ClusterError as error:
+    except (ClusterError, settings.SecurityError) as error:
         print(f"tensorfleet up: {error}", file=sys.stderr)
         return 1
     if ended is None:

@@ -12,6 +12,9 @@ import ctypes
 import functools
 import logging
 import os
+import threading
+from collections.abc import Callable
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +26,25 @@ from tensorfleet_service.devices.blocks import in_parallel, split, thread_count
 log = logging.getLogger(__name__)
 
 THREADS_VARIABLE = "TENSORFLEET_BLAS_THREADS"
-LARGE_PRODUCT = 2**34
-"""The product of two matrices' sizes from which dividing pays: some 25 million multiplications, 0.2 ms."""
+LARGE_PRODUCT = 1 << 24
+"""The multiplications of a product from which dividing it pays: 0.4 ms at 90 GFLOP/s, 2 ms at 18.
+
+To hand a part to another thread, and to pack the other operand again for it, takes some 0.05 ms; where that
+thread has no core, as another task has it, the product takes as much longer.
+"""
+
+LEAST_PART = 1 << 22
+"""So many multiplications has a part of a product at least."""
+
+WARM_SHAPES = ((320, 320, 320), (512, 320, 512))
+"""Rows, inner size and columns of the first products.
+
+Together they touch what later ones of up to 512 rows use of the library's buffer; what a product packs, and
+where, depends on its shape.
+"""
+
+WARM_SECONDS = 5.0
+"""For so long the threads of the first products wait for each other, at most."""
 
 _PREFIXES = ("", "scipy_")
 _SUFFIXES = ("", "64_")
@@ -45,9 +65,44 @@ def limit_threads() -> bool:
                 name = f"{prefix}openblas_set_num_threads{suffix}"
                 if hasattr(library, name):
                     getattr(library, name)(count)
+                    if count == 1:
+                        warm_up()
                     return count == 1
     log.debug("NumPy's matrix products keep their own number of threads")
     return False
+
+
+def warm_up() -> None:
+    """Makes products on as many threads at once as will make products later.
+
+    OpenBLAS packs operands into a buffer for each call under way, of memory that is mapped and not yet
+    touched. With one thread its kernels were seen to compute small products at a quarter to half of their
+    rate until a larger one had been made: they fetch ahead beyond what is packed, and a page that is not
+    there costs a walk through the page tables each time, dearly so on a virtual machine.
+    """
+    count = thread_count()
+    together = threading.Barrier(count)
+
+    def multiply() -> None:
+        operands = [(np.ones((m, k), np.float32), np.ones((k, n), np.float32)) for m, k, n in WARM_SHAPES]
+        try:
+            together.wait(WARM_SECONDS)
+        except threading.BrokenBarrierError:
+            log.debug("the first products were not made at the same time")
+        for a, b in operands:
+            np.matmul(a, b)
+
+    threads = []
+    try:
+        for _ in range(count - 1):
+            thread = threading.Thread(target=multiply, daemon=True)
+            thread.start()
+            threads.append(thread)
+    except RuntimeError:
+        together.abort()  # the system gives no more threads: those that there are go on
+    multiply()
+    for thread in threads:
+        thread.join()
 
 
 def large_product(a: Any, b: Any) -> Any:
@@ -55,9 +110,11 @@ def large_product(a: Any, b: Any) -> Any:
     if type(a) is not np.ndarray or thread_count() < 2 or not limit_threads() or a.shape[1] != b.shape[0]:
         return a @ b
     rows, columns = a.shape[0], b.shape[1]
-    if max(rows, columns) < 2 * thread_count():
+    parts = _parts(max(rows, columns), rows * columns * a.shape[1])
+    if parts < 2:
         return a @ b
     result = empty((rows, columns), np.result_type(a, b))
+    run: Callable[[tuple[int, int]], None]
     if rows >= columns:
 
         def run(part: tuple[int, int]) -> None:
@@ -67,5 +124,36 @@ def large_product(a: Any, b: Any) -> Any:
         def run(part: tuple[int, int]) -> None:
             np.matmul(a, b[:, part[0] : part[1]], out=result[:, part[0] : part[1]])
 
-    in_parallel(run, split(max(rows, columns), 2 * thread_count()))
+    in_parallel(run, split(max(rows, columns), parts))
+    return result
+
+
+def _parts(size: int, multiplications: int) -> int:
+    """Into how many parts of at least one of `size` a product is divided."""
+    return min(size, 2 * thread_count(), max(1, multiplications // LEAST_PART))
+
+
+def batch_product(a: Any, b: Any) -> Any:
+    """`numpy.matmul` of batches of matrices, divided among threads if they are large.
+
+    Raises:
+        ValueError: the shapes do not fit.
+    """
+    if type(a) is not np.ndarray or min(a.ndim, b.ndim) < 2 or max(a.ndim, b.ndim) < 3:
+        return a @ b
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    count = batch[0] if batch else 0
+    work = prod(batch) * prod(a.shape[-2:]) * b.shape[-1]
+    if count < 2 or work < LARGE_PRODUCT or thread_count() < 2 or not limit_threads():
+        return a @ b
+    if a.shape[-1] != b.shape[-2]:
+        return a @ b  # which says what is wrong
+    result = empty((*batch, a.shape[-2], b.shape[-1]), np.result_type(a, b))
+    left, right = (np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b))
+
+    def run(part: tuple[int, int]) -> None:
+        where = slice(*part)
+        np.matmul(left[where], right[where], out=result[where])
+
+    in_parallel(run, split(count, _parts(count, work)))
     return result

@@ -16,6 +16,7 @@ import logging
 import os
 import re
 import resource
+import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -197,6 +198,13 @@ class Budget:
         """The part of the limit that is used, in bytes."""
         return self._in_use(_fields("/proc/self/status"))
 
+    def room(self) -> int:
+        """The bytes that may be allocated now; without a limit, as many as any message has."""
+        soft, _ = resource.getrlimit(resource.RLIMIT_DATA)
+        if self.limit is None or soft == resource.RLIM_INFINITY:
+            return sys.maxsize
+        return max(soft - (_fields("/proc/self/status")["VmData"] << 10), 0)
+
     def has_room(self, size: int) -> bool:
         """Whether so many bytes more of shared memory are within the limit, and within its part of that.
 
@@ -214,9 +222,12 @@ class Budget:
     def release(self) -> None:
         """Gives memory back to the system that is free, but kept."""
         SHARED.drop_free()
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
+        _trim()
+
+    def make_room(self, size: int) -> None:
+        """Gives memory back that the C library keeps, where so many bytes have no room beside it."""
+        if self.limit is not None and self.room() < size:
+            _trim()
 
     def _in_use(self, status: Mapping[str, int]) -> int:
         limit = self.limit
@@ -233,6 +244,12 @@ class Budget:
             return max(used - stat["active_file"] - stat["inactive_file"], own)
         used = int(_read(limit.cgroup / "memory.usage_in_bytes"))
         return max(used - stat["total_active_file"] - stat["total_inactive_file"], own)
+
+
+def _trim() -> None:
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 BUDGET = Budget()

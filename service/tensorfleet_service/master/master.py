@@ -54,8 +54,8 @@ class Master:
         self._lock = threading.Lock()
         self._draining = False
 
-    def create_session(self, graph_def: GraphDef, config: ConfigProto) -> MasterSession:
-        """Makes a session.
+    def create_session(self, graph_def: GraphDef, config: ConfigProto, owner: str = "") -> MasterSession:
+        """Makes a session, which belongs to the principal of the id `owner`.
 
         Raises:
             UnavailableError, DeadlineExceededError: a task does not answer.
@@ -65,7 +65,7 @@ class Master:
             raise errors.UnavailableError(None, None, "The server is shutting down and takes no new sessions")
         handle = secrets.token_hex(8)
         members = self._join(handle, config)
-        session = MasterSession(handle, config, members, self._report, self._meter)
+        session = MasterSession(handle, config, members, self._report, self._meter, owner)
         try:
             session.extend(graph_def)
         except BaseException:  # also when there is no memory

@@ -41,6 +41,7 @@ class MasterSession:
     `meter` counts, where somebody looks at it.
 
     Attributes:
+        owner: the id of the principal that has made it; "" where nobody was asked.
         start, run_metered, run_direct: those of `RunningSteps`, which are on the way of every step.
     """
 
@@ -51,8 +52,10 @@ class MasterSession:
         members: Sequence[Member],
         report: Callable[[str], None] = log.info,
         meter: MasterMeter | None = None,
+        owner: str = "",
     ) -> None:
         self.handle = handle
+        self.owner = owner
         self.config = config
         self.members = {member.task: member for member in members}
         self.graph = SessionGraph()
@@ -112,6 +115,12 @@ class MasterSession:
             if self._meter is not None and self._gate.refusal is None:
                 self._meter.prepare_errors.add(e.error_code)
             raise
+
+    def prepared(
+        self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
+    ) -> MasterSignature | None:
+        """The run signature, if it has been used before: without waiting."""
+        return self._signatures.prepared((feeds, fetches, targets, frozenset()))
 
     def list_devices(self) -> master_pb2.ListDevicesResponse:
         """The devices of the session: those of the master's task, and the others."""

@@ -45,6 +45,10 @@ class SignatureCache:
     def __len__(self) -> int:
         return len(self._signatures)
 
+    def prepared(self, key: SignatureKey) -> MasterSignature | None:
+        """The signature, if it has been used before."""
+        return self._signatures.get(key)
+
     def get(self, key: SignatureKey) -> MasterSignature:
         """The signature, prepared at its first use.
 

@@ -1,8 +1,9 @@
 """Who may have how much of a task at once: connections, and memory for what arrives.
 
-A *client* here is who a connection is of, as far as is known: a user and process of this machine, or an
-address. Strangers, who have not said HELLO, may have `UNGREETED` connections together; for one more, the one
-that has been silent longest is ended. So however many come and say nothing, whoever says HELLO is heard.
+A *client* here is who a connection is of, as far as is known: the name of a token or certificate, else a user
+and process of this machine, or an address. Strangers, who have not said HELLO, may have `UNGREETED`
+connections together; for one more, the one that has been silent longest is ended. So however many come and
+say nothing, whoever says HELLO is heard.
 """
 
 from __future__ import annotations
@@ -159,7 +160,10 @@ def client_of(sock: socket.socket) -> str:
         credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         process, user, _ = struct.unpack("3i", credentials)
         return f"process {process} of user {user}"
-    return str(sock.getpeername()[0])
+    try:
+        return str(sock.getpeername()[0])
+    except OSError:
+        return "a peer that is gone"
 
 
 def limit_stalls(sock: socket.socket) -> None:

@@ -8,6 +8,8 @@ import grpc
 
 from tensorfleet.core import errors
 from tensorfleet.proto import fleet_pb2, worker_pb2
+from tensorfleet.security.calls import open_channel
+from tensorfleet.security.settings import OPEN, Security
 
 Discovery = Callable[[str, float], fleet_pb2.Endpoint]
 
@@ -17,7 +19,7 @@ GET_ENDPOINT = "/tensorfleet.FleetService/GetEndpoint"
 GET_STATUS = "/tensorflow.WorkerService/GetStatus"
 
 
-def discover(address: str, timeout: float) -> fleet_pb2.Endpoint:
+def discover(address: str, timeout: float, security: Security = OPEN) -> fleet_pb2.Endpoint:
     """The endpoint of the task at `address`; without stream addresses if it has gRPC only.
 
     TensorFlow's server does not know the question. Which task it is, its devices say; it has no version.
@@ -25,7 +27,7 @@ def discover(address: str, timeout: float) -> fleet_pb2.Endpoint:
     Raises:
         UnavailableError: nobody answers there within `timeout` seconds.
     """
-    with grpc.insecure_channel(address, options=(("grpc.use_local_subchannel_pool", 1),)) as channel:
+    with open_channel(address, (("grpc.use_local_subchannel_pool", 1),), security) as channel:
         ask = channel.unary_unary(
             GET_ENDPOINT,
             request_serializer=fleet_pb2.GetEndpointRequest.SerializeToString,

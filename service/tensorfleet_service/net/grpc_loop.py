@@ -1,4 +1,4 @@
-"""The thread that carries this process's calls to other tasks by gRPC, and hears their answers.
+"""The thread that carries this process's calls to other tasks by gRPC, and hears their answers and calls.
 
 gRPC's own way of waiting for several calls starts a thread whenever the first of them begins, and hands each
 answer to it; a step of a few messages costs more in threads than in messages. Here all calls of the process
@@ -8,14 +8,17 @@ are made and answered on one event loop, and what an answer sets off runs there 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 import numpy as np
+
+from tensorfleet.wire.sizes import metadata
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +27,13 @@ Ended = Callable[["grpc.RpcError | None", bytes], None]
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 _thread: threading.Thread | None = None
+_context = contextvars.Context()
+"""In which the loop does what other threads give it, with this thread's settings of NumPy."""
+
+_T = TypeVar("_T")
+
+INLINE_BYTES = 65_536
+"""What takes longer for more bytes, and has more, is done on another thread."""
 
 
 def _running() -> asyncio.AbstractEventLoop:
@@ -43,7 +53,7 @@ def _running() -> asyncio.AbstractEventLoop:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    np.seterr(all="ignore")  # this thread runs kernels
+    _context.run(np.seterr, all="ignore")  # this thread runs kernels
     asyncio.set_event_loop(loop)
     loop.run_forever()
 
@@ -51,6 +61,19 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 def is_here() -> bool:
     """Whether the calling thread is the loop's, which must not wait."""
     return threading.current_thread() is _thread
+
+
+def wait_for(what: Coroutine[Any, Any, _T], seconds: float) -> _T:
+    """Runs something on the loop, and waits for its end.
+
+    Raises:
+        TimeoutError: it takes longer.
+        RuntimeError: the calling thread is the loop's own.
+    """
+    if is_here():
+        what.close()
+        raise RuntimeError("the thread that hears the answers must not wait for one")
+    return asyncio.run_coroutine_threadsafe(what, _running()).result(seconds)
 
 
 def _closed() -> grpc.RpcError:
@@ -98,7 +121,7 @@ class Call:
     async def _ask(self) -> None:
         error, answer = None, b""
         try:
-            answer = await self._channel.stub(self._name)(self._data)
+            answer = await self._channel.ask(self._name, self._data)
         except grpc.RpcError as e:
             error = e
         except (asyncio.CancelledError, grpc.aio.UsageError):  # withdrawn, or the channel was closed
@@ -128,15 +151,27 @@ class Call:
 class Channel:
     """A connection to another task, for calls from any thread.
 
+    Args:
+        credentials: gRPC's, for TLS.
+        shown: from a method and its request to the metadata that say who calls.
+
     Attributes:
         calls: those that have not ended.
     """
 
-    def __init__(self, address: str, options: tuple[tuple[str, int], ...]) -> None:
+    def __init__(
+        self,
+        address: str,
+        options: tuple[tuple[str, int], ...],
+        credentials: Any = None,
+        shown: Callable[[str, bytes], tuple[tuple[str, str], ...]] | None = None,
+    ) -> None:
         self.loop = _running()
         self.calls: set[object] = set()
         self._address = address
         self._options = options
+        self._credentials = credentials
+        self._shown = shown
         self._channel: Any = None
         self._stubs: dict[str, Any] = {}
         self._closing: asyncio.Task[None] | None = None
@@ -152,8 +187,7 @@ class Channel:
             raise RuntimeError("the thread that hears the answers must not wait for one")
 
         async def ask() -> bytes:
-            answer: bytes = await self.stub(name)(data, timeout=timeout)
-            return answer
+            return await self.ask(name, data, timeout)
 
         call = object()
         self.calls.add(call)
@@ -171,14 +205,29 @@ class Channel:
         if is_here():
             function()
         else:
-            self.loop.call_soon_threadsafe(function)
+            self.loop.call_soon_threadsafe(function, context=_context)
+
+    async def ask(self, name: str, data: bytes, timeout: float | None = None) -> bytes:
+        """The answer to a call; for the loop."""
+        said = metadata(len(data))
+        if self._shown is not None:
+            if len(data) > INLINE_BYTES:  # a proof reads all of it, for which others should not wait
+                said += await self.loop.run_in_executor(None, self._shown, name, data)
+            else:
+                said += self._shown(name, data)
+        answer: bytes = await self.stub(name)(data, timeout=timeout, metadata=said)
+        return answer
 
     def stub(self, name: str) -> Any:
         """What makes calls of a method; for the loop."""
         found = self._stubs.get(name)
         if found is None:
             if self._channel is None:
-                self._channel = grpc.aio.insecure_channel(self._address, options=self._options)
+                self._channel = (
+                    grpc.aio.insecure_channel(self._address, options=self._options)
+                    if self._credentials is None
+                    else grpc.aio.secure_channel(self._address, self._credentials, options=self._options)
+                )
             found = self._stubs[name] = self._channel.unary_unary(name)
         return found
 

@@ -1,7 +1,8 @@
 """GrpcPeer: another task that offers no stream endpoint, reached by TensorFlow's WorkerService.
 
-Its calls go out on one channel. A tensor for it waits here until it asks, and a tensor from it is asked for
-when the step starts. Nothing waits on a thread: answers come to the one that makes the calls (`grpc_loop`).
+Its calls go out on one channel. A tensor for TensorFlow's task waits here until that asks, and a tensor from
+it is asked for when the step starts; between our own they are pushed (`grpc_pushes`). Nothing waits on a
+thread: answers come to the one that makes the calls (`grpc_loop`).
 """
 
 from __future__ import annotations
@@ -16,20 +17,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import grpc
 from google.protobuf.message import Message
 
-from tensorfleet.core import errors, tensor_util
-from tensorfleet.proto import worker_pb2
+from tensorfleet.core import errors
+from tensorfleet.proto import fleet_pb2, worker_pb2
+from tensorfleet.security.calls import channel_credentials, metadata
+from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.wire.connection import cork
 from tensorfleet.wire.stream import Method
 from tensorfleet.wire.traffic import Traffic
-from tensorfleet_service.devices import memory
 from tensorfleet_service.executor.dead import DEAD
+from tensorfleet_service.net import grpc_pushes
 from tensorfleet_service.net.failures import as_op_error, proto_of
-from tensorfleet_service.net.grpc_loop import Call, Channel, Ended
+from tensorfleet_service.net.grpc_loop import INLINE_BYTES, Call, Channel, Ended
+from tensorfleet_service.net.grpc_pushes import value_of
 from tensorfleet_service.net.limits import check_room, parse
 from tensorfleet_service.threads.run_queue import run_queue
 
 if TYPE_CHECKING:
-    from tensorfleet.proto.tensor_pb2 import TensorProto
+    from tensorfleet.proto.named_tensor_pb2 import NamedTensorProto
     from tensorfleet_service.net.peer import MemberDone, TaskService
     from tensorfleet_service.net.wire_graph import Keys
     from tensorfleet_service.tracing.trace import StepTrace
@@ -53,7 +57,7 @@ _NAMES = {
     Method.GET_STEPS: "/tensorfleet.FleetService/GetSteps",
 }
 
-INLINE_BYTES = 65_536  # an answer of more is read on a thread of the pool
+_PUSH = "/tensorfleet.FleetService/PushTensors"
 
 CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", -1),
@@ -77,6 +81,8 @@ class GrpcPeer:
     Args:
         keeps_steps: whether the task keeps what it knows of a step until it is told that it is over, as
             TensorFlow's does.
+        takes_tensors: whether tensors are pushed, in both directions; else each is asked for.
+        security: what this process, the task `caller`, shows.
     """
 
     def __init__(
@@ -87,15 +93,26 @@ class GrpcPeer:
         service: TaskService,
         traffic: Traffic,
         keeps_steps: bool = False,
+        takes_tensors: bool = False,
+        security: Security = OPEN,
+        caller: str = "",
     ) -> None:
         self.keeps_steps = keeps_steps
+        self.takes_tensors = takes_tensors
         self._traffic = traffic
         self.task = task
         self.incarnation = incarnation
         self.address = address
         self.lost: errors.OpError | None = None
         self._service = service
-        self._channel = Channel(address, CHANNEL_OPTIONS)
+        self._channel = Channel(
+            address,
+            CHANNEL_OPTIONS,
+            None if security.tls is None else channel_credentials(security),
+            None
+            if not security.secret
+            else lambda name, data: metadata(security, address, name, data, incarnation, caller),
+        )
         self._lock = threading.Lock()
         self._steps: dict[int, Call] = {}
         self._waited: dict[object, float] = {}  # since when the heart has seen each call wait
@@ -137,19 +154,31 @@ class GrpcPeer:
 
         def ended(error: grpc.RpcError | None, data: bytes) -> None:
             if self._steps.pop(step_id, None) is not None:
-                self._handle(data, self._answered, error, data, graph, done, trace)
+                self._handle(data, self._answered, error, data, step_id, graph, done, trace)
+
+        def run(tensors: Sequence[NamedTensorProto]) -> None:
+            try:
+                request.send.extend(tensors)
+                self._start("RunGraph", request, ended, step_id)
+            except errors.OpError as e:
+                done(e, ())
 
         try:
             for key, position in graph.keys.feeds:
                 request.send.add(name=key, tensor=proto_of(values[position]))
-            self._start("RunGraph", request, ended, step_id)
         except errors.OpError as e:
             done(e, ())
+            return
+        if self.takes_tensors:
+            grpc_pushes.with_tensors(self, step_id, run)
+        else:
+            run(())
 
     def _answered(
         self,
         error: grpc.RpcError | None,
         data: bytes,
+        step_id: int,
         graph: WireGraph,
         done: MemberDone,
         trace: StepTrace | None,
@@ -166,14 +195,54 @@ class GrpcPeer:
             if missing := [key for key in graph.keys.fetches if key not in found]:
                 raise errors.InternalError(None, None, f"{self.task} has not returned {missing[0]}")
             values = [value_of(found[key]) for key in graph.keys.fetches]
+            edges, tensors = grpc_pushes.pushed(response.recv)
+            if edges:
+                self._service.deliver(step_id, edges, tensors)
         except Exception as e:
             done(as_op_error(e, f"the answer of {self.task}"), ())
         else:
             done(None, values)
 
     def push(self, step_id: int, edge: int, value: Any) -> None:
-        """Keeps a tensor until the peer asks for it."""
-        self._service.keep(step_id, edge, value)
+        """Sends a tensor, or keeps it until the peer asks for it.
+
+        Raises:
+            InvalidArgumentError, ResourceExhaustedError: it cannot be sent.
+            UnavailableError: the peer is lost.
+        """
+        if self.takes_tensors:
+            self._check()
+            grpc_pushes.push(self, step_id, edge, value)
+        else:
+            self._service.keep(step_id, edge, value)
+
+    def send_tensors(self, step_id: int, tensors: Sequence[NamedTensorProto]) -> None:
+        """Sends tensors of a step now; where they do not arrive, the step ends on both tasks."""
+        request = fleet_pb2.PushTensorsRequest(step_id=step_id, incarnation=self.incarnation, tensor=tensors)
+
+        def ended(error: grpc.RpcError | None, data: bytes) -> None:
+            if error is not None:
+                self._not_pushed(step_id, self._converted(error))
+
+        try:
+            self._start(_PUSH, request, ended)
+        except errors.OpError as e:
+            self._not_pushed(step_id, e)
+
+    def _not_pushed(self, step_id: int, error: errors.OpError) -> None:
+        self._service.abort(step_id, error)
+        if isinstance(error, errors.AbortedError):
+            self.restarted()
+        elif self.lost is None:
+            self._tell(
+                _PUSH,
+                fleet_pb2.PushTensorsRequest(
+                    step_id=step_id,
+                    incarnation=self.incarnation,
+                    status_code=error.error_code,
+                    status_error_message=error.message,
+                ),
+            )
 
     def pull(self, step_id: int, edge: int, key: str) -> Callable[[], None]:
         """Asks for a tensor, which is delivered to its step, or ends it; returns what withdraws the question.
@@ -217,9 +286,14 @@ class GrpcPeer:
         self._channel.close()
 
     def heard(self, now: float) -> float | None:
-        """Since when a call has waited for its answer; None if none does."""
+        """Since when a call has waited for its answer, or a step for tensors; None if none does."""
         self._waited = {call: self._waited.get(call, now) for call in self._channel.calls.copy()}
-        return min(self._waited.values(), default=None)
+        since = self._service.waits_since(self.task) if self.takes_tensors else None
+        return min([*self._waited.values(), *([] if since is None else [since])], default=None)
+
+    def restarted(self) -> None:
+        """Another process answers at the address."""
+        self.silent("it has restarted")
 
     def silent(self, why: str) -> None:
         """The other task is lost, though the connection to it is not broken: its calls end."""
@@ -302,18 +376,3 @@ class GrpcPeer:
 def _path(name: str) -> str:
     """A method's whole path: the name is WorkerService's, or a path itself."""
     return name if name.startswith("/") else SERVICE + name
-
-
-def value_of(tensor: TensorProto) -> Any:
-    """The runtime's form of a tensor in a message: a NumPy scalar for rank 0, but an array for strings.
-
-    Raises:
-        InvalidArgumentError: the message contradicts itself.
-    """
-    try:
-        array = tensor_util.make_ndarray(tensor)
-    except MemoryError as e:
-        raise memory.exhausted(f"Out of memory for a received tensor: {e}") from None
-    except (ValueError, TypeError) as e:
-        raise errors.InvalidArgumentError(None, None, f"A tensor cannot be read: {e}") from None
-    return array[()] if array.ndim == 0 and array.dtype != object else array

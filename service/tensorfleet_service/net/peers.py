@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import logging
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
+from tensorfleet.security.calls import host_of
+from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.wire.connection import Connection, open_socket
 from tensorfleet.wire.heartbeat import Heart
-from tensorfleet.wire.hello import say_hello
 from tensorfleet.wire.limits import HELLO_SECONDS
+from tensorfleet.wire.opening import encrypted, open_hello, unauthenticated
+from tensorfleet.wire.tls import TlsConnection
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.peer import Peer, TaskService
 from tensorfleet_service.net.peer_grpc import GrpcPeer
 
 if TYPE_CHECKING:
+    from tensorfleet.proto import fleet_pb2
     from tensorfleet_service.executor.step import Push
     from tensorfleet_service.net.discovery import Discovery
 
@@ -40,6 +45,7 @@ class Peers:
         streams: whether this task has a stream endpoint. Two tasks are connected by stream if both have one:
             each of them has to know which of them moves the tensors.
         heart: notices those that have fallen silent.
+        security: what this task shows to the others, and asks them for.
     """
 
     def __init__(
@@ -50,12 +56,14 @@ class Peers:
         discover: Discovery,
         streams: bool = True,
         heart: Heart | None = None,
+        security: Security = OPEN,
     ) -> None:
         self.task = task
         self.incarnation = incarnation
         self.addresses = addresses
         self.traffic = {name: Traffic() for name in addresses if name != task}
         self._discover = discover
+        self._security = security
         self._streams = streams
         self._heart = heart or Heart(0)
         self._service: TaskService | None = None
@@ -137,12 +145,13 @@ class Peers:
                 self._reconnecting.discard(task)
 
     def pulls_from(self, task: str) -> bool:
-        """Whether tensors of this task have to be asked for, as they have by gRPC.
+        """Whether tensors of this task have to be asked for, as TensorFlow's have.
 
         Raises:
             UnavailableError: the task does not answer.
         """
-        return isinstance(self.get(task, HELLO_SECONDS), GrpcPeer)
+        peer = self.get(task, HELLO_SECONDS)
+        return isinstance(peer, GrpcPeer) and not peer.takes_tensors
 
     def pull(self, task: str, step_id: int, edge: int, key: str) -> Callable[[], None]:
         """Asks for a tensor, without waiting; returns what withdraws the question.
@@ -175,6 +184,24 @@ class Peers:
             lock = self._connecting.setdefault(task, threading.Lock())
         return self._connect(task, address, lock, timeout)
 
+    def current(self, task: str, timeout: float) -> AnyPeer:
+        """As `get`, but by gRPC, too, the process that is there now: that connects again by itself.
+
+        Raises as `get`.
+        """
+        peer = self.get(task, timeout)
+        if isinstance(peer, GrpcPeer) and peer.takes_tensors:
+            try:
+                is_current = (
+                    self._discover(peer.address, min(timeout, HELLO_SECONDS)).incarnation == peer.incarnation
+                )
+            except errors.UnavailableError:
+                is_current = False  # `get` says more of it, and tries again
+            if not is_current:
+                peer.restarted()
+                return self.get(task, timeout)
+        return peer
+
     def _connect(self, task: str, address: str, lock: threading.Lock, timeout: float) -> AnyPeer:
         """Tries until the time is over. One thread tries at once; none waits for it beyond its own time."""
         end = time.monotonic() + timeout
@@ -205,13 +232,24 @@ class Peers:
                 f"{address} is said to be {task}, but it is {endpoint.task}: check the ClusterSpec",
             )
         if not (self._streams and endpoint.stream_address):
-            return self._add_grpc(task, endpoint.incarnation, address, not endpoint.version)
+            return self._add_grpc(task, endpoint, address)
         sock = open_socket(endpoint.stream_address, min(timeout, HELLO_SECONDS))
         try:
-            connection, hello = greet(sock, {"task": self.task, "incarnation": self.incarnation}, task)
+            about = {"task": self.task, "incarnation": self.incarnation}
+            connection, hello = greet(sock, about, task, self._security, host_of(address))
+        except errors.OpError:
+            sock.close()
+            raise
         except OSError as e:
             sock.close()
+            if isinstance(e, ssl.SSLError):
+                raise unauthenticated(e) from None
             raise errors.UnavailableError(None, None, f"{type(e).__name__}: {e}") from None
+        if hello.get("task") != task:
+            connection.close()
+            raise errors.InvalidArgumentError(
+                None, None, f"The stream endpoint of {task} at {address} says to be {hello.get('task')}"
+            )
         return self._add(connection, task, hello["incarnation"], address)
 
     def accept(self, connection: Connection, hello: dict[str, Any]) -> None:
@@ -249,9 +287,19 @@ class Peers:
             raise peer.lost from None
         return peer
 
-    def _add_grpc(self, task: str, incarnation: int, address: str, keeps_steps: bool) -> GrpcPeer:
+    def _add_grpc(self, task: str, endpoint: fleet_pb2.Endpoint, address: str) -> GrpcPeer:
         assert self._service is not None
-        peer = GrpcPeer(task, incarnation, address, self._service, self.traffic[task], keeps_steps)
+        peer = GrpcPeer(
+            task,
+            endpoint.incarnation,
+            address,
+            self._service,
+            self.traffic[task],
+            keeps_steps=not endpoint.version,
+            takes_tensors=endpoint.takes_tensors,
+            security=self._security,
+            caller=self.task,
+        )
         self._heart.watch(peer)
         with self._lock:
             self._peers[task] = peer
@@ -278,18 +326,28 @@ class Peers:
             peer.close()
 
 
-def greet(sock: socket.socket, hello: dict[str, Any], expected: str) -> tuple[Connection, dict[str, Any]]:
+def greet(
+    sock: socket.socket, hello: dict[str, Any], expected: str, security: Security = OPEN, host: str = ""
+) -> tuple[Connection, dict[str, Any]]:
     """Says HELLO on a fresh socket and reads the answer, within a deadline.
+
+    Args:
+        expected: the task that the socket leads to, at `host`.
+        security: what this side shows, and asks for.
 
     Raises:
         OSError: the connection broke, or the other side does not speak this protocol.
         OpError: the other side refuses.
     """
     connection = Connection(sock, expected)
-    limits.apply(connection.reader)
     sock.settimeout(HELLO_SECONDS)
     try:
-        answer, connection.arena = say_hello(sock, connection.reader, hello)
+        tls = encrypted(sock, security)
+        if tls is not None:
+            connection = TlsConnection(tls, expected)
+            sock.settimeout(HELLO_SECONDS)
+        limits.apply(connection.reader)
+        answer, connection.arena = open_hello(connection.sock, connection.reader, hello, security, host)
     except EOFError:
         raise ConnectionError(f"{expected} closed the connection") from None
     except ValueError as e:

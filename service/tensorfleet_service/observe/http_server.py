@@ -6,8 +6,8 @@
     /healthz/ready     200 while work should be sent to it
     /healthz           as /healthz/ready
 
-Anything but 200 is a 503, with a line for each reason. The port opens before the task serves, and closes
-after it has stopped.
+Where /metrics takes a token, those who show none get a 401. Anything else but 200 is a 503, with a line for
+each reason. The port opens before the task serves, and closes after it has stopped.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ class HttpServer:
     def __init__(self, host: str, port: int, health: Health) -> None:
         self.health = health
         self.registry: CollectorRegistry | None = None
+        self.authorize: Callable[[str], str] = _anybody
+        """Why whoever shows an Authorization header does not get to see the metrics; "" if they do."""
         host = host.strip("[]")
         self._server = _Server((host, port), self)
         self.port: int = self._server.server_address[1]
@@ -69,7 +71,7 @@ class HttpServer:
 
     # Pages: status, content type, body
 
-    def answer(self, path: str, accept: str) -> tuple[HTTPStatus, str, bytes]:
+    def answer(self, path: str, accept: str, authorization: str = "") -> tuple[HTTPStatus, str, bytes]:
         """The page at a path."""
         page: Callable[[], tuple[HTTPStatus, str, bytes]] | None = {
             "/healthz": self._ready,
@@ -79,6 +81,8 @@ class HttpServer:
             "/": self._index,
         }.get(path)
         if path == "/metrics":
+            if why := self.authorize(authorization):
+                return HTTPStatus.UNAUTHORIZED, TEXT, f"{why}\n".encode()
             return self._metrics(accept)
         if page is None:
             return HTTPStatus.NOT_FOUND, TEXT, b"no such page; see /\n"
@@ -100,6 +104,10 @@ class HttpServer:
             return _text(["starting: there are no metrics yet"])
         encode, content_type = choose_encoder(accept)
         return HTTPStatus.OK, content_type, encode(self.registry)
+
+
+def _anybody(authorization: str) -> str:
+    return ""
 
 
 def _text(reasons: list[str]) -> tuple[HTTPStatus, str, bytes]:
@@ -204,11 +212,15 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, body: bool) -> None:
         path = self.path.partition("?")[0]
         try:
-            status, kind, data = self.server.pages.answer(path, self.headers.get("Accept", ""))
+            status, kind, data = self.server.pages.answer(
+                path, self.headers.get("Accept", ""), self.headers.get("Authorization", "")
+            )
         except Exception as e:
             log.exception("%r failed", path)
             status, kind, data = HTTPStatus.INTERNAL_SERVER_ERROR, TEXT, f"{type(e).__name__}: {e}\n".encode()
         self.send_response(status)
+        if status is HTTPStatus.UNAUTHORIZED:
+            self.send_header("WWW-Authenticate", "Bearer")
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()

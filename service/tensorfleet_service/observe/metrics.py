@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tensorfleet_service.net.peers import Peers
     from tensorfleet_service.observe.health import Health
     from tensorfleet_service.observe.watchdog import Watchdog
+    from tensorfleet_service.security.guard import Guard
     from tensorfleet_service.tracing.meter import MasterMeter
     from tensorfleet_service.worker.worker import Worker
 
@@ -75,6 +76,7 @@ class Task:
     grpc_traffic: Traffic
     health: Health
     watchdog: Watchdog
+    guard: Guard
 
 
 def registry(task: Task) -> CollectorRegistry:
@@ -136,6 +138,17 @@ def _task(task: Task) -> Iterator[Metric]:
         "How long running steps may go on when the task drains.",
         task.health.drain_limit,
     )
+    yield _gauge(
+        "insecure",
+        "Whether the task serves others without authentication, or their tokens without encryption.",
+        bool(task.guard.exposure),
+    )
+    refused = CounterMetricFamily(
+        "tensorfleet_refused", "Connections and calls that were not let in.", labels=["reason"]
+    )
+    for reason in ("unauthenticated", "forbidden"):
+        refused.add_metric([reason], task.guard.refused[reason])
+    yield refused
 
 
 def _steps(task: Task) -> Iterator[Metric]:

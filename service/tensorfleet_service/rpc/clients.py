@@ -27,6 +27,8 @@ from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.failures import as_op_error
+from tensorfleet_service.security.guard import Guard
+from tensorfleet_service.security.principal import ANYBODY, Principal
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
@@ -43,8 +45,15 @@ ORPHAN_SECONDS = 60.0  # how long a session outlives the last connection of its 
 class Clients:
     """Serves the master to the clients' connections."""
 
-    def __init__(self, master: Master, deadlines: Deadlines, orphan_seconds: float = ORPHAN_SECONDS) -> None:
+    def __init__(
+        self,
+        master: Master,
+        deadlines: Deadlines,
+        orphan_seconds: float = ORPHAN_SECONDS,
+        guard: Guard | None = None,
+    ) -> None:
         self.master = master
+        self.guard = guard or Guard()
         self._orphan_seconds = orphan_seconds
         self.deadlines = deadlines
         self.signatures: dict[int, tuple[MasterSession, MasterSignature]] = {}
@@ -57,10 +66,10 @@ class Clients:
         self._orphans: dict[str, object] = {}  # sessions that nobody uses, each with a mark of this time
         self._lock = threading.Lock()
 
-    def accept(self, connection: Connection) -> None:
-        """Serves a connection on the calling thread, until it ends."""
+    def accept(self, connection: Connection, principal: Principal = ANYBODY) -> None:
+        """Serves a principal's connection on the calling thread, until it ends."""
         connection.count_in(self.traffic)
-        client = _Client(self, connection)
+        client = _Client(self, connection, principal)
         self._connected.add(client)
         try:
             client.serve()
@@ -72,6 +81,24 @@ class Clients:
     def connections(self) -> int:
         """How many connections of clients are open."""
         return len(self._connected)
+
+    def session(self, handle: str, principal: Principal) -> MasterSession:
+        """The session of a handle.
+
+        Raises:
+            AbortedError: there is none.
+            PermissionDeniedError: it is another one's.
+        """
+        session = self.master.session(handle)
+        self.guard.check_use(principal, session.owner, handle)
+        return session
+
+    def check_principals(self) -> None:
+        """Ends the connections of those whose tokens are not accepted any more."""
+        for client in self._connected.copy():
+            if not self.guard.still(client.principal):
+                log.warning("a connection of %s is ended: its token was revoked", client.principal.id)
+                client.refuse(self.guard.refusal("the token was revoked, or has expired"))
 
     def drain(self, end: float) -> bool:
         """Waits until every step is answered, or the monotonic time is `end`; whether all are.
@@ -146,8 +173,9 @@ class Clients:
 class _Client:
     """One connection of a client."""
 
-    def __init__(self, clients: Clients, connection: Connection) -> None:
+    def __init__(self, clients: Clients, connection: Connection, principal: Principal = ANYBODY) -> None:
         self._clients = clients
+        self.principal = principal
         self._connection = connection
         self._sessions: set[str] = set()
         self._step: MasterStep | None = None
@@ -191,6 +219,17 @@ class _Client:
     def flush(self, timeout: float) -> None:
         self._connection.flush(timeout)
 
+    def refuse(self, error: errors.OpError) -> None:
+        """Ends the connection."""
+        self._connection.refuse(error)
+
+    def _session(self, handle: str) -> MasterSession:
+        return self._clients.session(handle, self.principal)
+
+    def _audit(self, event: str, **about: Any) -> None:
+        if self._clients.guard.enabled:
+            self._clients.guard.audit.write(event, self.principal.id, **about)
+
     def _ended(self) -> None:
         """A step's answer was handed to the connection."""
         self.busy = False
@@ -213,6 +252,11 @@ class _Client:
         session, signature = found
         handle = session.handle
         if handle not in self._sessions:
+            try:
+                self._clients.guard.check_use(self.principal, session.owner, handle)
+            except errors.OpError as e:
+                self._fail(frame.number, e)
+                return
             self._sessions.add(handle)
             self._clients.attach(handle)
         try:
@@ -306,7 +350,9 @@ class _Client:
 
     def _create_session(self, data: bytes) -> master_pb2.CreateSessionResponse:
         request = limits.parse(master_pb2.CreateSessionRequest, data)
-        session = self._clients.master.create_session(request.graph_def, request.config)
+        owner = self.principal.id
+        session = self._clients.master.create_session(request.graph_def, request.config, owner)
+        self._audit("create_session", session=session.handle, nodes=len(session.graph.nodes))
         self._sessions.add(session.handle)
         self._clients.attach(session.handle)
         return master_pb2.CreateSessionResponse(
@@ -315,14 +361,15 @@ class _Client:
 
     def _extend_session(self, data: bytes) -> master_pb2.ExtendSessionResponse:
         request = limits.parse(master_pb2.ExtendSessionRequest, data)
-        session = self._clients.master.session(request.session_handle)
+        session = self._session(request.session_handle)
+        self._audit("extend_session", session=session.handle, nodes=len(request.graph_def.node))
         version = session.extend(request.graph_def, request.current_graph_version)
         return master_pb2.ExtendSessionResponse(new_graph_version=version)
 
     def _make_callable(self, data: bytes) -> master_pb2.MakeCallableResponse:
         request = master_pb2.MakeCallableRequest.FromString(data)
         clients = self._clients
-        session = clients.master.session(request.session_handle)
+        session = self._session(request.session_handle)
         options = request.options
         signature = session.prepare(tuple(options.feed), tuple(options.fetch), tuple(options.target))
         handle = secrets.randbits(63)  # by which a connection runs it, and no other client should guess
@@ -331,7 +378,7 @@ class _Client:
 
     def _partial_run_setup(self, data: bytes) -> master_pb2.PartialRunSetupResponse:
         request = master_pb2.PartialRunSetupRequest.FromString(data)
-        session = self._clients.master.session(request.session_handle)
+        session = self._session(request.session_handle)
         runs = self._clients.partial.setdefault(session.handle, PartialRuns(session))
         return master_pb2.PartialRunSetupResponse(
             partial_run_handle=runs.setup(request.feed, request.fetch, request.target)
@@ -345,6 +392,7 @@ class _Client:
         runs = self._clients.partial.get(request.session_handle)
         if runs is None:
             raise errors.InvalidArgumentError(None, None, "Must run 'setup' before performing partial runs!")
+        self._session(request.session_handle)
         feeds = dict(zip((feed.name for feed in request.feed), frame.tensors, strict=True))
         done = _Done(self, frame.number, None)
         step = runs.run(request.partial_run_handle, feeds, list(request.fetch), done)
@@ -356,15 +404,20 @@ class _Client:
 
     def _close_session(self, data: bytes) -> master_pb2.CloseSessionResponse:
         request = master_pb2.CloseSessionRequest.FromString(data)
+        self._session(request.session_handle)
         self._clients.close_session(request.session_handle)
+        self._audit("close_session", session=request.session_handle)
         return master_pb2.CloseSessionResponse()
 
     def _list_devices(self, data: bytes) -> master_pb2.ListDevicesResponse:
         request = master_pb2.ListDevicesRequest.FromString(data)
-        return self._clients.master.session(request.session_handle).list_devices()
+        return self._session(request.session_handle).list_devices()
 
     def _reset(self, data: bytes) -> master_pb2.ResetResponse:
         request = master_pb2.ResetRequest.FromString(data)
+        if not self.principal.may("admin"):
+            raise self._clients.guard.forbidden(self.principal, "admin", "Reset")
+        self._audit("reset", containers=list(request.container))
         self._clients.master.reset(list(request.container))
         return master_pb2.ResetResponse()
 

@@ -6,15 +6,15 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-import grpc
-
 from tensorfleet.core import shapes
 from tensorfleet.proto import cluster_pb2, fleet_pb2
-from tensorfleet_service.rpc.grpc_server import Methods
+from tensorfleet_service.devices import native
+from tensorfleet_service.rpc.grpc_server import Call, Methods, Prompt, at_once
 from tensorfleet_service.worker.progress import stacks
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
+    from tensorfleet_service.master.session import MasterSession
     from tensorfleet_service.rpc.tasks import Tasks
     from tensorfleet_service.worker.worker import Worker
 
@@ -40,22 +40,21 @@ class FleetService:
         self._started = time.time()
 
     def methods(self) -> Methods:
-        """The calls by their gRPC names."""
+        """The calls that may wait, by their gRPC names."""
         return {
-            PREFIX + "GetEndpoint": (fleet_pb2.GetEndpointRequest, self.get_endpoint),
             PREFIX + "GetStatus": (fleet_pb2.StatusRequest, self.get_status),
             PREFIX + "GetSteps": (fleet_pb2.StepsRequest, self.get_steps),
             PREFIX + "GetStacks": (fleet_pb2.StacksRequest, self.get_stacks),
         }
 
-    def get_endpoint(
-        self, request: fleet_pb2.GetEndpointRequest, context: grpc.ServicerContext
-    ) -> fleet_pb2.Endpoint:
-        return self._endpoint
+    def prompt(self) -> Prompt:
+        """Those that do not wait."""
+        return {
+            PREFIX + "GetEndpoint": (fleet_pb2.GetEndpointRequest, at_once(lambda _: self._endpoint)),
+            PREFIX + "PushTensors": (fleet_pb2.PushTensorsRequest, at_once(self._tasks.push_tensors)),
+        }
 
-    def get_status(
-        self, request: fleet_pb2.StatusRequest, context: grpc.ServicerContext
-    ) -> fleet_pb2.StatusReply:
+    def get_status(self, request: fleet_pb2.StatusRequest, call: Call) -> fleet_pb2.StatusReply:
         reply = fleet_pb2.StatusReply(
             task=self._endpoint.task,
             incarnation=self._endpoint.incarnation,
@@ -66,9 +65,10 @@ class FleetService:
             device=[device.attributes() for device in self._worker.devices.values()],
             resident_bytes=resident_bytes(),
             steps_total=self._worker.steps_total,
+            kernels=native.description(),
         )
         now = time.time()
-        for session in self._master.sessions():
+        for session in self._sessions(call):
             reply.session.add(
                 handle=session.handle,
                 nodes=len(session.graph.nodes),
@@ -88,20 +88,22 @@ class FleetService:
             )
         return reply
 
-    def get_steps(
-        self, request: fleet_pb2.StepsRequest, context: grpc.ServicerContext
-    ) -> fleet_pb2.StepsReply:
+    def _sessions(self, call: Call) -> list[MasterSession]:
+        """The sessions that whoever calls gets to see: those with the role `run` see their own."""
+        principal = call.principal
+        found = self._master.sessions()
+        return [s for s in found if s.owner == principal.id] if principal.role == "run" else found
+
+    def get_steps(self, request: fleet_pb2.StepsRequest, call: Call) -> fleet_pb2.StepsReply:
         """The steps that run, and what they wait for."""
         reply = self._tasks.steps(request)
         if request.master:
-            for session in self._master.sessions():
+            for session in self._sessions(call):
                 for step_id, age, texts in session.running_steps():
                     reply.step.add(step_id=step_id, session=session.handle, age_secs=age, activity=texts)
         return reply
 
-    def get_stacks(
-        self, request: fleet_pb2.StacksRequest, context: grpc.ServicerContext
-    ) -> fleet_pb2.StacksReply:
+    def get_stacks(self, request: fleet_pb2.StacksRequest, call: Call) -> fleet_pb2.StacksReply:
         return fleet_pb2.StacksReply(task=self._endpoint.task, pid=os.getpid(), text=stacks())
 
 

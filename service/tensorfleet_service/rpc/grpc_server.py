@@ -1,47 +1,126 @@
-"""The gRPC server of a task, for services that are tables of methods."""
+"""The gRPC server of a task, for services that are tables of methods.
+
+All calls are heard on the event loop that also carries this process's calls to other tasks (`grpc_loop`): a
+step that is asked for by gRPC, and asks others by gRPC, stays on one thread. What may last runs on a pool.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import queue
 import socket
 import threading
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
 
 import grpc
-import grpc._server
 import numpy as np
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from tensorfleet.core import errors
+from tensorfleet.security.settings import TlsFiles
+from tensorfleet.security.tls import certificates
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import memory
-from tensorfleet_service.net import limits
+from tensorfleet_service.net import grpc_loop, limits
 from tensorfleet_service.net.failures import as_op_error
+from tensorfleet_service.net.grpc_loop import INLINE_BYTES
 from tensorfleet_service.net.peer_grpc import OWN_ERROR
-from tensorfleet_service.threads.pool import PoolExecutor
+from tensorfleet_service.rpc.request_memory import RequestMemory, Ticket
+from tensorfleet_service.security.guard import Guard
+from tensorfleet_service.threads.pool import Pool
 
 log = logging.getLogger(__name__)
 
 _OWN_ERROR = ((OWN_ERROR, "1"),)
 CLIENT_SILENT_MS = 60_000
-RECOVERY_SECONDS = 0.1  # until the thread that serves is begun again
-MAX_WAITING_THREADS = 32  # calls that wait beyond these do so without a thread, which takes longer
+START_SECONDS = 60.0
+RESTART_SECONDS = 0.1
 _LARGEST = 1 << 31  # bytes that protobuf writes
 MAX_DETAILS = 2000  # bytes: TensorFlow's client loses longer ones to the limit on metadata
 
-# A method takes its request and gives its response; failures are OpErrors.
-Methods = Mapping[str, tuple[type[Message], Callable[[Any, grpc.ServicerContext], Message]]]
+# A method takes its request and gives its response, on a thread where it may wait; failures are OpErrors.
+Methods = Mapping[str, tuple[type[Message], Callable[[Any, "Call"], Message]]]
 
-# A method that may last: it returns at once, and `Reply` is called later, once, on any thread.
+# A method that does not wait, and may be called by the thread that hears of all calls: it returns at once,
+# and `Reply` is called once, now or later, on any thread.
 Reply = Callable[["errors.OpError | None", "Message | None"], None]
-Waiting = Mapping[str, tuple[type[Message], Callable[[Any, grpc.ServicerContext, Reply], None]]]
+Prompt = Mapping[str, tuple[type[Message], Callable[[Any, "Call", Reply], None]]]
 
-T = TypeVar("T")
+# A method with several responses: each is sent by the function, from any thread; None ends the call.
+Send = Callable[[bytes | None], None]
+Streams = Mapping[str, Callable[[bytes, "Call", Send], None]]
 
 _CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
+_Handler = Callable[[Any, Any], Awaitable[bytes]]
+
+
+class Call:
+    """A call under way, as methods see it.
+
+    Attributes:
+        principal: who makes it.
+    """
+
+    def __init__(self, name: str, context: Any, pool: Pool, guard: Guard) -> None:
+        self._name = name
+        self._context = context
+        self._pool = pool
+        self._guard = guard
+        self.principal, self._digest = guard.of_call(name, context)
+        self.room: Ticket | None = None
+        self.keeps_room = False  # whether the method itself says when it has what it needs
+        self._lock = threading.Lock()
+        self._callbacks: list[Callable[[], None]] | None = []
+
+    def check_request(self, data: bytes) -> None:
+        """Raises UnauthenticatedError unless a request is the one that its proof, if any, is for."""
+        if self._digest:
+            self._guard.check_request(self._name, data, self._digest, self._context)
+
+    def add_callback(self, function: Callable[[], None]) -> bool:
+        """Has a function called when the call is over, answered or not; False if it is."""
+        with self._lock:
+            if self._callbacks is None:
+                return False
+            self._callbacks.append(function)
+        return True
+
+    def time_remaining(self) -> float | None:
+        """Seconds until its caller's deadline; None if there is none."""
+        remaining: float | None = self._context.time_remaining()
+        # TensorFlow's client sends "no deadline" as one centuries away, which no wait can express.
+        return remaining if remaining is None or remaining < threading.TIMEOUT_MAX else None
+
+    def submit(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Runs what may wait.
+
+        Raises:
+            ResourceExhaustedError: there is no thread for it.
+        """
+        try:
+            self._pool.submit(function, *arguments)
+        except (RuntimeError, MemoryError) as e:
+            raise errors.ResourceExhaustedError(
+                None, None, f"The task has no thread for the call: {e}"
+            ) from None
+
+    def received(self) -> None:
+        """What the request needs is there: its room is that of others now."""
+        if self.room is not None:
+            self.room.release()
+
+    def end(self) -> None:
+        """Calls the functions: nobody waits for an answer any more."""
+        self.received()
+        with self._lock:
+            callbacks, self._callbacks = self._callbacks or (), None
+        for function in callbacks:
+            try:
+                function()
+            except Exception:
+                log.exception("unexpected error at the end of a call")
 
 
 class GrpcServer:
@@ -49,10 +128,11 @@ class GrpcServer:
 
     Args:
         address: host and port to bind; port 0 for any free one.
-        methods: those that are answered by the thread that they run on.
-        waiting: those that are answered when something has happened; no thread waits for it.
-        handlers: further methods in gRPC's own form.
+        methods: those that may wait.
+        prompt: those that do not.
+        streams: those with several responses.
         max_message: the bytes of the largest request; -1: no limit.
+        guard: says who may call what; by default everybody may.
 
     Raises:
         UnknownError: the address cannot be bound.
@@ -62,102 +142,97 @@ class GrpcServer:
         self,
         address: str,
         methods: Methods,
-        waiting: Waiting,
-        handlers: Mapping[str, Any] | None = None,
+        prompt: Prompt,
+        streams: Streams | None = None,
         max_message: int = -1,
+        guard: Guard | None = None,
     ) -> None:
+        self._guard = guard or Guard()
         self.traffic = Traffic()
         self._stopped = threading.Event()
-        executor = _Executor()
-        self._executor = executor
-        self._server = grpc.server(
-            executor,
-            handlers=(_Handler(methods, waiting, handlers or {}, executor, self.traffic),),
-            options=(
-                ("grpc.max_receive_message_length", max_message),
-                ("grpc.max_send_message_length", -1),
-                ("grpc.so_reuseport", 0),
-                # Whoever waits for a long step may ask as often as it likes whether this task is still there,
-                # and a client whose machine is gone is noticed, so that its step ends.
-                ("grpc.http2.min_ping_interval_without_data_ms", 1_000),
-                ("grpc.http2.max_ping_strikes", 0),
-                ("grpc.keepalive_time_ms", CLIENT_SILENT_MS),
-                ("grpc.keepalive_timeout_ms", CLIENT_SILENT_MS // 2),
-            ),
+        self._pool = Pool("grpc")
+        self._handlers = _Handlers(
+            methods, prompt, streams or {}, self._pool, self.traffic, max_message, self._guard
+        )
+        self._options = (
+            ("grpc.max_receive_message_length", max_message),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.so_reuseport", 0),
+            # A request that has not been admitted occupies no more than the first window of its stream.
+            ("grpc.http2.bdp_probe", 0),
+            # Whoever waits for a long step may ask as often as it likes whether this task is still there,
+            # and a client whose machine is gone is noticed, so that its step ends.
+            ("grpc.http2.min_ping_interval_without_data_ms", 1_000),
+            ("grpc.http2.max_ping_strikes", 0),
+            ("grpc.keepalive_time_ms", CLIENT_SILENT_MS),
+            ("grpc.keepalive_timeout_ms", CLIENT_SILENT_MS // 2),
         )
         try:
             check_free(address)
-            self.port = self._server.add_insecure_port(address)
+            self.port: int = grpc_loop.wait_for(self._bind(address), START_SECONDS)
         except (OSError, RuntimeError) as e:
             raise errors.UnknownError(None, None, f"Could not start gRPC server: {address}: {e}") from None
+        self._address = f"{address.rpartition(':')[0]}:{self.port}"
+
+    async def _bind(self, address: str) -> int:
+        self._server = grpc.aio.server(handlers=(self._handlers,), options=self._options)
+        tls = self._guard.security.tls
+        port: int = (
+            self._server.add_insecure_port(address)
+            if tls is None
+            else self._server.add_secure_port(address, _credentials(tls))
+        )
+        return port
 
     def start(self) -> None:
-        before = set(threading.enumerate())
-        self._server.start()
-        serving = [t for t in threading.enumerate() if t not in before and "_serve" in t.name]
-        threading.Thread(target=self._keep_serving, args=(serving,), name="grpc guard", daemon=True).start()
+        async def start() -> None:
+            await self._server.start()
+            self._kept = asyncio.create_task(self._keep_serving())
 
-    def _keep_serving(self, serving: list[threading.Thread]) -> None:
-        """Goes on where the one thread that hears of all calls has ended: by a request without memory for it.
+        grpc_loop.wait_for(start(), START_SECONDS)
 
-        Which one that was, nobody knows: all are refused that were being received.
-        """
-        for thread in serving:
-            thread.join()
-        while not self._stopped.wait(RECOVERY_SECONDS):
-            error = memory.exhausted("Out of memory for a request by gRPC")
-            log.warning("%s", error.message)
-            self._executor.refuse_received(error)
+    async def _keep_serving(self) -> None:
+        """Begins anew where gRPC has ended its server: it does so when it has no memory to hear of a call."""
+        while not self._stopped.is_set():
             try:
-                grpc._server._serve(self._server._state)
+                await self._server.wait_for_termination()
+                return  # it was stopped
             except Exception as e:
-                if not isinstance(e, MemoryError):
-                    log.exception("the gRPC server goes on")
-            else:
-                return
+                log.warning("the gRPC server ended, and begins again: %s: %s", type(e).__name__, e)
+            while not self._stopped.is_set():
+                await asyncio.sleep(RESTART_SECONDS)
+                try:
+                    await self._bind(self._address)
+                    await self._server.start()
+                    break
+                except Exception as e:
+                    log.warning("the gRPC server could not begin again: %s: %s", type(e).__name__, e)
 
     def stop(self, grace: float) -> None:
         """Refuses new calls, and waits up to `grace` seconds for those under way."""
         self._stopped.set()
-        self._server.stop(grace).wait(grace + 5)
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        grpc_loop.wait_for(self._server.stop(grace), grace + 5)
+        self._pool.close()
 
 
-class _Executor(PoolExecutor):
-    """The threads of a gRPC server, and which calls have a thread but no request yet."""
+def _credentials(files: TlsFiles) -> Any:
+    """gRPC's form of the certificates, of which it asks for newer ones at each connection."""
+    held = certificates(files)
+    version = held.version
 
-    def __init__(self) -> None:
-        super().__init__("grpc")
-        self._receiving: dict[int, Any] = {}  # by the thread
+    def configuration() -> Any:
+        key, chain, roots = held.pem
+        return grpc.ssl_server_certificate_configuration([(key, chain)], roots)
 
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        call = next((argument.call for argument in args if hasattr(argument, "call")), None)
-        if call is None:
-            return super().submit(fn, *args, **kwargs)
+    def newer() -> Any:
+        nonlocal version
+        current = held.version
+        if current == version:
+            return None
+        version = current
+        return configuration()
 
-        def run() -> T:
-            self._receiving[threading.get_ident()] = call
-            try:
-                return fn(*args, **kwargs)
-            finally:
-                self.received()
-
-        try:
-            return super().submit(run)
-        except (RuntimeError, MemoryError) as e:  # no thread; the one that serves must not end by it
-            call.cancel(errors.RESOURCE_EXHAUSTED, shorten(f"The task has no thread for the call: {e}"))
-            ended: Future[T] = Future()
-            ended.cancel()
-            return ended
-
-    def received(self) -> None:
-        """The request is there that the calling thread has waited for."""
-        self._receiving.pop(threading.get_ident(), None)
-
-    def refuse_received(self, error: errors.OpError) -> None:
-        """Ends the calls whose requests are not there yet."""
-        for call in list(self._receiving.values()):
-            call.cancel(error.error_code, shorten(error.message))
+    return grpc.dynamic_ssl_server_credentials(configuration(), newer, require_client_authentication=True)
 
 
 def check_free(address: str) -> None:
@@ -197,171 +272,212 @@ def check_free(address: str) -> None:
         raise failures[0]
 
 
-class _Handler(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types
+class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types
+    """The methods in gRPC's form.
+
+    On the wire, a stream of one request is the request of a unary call; and in the form for streams it is
+    read when the handler says so: once it is known who calls, and there is room for it.
+    """
+
     def __init__(
         self,
         methods: Methods,
-        waiting: Waiting,
-        handlers: Mapping[str, Any],
-        executor: _Executor,
+        prompt: Prompt,
+        streams: Streams,
+        pool: Pool,
         traffic: Traffic,
+        max_message: int,
+        guard: Guard,
     ) -> None:
-        self._methods = {
-            name: _method_handler(name, traffic, executor, *method) for name, method in methods.items()
-        }
-        self._direct: dict[str, grpc.RpcMethodHandler] = {}
-        self._waiting: set[object] = set()  # calls whose threads wait
-        for name, method in waiting.items():
-            self._methods[name] = _waiting_handler(name, traffic, executor, *method)
-            self._direct[name] = _direct_handler(name, traffic, executor, self._waiting, *method)
-        self._methods.update(handlers)
+        self._pool = pool
+        self._traffic = traffic
+        self._guard = guard
+        self._memory = RequestMemory(max_message)
+        self._methods: dict[str, grpc.RpcMethodHandler] = {}
+        for name, (request, function) in methods.items():
+            self._add(name, partial(self._lasting, name, request, function))
+        for name, (request, begin) in prompt.items():
+            self._add(name, partial(self._prompt, name, request, begin))
+        for name, stream in streams.items():
+            self._methods[name] = grpc.stream_stream_rpc_method_handler(self._streaming(name, stream))
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
-        name = handler_call_details.method
-        if len(self._waiting) < MAX_WAITING_THREADS and (direct := self._direct.get(name)) is not None:
-            return direct
-        return self._methods.get(name)
+        return self._methods.get(handler_call_details.method)
 
+    def _add(self, name: str, begin: Callable[[list[bytes], Call, Reply], None]) -> None:
+        """Adds a method with one response; `begin` does not wait, and raises what the call fails with.
 
-def _method_handler(
-    name: str,
-    traffic: Traffic,
-    executor: _Executor,
-    request: type[Message],
-    function: Callable[[Any, grpc.ServicerContext], Message | None],
-    parsed: bool = True,
-) -> grpc.RpcMethodHandler:
-    """A handler that gives what the function returns, or nothing if that is None: nobody waits any more.
+        It gets the request's bytes in a list, which it empties: they shall not be there until the answer is.
+        """
 
-    Args:
-        parsed: whether the function takes a message, not its bytes.
-    """
-
-    def serve(data: bytes, context: grpc.ServicerContext) -> bytes:
-        executor.received()
-        _begin_call(traffic, data)
-        try:
-            response = function(parse(request, data) if parsed else data, context)
-            if response is None:
+        async def serve(_: Any, context: Any) -> bytes:
+            try:
+                call = Call(name, context, self._pool, self._guard)
+            except Exception as e:
+                _fail(context, as_op_error(e, name))
                 return b""
-            answer = _serialized(response)
-            del data, response  # there may be no room for the answer beside them
-            limits.check_room(len(answer), f"the answer of {name}")
-            return _sent(traffic, answer)
-        except Exception as e:
-            found = as_op_error(e, name)
-            context.set_trailing_metadata(_OWN_ERROR)
-            context.abort(_CODES.get(found.error_code, grpc.StatusCode.UNKNOWN), shorten(found.message))
-        raise AssertionError("abort raises")
+            loop = asyncio.get_running_loop()
+            answered: asyncio.Future[bytes | errors.OpError] = loop.create_future()
 
-    return grpc.unary_unary_rpc_method_handler(serve, None, None)
+            def end(outcome: bytes | errors.OpError) -> None:
+                if not answered.done():
+                    answered.set_result(outcome)
+
+            def reply(error: errors.OpError | None, response: Message | None) -> None:
+                outcome: bytes | errors.OpError
+                try:
+                    if error is not None:
+                        raise error
+                    assert response is not None
+                    outcome = _serialized(name, response)
+                except Exception as e:  # such as no memory: whoever waits has to know
+                    outcome = as_op_error(e, name)
+                if grpc_loop.is_here():
+                    end(outcome)
+                else:
+                    loop.call_soon_threadsafe(end, outcome)
+
+            try:
+                try:
+                    data = await self._read(name, context, call)
+                    # A call has a context of its own, without its thread's settings of NumPy. It may run
+                    # kernels, whose NaN and infinity are values like all others.
+                    np.seterr(all="ignore")
+                    begin([data], call, reply)
+                except Exception as e:
+                    reply(as_op_error(e, name), None)
+                finally:
+                    data = b""
+                outcome = await answered
+            finally:
+                call.end()
+            if isinstance(outcome, errors.OpError):
+                _fail(context, outcome)
+                return b""
+            self._traffic.sent += 1
+            self._traffic.sent_bytes += len(outcome)
+            return outcome
+
+        self._methods[name] = grpc.stream_unary_rpc_method_handler(serve)
+
+    async def _read(self, name: str, context: Any, call: Call) -> bytes:
+        """The request of a call, once there is room for it."""
+        call.room = await self._memory.take(context)
+        data = await context.read()
+        if data is grpc.aio.EOF:
+            raise errors.InvalidArgumentError(None, None, f"A request of {name} is missing")
+        self._traffic.received += 1
+        self._traffic.received_bytes += len(data)
+        return bytes(data)
+
+    def _lasting(
+        self,
+        name: str,
+        request: type[Message],
+        function: Callable[[Any, Call], Message],
+        data: list[bytes],
+        call: Call,
+        reply: Reply,
+    ) -> None:
+        def run() -> None:
+            try:
+                call.check_request(data[0])
+                message = [parse(request, data.pop())]
+                call.received()
+                response = function(message.pop(), call)
+            except Exception as e:
+                reply(as_op_error(e, name), None)
+            else:
+                reply(None, response)
+
+        call.submit(run)
+
+    def _prompt(
+        self,
+        name: str,
+        request: type[Message],
+        function: Callable[[Any, Call, Reply], None],
+        data: list[bytes],
+        call: Call,
+        reply: Reply,
+    ) -> None:
+        def run() -> None:
+            try:
+                call.check_request(data[0])
+                if size > INLINE_BYTES:
+                    # What gRPC has let go of in small pieces. The message comes, and the arrays made of it.
+                    memory.BUDGET.make_room(2 * size)
+                function(parse(request, data.pop()), call, reply)
+            except Exception as e:
+                reply(as_op_error(e, name), None)
+            if not call.keeps_room:
+                call.received()
+
+        size = len(data[0])
+        if size <= INLINE_BYTES:
+            run()
+        else:
+            call.submit(run)
+
+    def _streaming(
+        self, name: str, function: Callable[[bytes, Call, Send], None]
+    ) -> Callable[..., Awaitable[None]]:
+        async def serve(_: Any, context: Any) -> None:
+            try:
+                call = Call(name, context, self._pool, self._guard)
+            except Exception as e:
+                _fail(context, as_op_error(e, name))
+                return
+            loop = asyncio.get_running_loop()
+            responses: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+            def send(response: bytes | None) -> None:
+                loop.call_soon_threadsafe(responses.put_nowait, response)
+
+            try:
+                try:
+                    data = await self._read(name, context, call)
+                    call.check_request(data)
+                    function(data, call, send)
+                except Exception as e:
+                    _fail(context, as_op_error(e, name))
+                    return
+                call.received()
+                while (response := await responses.get()) is not None:
+                    await context.write(response)
+            finally:
+                call.end()
+
+        return serve
 
 
-def _serialized(response: Message) -> bytes:
+def _fail(context: Any, error: errors.OpError) -> None:
+    """Has a call end with an error."""
+    context.set_trailing_metadata(_OWN_ERROR)
+    context.set_code(_CODES.get(error.error_code, grpc.StatusCode.UNKNOWN))
+    context.set_details(shorten(error.message))
+
+
+def _serialized(name: str, response: Message) -> bytes:
     try:
-        return response.SerializeToString()
+        data: bytes = response.SerializeToString()
     except MemoryError:
         raise memory.exhausted(f"Out of memory for a {type(response).__name__} by gRPC") from None
     except (ValueError, EncodeError) as e:
         if response.ByteSize() < _LARGEST:
             limits.check_room(response.ByteSize(), f"a {type(response).__name__}")
         raise errors.InvalidArgumentError(None, None, f"The answer cannot be sent by gRPC: {e}") from None
-
-
-def _begin_call(traffic: Traffic, data: bytes) -> None:
-    # gRPC gives each call a context of its own, without the thread's settings of NumPy. The call may run
-    # kernels, whose NaN and infinity are values like all others.
-    np.seterr(all="ignore")
-    traffic.received += 1
-    traffic.received_bytes += len(data)
-
-
-def _sent(traffic: Traffic, data: bytes) -> bytes:
-    traffic.sent += 1
-    traffic.sent_bytes += len(data)
+    limits.check_room(len(data), f"the answer of {name}")
     return data
 
 
-def _direct_handler(
-    name: str,
-    traffic: Traffic,
-    executor: _Executor,
-    waiting: set[object],
-    request: type[Message],
-    function: Callable[[Any, grpc.ServicerContext, Reply], None],
-) -> grpc.RpcMethodHandler:
-    """A handler whose thread waits for the answer, and sends it in one piece: the shortest way, for a few."""
+def at_once(function: Callable[[Any], Message]) -> Callable[[Any, Call, Reply], None]:
+    """A prompt method whose answer is there when it returns."""
 
-    def wait(data: bytes, context: grpc.ServicerContext) -> Message | None:
-        # A queue, not an event: to be woken by it takes half as long.
-        ended: queue.SimpleQueue[None] = queue.SimpleQueue()
-        replies: list[tuple[errors.OpError | None, Message | None]] = []
+    def answer(request: Any, call: Call, reply: Reply) -> None:
+        reply(None, function(request))
 
-        def reply(error: errors.OpError | None, response: Message | None) -> None:
-            replies.append((error, response))
-            ended.put(None)
-
-        # Also called where whoever asked is gone, or its deadline has passed.
-        is_asked = context.add_callback(lambda: ended.put(None))
-        function(parse(request, data), context, reply)
-        if is_asked and not replies:
-            waiting.add(ended)
-            try:
-                ended.get()
-            finally:
-                waiting.discard(ended)
-        error, response = replies[0] if replies else (None, None)
-        if error is not None:
-            raise error
-        return response
-
-    return _method_handler(name, traffic, executor, request, wait, parsed=False)
-
-
-def _waiting_handler(
-    name: str,
-    traffic: Traffic,
-    executor: _Executor,
-    request: type[Message],
-    function: Callable[[Any, grpc.ServicerContext, Reply], None],
-) -> grpc.RpcMethodHandler:
-    """A handler that occupies no thread between request and answer.
-
-    On the wire, a stream of one response is the response of a unary call; and for streams gRPC has a form in
-    which the handler returns and the response follows.
-    """
-
-    def answer(data: bytes, context: grpc.ServicerContext, send: Callable[[bytes | None], None]) -> None:
-        def finish(error: errors.OpError | None, response: Message | None) -> None:
-            if error is None:
-                assert response is not None
-                try:
-                    data = _serialized(response)
-                    limits.check_room(len(data), f"the answer of {name}")
-                    send(_sent(traffic, data))
-                except Exception as e:  # such as no memory: whoever waits has to know
-                    error = as_op_error(e, name)
-            if error is not None:
-                context.set_trailing_metadata(_OWN_ERROR)
-                context.set_code(_CODES.get(error.error_code, grpc.StatusCode.UNKNOWN))
-                context.set_details(shorten(error.message))
-            send(None)
-
-        def reply(error: errors.OpError | None, response: Message | None) -> None:
-            try:
-                executor.submit(finish, error, response)
-            except RuntimeError:
-                log.debug("%s not answered: the server has stopped", name)
-
-        executor.received()
-        _begin_call(traffic, data)
-        try:
-            function(parse(request, data), context, reply)
-        except Exception as e:
-            reply(as_op_error(e, name), None)
-
-    answer.experimental_non_blocking = True  # type: ignore[attr-defined]
-    return grpc.unary_stream_rpc_method_handler(answer, None, None)
+    return answer
 
 
 def parse(message: type[Message], data: bytes) -> Message:

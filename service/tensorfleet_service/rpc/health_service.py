@@ -6,18 +6,14 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import grpc
-
 from tensorfleet.core import errors
 from tensorfleet.proto.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from tensorfleet_service.observe.health import Health
-from tensorfleet_service.rpc.grpc_server import Methods, parse
+from tensorfleet_service.rpc.grpc_server import Call, Prompt, Send, Streams, at_once, parse
 
 PREFIX = "/grpc.health.v1.Health/"
 SERVICES = ("", "tensorflow.MasterService")
 """The names that may be asked for; "" is the task as a whole."""
-
-Send = Callable[[bytes | None], None]
 
 
 class HealthService:
@@ -28,20 +24,15 @@ class HealthService:
         self._lock = threading.Lock()
         self._ends: dict[object, Callable[[], None]] = {}
 
-    def methods(self) -> Methods:
+    def prompt(self) -> Prompt:
         """The calls that have one answer, by their gRPC names."""
-        return {PREFIX + "Check": (HealthCheckRequest, self.check)}
+        return {PREFIX + "Check": (HealthCheckRequest, at_once(self.check))}
 
-    def handlers(self) -> dict[str, grpc.RpcMethodHandler]:
-        """The calls that have several, as gRPC wants them."""
+    def streams(self) -> Streams:
+        """The calls that have several."""
+        return {PREFIX + "Watch": self._watch}
 
-        def watch(data: bytes, context: grpc.ServicerContext, send: Send) -> None:
-            self._watch(data, context, send)
-
-        watch.experimental_non_blocking = True  # type: ignore[attr-defined]
-        return {PREFIX + "Watch": grpc.unary_stream_rpc_method_handler(watch, None, None)}
-
-    def check(self, request: HealthCheckRequest, context: grpc.ServicerContext) -> HealthCheckResponse:
+    def check(self, request: HealthCheckRequest) -> HealthCheckResponse:
         """Whether work should be sent to the task.
 
         Raises:
@@ -54,7 +45,7 @@ class HealthService:
     def _status(self) -> HealthCheckResponse.ServingStatus:
         return HealthCheckResponse.SERVING if self._health.ready else HealthCheckResponse.NOT_SERVING
 
-    def _watch(self, data: bytes, context: grpc.ServicerContext, send: Send) -> None:
+    def _watch(self, data: bytes, call: Call, send: Send) -> None:
         request: Any = parse(HealthCheckRequest, data)
         known = request.service in SERVICES
         lock = threading.Lock()
@@ -79,7 +70,7 @@ class HealthService:
 
         with self._lock:
             self._ends[key] = lambda: send(None)
-        if context.add_callback(forget):
+        if call.add_callback(forget):
             tell()
         else:
             forget()

@@ -8,23 +8,19 @@ import logging
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.core import errors
-from tensorfleet.wire.connection import Connection
-from tensorfleet.wire.hello import answer_hello
-from tensorfleet.wire.limits import HELLO_SECONDS
-from tensorfleet_service.net import limits
 from tensorfleet_service.net.admission import Admission
+from tensorfleet_service.rpc.door import Door, Visitor
+from tensorfleet_service.security.guard import Guard
 
 log = logging.getLogger(__name__)
 
 ROOM_SECONDS = 0.5  # until the next look for a free descriptor
 BACKLOG = 1024
 
-Accept = Callable[[Connection, dict[str, Any]], None]
+Accept = Callable[[Visitor], None]
 
 
 class Listener:
@@ -36,8 +32,9 @@ class Listener:
         advertised_host: the host that others reach the port at.
         hello: what this side says of itself.
         admission: whose connections these are.
-        accept: called with each greeted connection and the other side's hello, on a thread of the
-            connection's own; the connection ends when it returns, unless it was handed on.
+        accept: called with each visitor who was let in, on a thread of the connection's own; the connection
+            ends when it returns, unless it was handed on.
+        guard: says who is let in; by default everybody is.
     """
 
     def __init__(
@@ -48,9 +45,9 @@ class Listener:
         hello: dict[str, Any],
         accept: Accept,
         admission: Admission | None = None,
+        guard: Guard | None = None,
     ) -> None:
-        self._admission = admission or Admission()
-        self._hello = hello
+        self._door = Door(guard or Guard(), hello, admission)
         self._accept = accept
         self._closed = threading.Event()
         tcp = _bound(host, port)
@@ -92,29 +89,9 @@ class Listener:
                 refusing = False
 
     def _greet(self, sock: socket.socket) -> None:
-        connection = Connection(sock)
-        reader = connection.reader
-        self._admission.arrived(connection)
-        try:
-            reader.deadline = time.monotonic() + HELLO_SECONDS
-            sock.settimeout(HELLO_SECONDS)
-            limits.apply(reader)
-            hello, connection.arena = answer_hello(sock, reader, self._hello)
-            reader.deadline = None
-            sock.settimeout(None)
-        except (OSError, EOFError, errors.OpError) as e:
-            log.info("a connection was refused: %s", e)
-            connection.close()
-        except Exception as e:  # whatever the bytes of a stranger lead to ends their connection alone
-            log.info("a connection was refused: %s: %s", type(e).__name__, e)
-            connection.refuse(
-                errors.InvalidArgumentError(None, None, f"The greeting cannot be understood: {e}")
-            )
-        else:
-            self._admission.gone(connection)
-            self._accept(connection, hello)
-        finally:
-            self._admission.gone(connection)
+        visitor = self._door.open(sock)
+        if visitor is not None:
+            self._accept(visitor)
 
     def close(self) -> None:
         """Takes no more connections; those that are open stay."""

@@ -8,10 +8,10 @@ import logging
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import grpc
+from google.protobuf.message import Message
 
 from tensorfleet.core import errors, tensor_util
 from tensorfleet.proto import master_pb2
@@ -19,13 +19,14 @@ from tensorfleet.proto.config_pb2 import RunOptions
 from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet_service.devices import memory
 from tensorfleet_service.master.partial import PartialRuns
-from tensorfleet_service.master.step_future import StepFuture
-from tensorfleet_service.net.failures import proto_of
-from tensorfleet_service.rpc.grpc_server import Methods
+from tensorfleet_service.net.failures import as_op_error, proto_of
+from tensorfleet_service.rpc.grpc_server import Call, Methods, Prompt, Reply
+from tensorfleet_service.security.guard import Guard
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
     from tensorfleet_service.master.session import MasterSession
+    from tensorfleet_service.master.signature import MasterSignature
     from tensorfleet_service.master.step import MasterStep
     from tensorfleet_service.threads.deadlines import Deadline, Deadlines
 
@@ -40,8 +41,9 @@ LOCAL = "/tensorflow.MasterService/"
 class MasterService:
     """The ten calls, on one master."""
 
-    def __init__(self, master: Master, deadlines: Deadlines) -> None:
+    def __init__(self, master: Master, deadlines: Deadlines, guard: Guard | None = None) -> None:
         self._master = master
+        self._guard = guard or Guard()
         self._deadlines = deadlines
         self._lock = threading.Lock()
         self._requests: OrderedDict[int, None] = OrderedDict()
@@ -51,25 +53,30 @@ class MasterService:
         self._idle: dict[str, Deadline] = {}
 
     def methods(self) -> Methods:
-        """The calls by their gRPC names."""
+        """The calls that may wait, by their gRPC names."""
         calls: dict[str, tuple[Any, Any]] = {
             "CreateSession": (master_pb2.CreateSessionRequest, self.create_session),
             "ExtendSession": (master_pb2.ExtendSessionRequest, self.extend_session),
-            "RunStep": (master_pb2.RunStepRequest, self.run_step),
             "PartialRunSetup": (master_pb2.PartialRunSetupRequest, self.partial_run_setup),
             "CloseSession": (master_pb2.CloseSessionRequest, self.close_session),
             "ListDevices": (master_pb2.ListDevicesRequest, self.list_devices),
             "Reset": (master_pb2.ResetRequest, self.reset),
             "MakeCallable": (master_pb2.MakeCallableRequest, self.make_callable),
-            "RunCallable": (master_pb2.RunCallableRequest, self.run_callable),
             "ReleaseCallable": (master_pb2.ReleaseCallableRequest, self.release_callable),
         }
         return {LOCAL + name: call for name, call in calls.items()}
 
+    def prompt(self) -> Prompt:
+        """The calls that are answered when a step has ended."""
+        return {
+            LOCAL + "RunStep": (master_pb2.RunStepRequest, self.run_step),
+            LOCAL + "RunCallable": (master_pb2.RunCallableRequest, self.run_callable),
+        }
+
     def create_session(
-        self, request: master_pb2.CreateSessionRequest, context: grpc.ServicerContext
+        self, request: master_pb2.CreateSessionRequest, call: Call
     ) -> master_pb2.CreateSessionResponse:
-        session = self._master.create_session(request.graph_def, request.config)
+        session = self._master.create_session(request.graph_def, request.config, call.principal.id)
         self._watch(session)
         session.when_closed(functools.partial(self._forget, session.handle))
         return master_pb2.CreateSessionResponse(
@@ -77,60 +84,79 @@ class MasterService:
         )
 
     def extend_session(
-        self, request: master_pb2.ExtendSessionRequest, context: grpc.ServicerContext
+        self, request: master_pb2.ExtendSessionRequest, call: Call
     ) -> master_pb2.ExtendSessionResponse:
-        session = self._master.session(request.session_handle)
+        session = self._session(request.session_handle, call)
         version = session.extend(request.graph_def, request.current_graph_version)
         return master_pb2.ExtendSessionResponse(new_graph_version=version)
 
-    def run_step(
-        self, request: master_pb2.RunStepRequest, context: grpc.ServicerContext
-    ) -> master_pb2.RunStepResponse:
+    def run_step(self, request: master_pb2.RunStepRequest, call: Call, reply: Reply) -> None:
         """Runs a step; errors go into the body where the client asks for it, as they may be long."""
-        response = master_pb2.RunStepResponse()
-        try:
-            session = self._master.session(request.session_handle)
-            self._check_new(request.request_id)
-            fetches = tuple(request.fetch)
+
+        def answer(error: errors.OpError | None, response: Message | None) -> None:
+            if error is not None and request.store_errors_in_response_body:
+                response = master_pb2.RunStepResponse(
+                    status_code=error.error_code,  # type: ignore[arg-type]
+                    status_error_message=error.message,
+                )
+                error = None
+            reply(error, response)
+
+        def begin(signature: MasterSignature | None) -> None:
+            response = master_pb2.RunStepResponse()
             feeds = {feed.name: _value(feed.tensor) for feed in request.feed}
+            call.received()
             if len(feeds) != len(request.feed):
                 raise errors.InvalidArgumentError(None, None, "A tensor is fed twice in one step")
-            future = _CallFuture(context)
+
+            def respond(values: Sequence[Any]) -> Message:
+                for name, value in zip(fetches, values, strict=True):
+                    response.tensor.add(name=name, tensor=proto_of(value))
+                return response
+
+            running = _RunningCall(call, respond, answer)
             if request.partial_run_handle:
                 runs = self._partial.get(session.handle)
                 if runs is None:
                     raise errors.InvalidArgumentError(
                         None, None, "Must run 'setup' before performing partial runs!"
                     )
-                step = runs.run(request.partial_run_handle, feeds, fetches, future.done)
+                step = runs.run(request.partial_run_handle, feeds, fetches, running.done)
             else:
-                signature = session.prepare(tuple(feeds), fetches, tuple(request.target))
+                if signature is None:
+                    signature = session.prepare(tuple(feeds), fetches, tuple(request.target))
                 signature.check_feeds(list(feeds.values()))
                 step = self._master.run_step(
                     session,
                     signature,
                     list(feeds.values()),
-                    future.done,
+                    running.done,
                     request.options,
                     response.metadata,
                     may_block=False,
                 )
-            values = future.wait_for(step, _seconds(request.options, session))
-            for name, value in zip(fetches, values, strict=True):
-                response.tensor.add(name=name, tensor=proto_of(value))
-        except errors.OpError as e:
-            if not request.store_errors_in_response_body:
-                raise
-            response.Clear()
-            response.status_code = e.error_code  # type: ignore[assignment]
-            response.status_error_message = e.message
-            return response
-        return response
+            running.started(step, _seconds(request.options, session), self._deadlines)
+
+        try:
+            session = self._session(request.session_handle, call)
+            self._check_new(request.request_id)
+            fetches = tuple(request.fetch)
+            prepared = None
+            if not request.partial_run_handle:
+                names = tuple(feed.name for feed in request.feed)
+                prepared = session.prepared(names, fetches, tuple(request.target))
+            if prepared is not None:
+                begin(prepared)
+            else:
+                call.keeps_room = True
+                call.submit(_answering, begin, answer)  # graph work, and other tasks are waited for
+        except Exception as e:
+            answer(as_op_error(e, "RunStep"), None)
 
     def partial_run_setup(
-        self, request: master_pb2.PartialRunSetupRequest, context: grpc.ServicerContext
+        self, request: master_pb2.PartialRunSetupRequest, call: Call
     ) -> master_pb2.PartialRunSetupResponse:
-        session = self._master.session(request.session_handle)
+        session = self._session(request.session_handle, call)
         self._check_new(request.request_id)
         with self._lock:
             session.check_open()  # what is noted after its end would stay for ever
@@ -140,26 +166,25 @@ class MasterService:
         )
 
     def close_session(
-        self, request: master_pb2.CloseSessionRequest, context: grpc.ServicerContext
+        self, request: master_pb2.CloseSessionRequest, call: Call
     ) -> master_pb2.CloseSessionResponse:
+        self._session(request.session_handle, call)
         self._master.close_session(request.session_handle)
         return master_pb2.CloseSessionResponse()
 
     def list_devices(
-        self, request: master_pb2.ListDevicesRequest, context: grpc.ServicerContext
+        self, request: master_pb2.ListDevicesRequest, call: Call
     ) -> master_pb2.ListDevicesResponse:
-        return self._master.session(request.session_handle).list_devices()
+        return self._session(request.session_handle, call).list_devices()
 
-    def reset(
-        self, request: master_pb2.ResetRequest, context: grpc.ServicerContext
-    ) -> master_pb2.ResetResponse:
+    def reset(self, request: master_pb2.ResetRequest, call: Call) -> master_pb2.ResetResponse:
         self._master.reset(list(request.container))
         return master_pb2.ResetResponse()
 
     def make_callable(
-        self, request: master_pb2.MakeCallableRequest, context: grpc.ServicerContext
+        self, request: master_pb2.MakeCallableRequest, call: Call
     ) -> master_pb2.MakeCallableResponse:
-        session = self._master.session(request.session_handle)
+        session = self._session(request.session_handle, call)
         self._check_new(request.request_id)
         options = request.options
         signature = session.prepare(tuple(options.feed), tuple(options.fetch), tuple(options.target))
@@ -169,34 +194,44 @@ class MasterService:
             self._signatures[handle] = session.handle, (signature, options.run_options)
         return master_pb2.MakeCallableResponse(handle=handle)
 
-    def run_callable(
-        self, request: master_pb2.RunCallableRequest, context: grpc.ServicerContext
-    ) -> master_pb2.RunCallableResponse:
-        session = self._master.session(request.session_handle)
+    def run_callable(self, request: master_pb2.RunCallableRequest, call: Call, reply: Reply) -> None:
+        session = self._session(request.session_handle, call)
         self._check_new(request.request_id)
         found = self._signatures.get(request.handle)
         if found is None or found[0] != request.session_handle:
             raise errors.InvalidArgumentError(None, None, f"No such callable handle: {request.handle}")
         signature, options = found[1]
         response = master_pb2.RunCallableResponse()
-        future = _CallFuture(context)
+
+        def respond(values: Sequence[Any]) -> Message:
+            for value in values:
+                response.fetch.append(proto_of(value))
+            return response
+
+        running = _RunningCall(call, respond, reply)
         feeds = [_value(tensor) for tensor in request.feed]
         signature.check_feeds(feeds)
         step = self._master.run_step(
-            session, signature, feeds, future.done, options, response.metadata, may_block=False
+            session, signature, feeds, running.done, options, response.metadata, may_block=False
         )
-        for value in future.wait_for(step, _seconds(options, session)):
-            response.fetch.append(proto_of(value))
-        return response
+        running.started(step, _seconds(options, session), self._deadlines)
 
     def release_callable(
-        self, request: master_pb2.ReleaseCallableRequest, context: grpc.ServicerContext
+        self, request: master_pb2.ReleaseCallableRequest, call: Call
     ) -> master_pb2.ReleaseCallableResponse:
-        self._master.session(request.session_handle)
+        session = self._session(request.session_handle, call)
         with self._lock:
-            if self._signatures.pop(request.handle, None) is None:
+            found = self._signatures.get(request.handle)
+            if found is None or found[0] != session.handle:
                 raise errors.InvalidArgumentError(None, None, f"No such callable handle: {request.handle}")
+            del self._signatures[request.handle]
         return master_pb2.ReleaseCallableResponse()
+
+    def _session(self, handle: str, call: Call) -> MasterSession:
+        """The session of a handle, if whoever calls may use it."""
+        session = self._master.session(handle)
+        self._guard.check_use(call.principal, session.owner, handle)
+        return session
 
     def _watch(self, session: MasterSession) -> None:
         check = functools.partial(self._check_idle, session.handle, session.steps)
@@ -256,27 +291,50 @@ def _seconds(options: RunOptions, session: MasterSession) -> float | None:
     return options.timeout_in_ms / 1000 or session.operation_timeout or None
 
 
-class _CallFuture(StepFuture):
-    """Blocks a gRPC thread until its step has ended, the deadline passed, or the client is gone."""
+def _answering(begin: Callable[[None], None], answer: Reply) -> None:
+    """Begins a step that has still to be prepared."""
+    try:
+        begin(None)
+    except Exception as e:
+        answer(as_op_error(e, "RunStep"), None)
 
-    def __init__(self, context: grpc.ServicerContext) -> None:
-        super().__init__()
-        self._step: MasterStep | None = None
-        self._gone = False
-        remaining = context.time_remaining()
-        # TensorFlow's client sends "no deadline" as one centuries away, which no wait can express.
-        self._remaining = remaining if remaining is None or remaining < threading.TIMEOUT_MAX else None
-        if not context.add_callback(self._client_gone):
-            self._gone = True
 
-    def _client_gone(self) -> None:
-        self._gone = True
-        if self._step is not None and not self.has_ended:
-            self._step.fail(errors.CancelledError(None, None, "The client's call has ended"))
+class _RunningCall:
+    """A call whose step runs: it ends with the step, and the step with the call, or at its deadline."""
 
-    def wait_for(self, step: MasterStep, timeout: float | None) -> Sequence[Any]:
-        self._step = step
-        if self._gone:
-            self._client_gone()  # it went before there was a step to cancel
-        limit = min((t for t in (timeout, self._remaining) if t is not None), default=None)
-        return self.wait(step, limit)
+    def __init__(self, call: Call, respond: Callable[[Sequence[Any]], Message], reply: Reply) -> None:
+        self._call = call
+        self._respond = respond
+        self._reply = reply
+        self._ended = False
+        self._deadline: Deadline | None = None
+
+    def done(self, error: errors.OpError | None, values: Sequence[Any]) -> None:
+        """What the step calls at its end, once."""
+        self._ended = True
+        if self._deadline is not None:
+            self._deadline.cancel()
+        response = None
+        if error is None:
+            try:
+                response = self._respond(values)
+            except Exception as e:
+                error = as_op_error(e, "the answer of a step")
+        self._reply(error, response)
+
+    def started(self, step: MasterStep, timeout: float | None, deadlines: Deadlines) -> None:
+        """Watches over a step that may have ended already."""
+        if self._ended:
+            return
+
+        def client_gone() -> None:
+            if not self._ended:
+                step.fail(errors.CancelledError(None, None, "The client's call has ended"))
+
+        if not self._call.add_callback(client_gone):
+            client_gone()
+        limit = min((t for t in (timeout, self._call.time_remaining()) if t is not None), default=None)
+        if limit is not None:
+            deadline = self._deadline = deadlines.after(limit, functools.partial(step.time_out, limit))
+            if self._ended:
+                deadline.cancel()

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import grpc
-
 from tensorfleet.core import errors
 from tensorfleet.proto import worker_pb2
+from tensorfleet.wire.connection import cork
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.executor.rendezvous import edge_of
 from tensorfleet_service.net.failures import proto_of
-from tensorfleet_service.net.peer_grpc import SERVICE, value_of
-from tensorfleet_service.rpc.grpc_server import Methods, Reply, Waiting
+from tensorfleet_service.net.grpc_pushes import pushed, take, value_of
+from tensorfleet_service.net.peer_grpc import SERVICE, GrpcPeer
+from tensorfleet_service.rpc.grpc_server import Call, Methods, Prompt, Reply, at_once
 from tensorfleet_service.tracing.trace import StepTrace
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class WorkerService:
         self._incarnations = {device.name: device.incarnation for device in worker.devices.values()}
 
     def methods(self) -> Methods:
-        """The calls that are answered at once, by their gRPC names."""
+        """The calls that may wait, by their gRPC names."""
         tasks = self._tasks
         calls: dict[str, tuple[Any, Any]] = {
             "GetStatus": (worker_pb2.GetStatusRequest, lambda request, _: tasks.status()),
@@ -50,30 +50,26 @@ class WorkerService:
                 worker_pb2.DeregisterGraphRequest,
                 lambda request, _: tasks.deregister(request),
             ),
-            "CleanupGraph": (worker_pb2.CleanupGraphRequest, self._cleanup_graph),
             "CleanupAll": (worker_pb2.CleanupAllRequest, lambda request, _: tasks.cleanup_all(request)),
         }
         return {SERVICE + name: call for name, call in calls.items()}
 
-    def waiting(self) -> Waiting:
-        """The calls that may last, by their gRPC names."""
+    def prompt(self) -> Prompt:
+        """The calls that are answered later, or at once."""
         return {
+            SERVICE + "CleanupGraph": (worker_pb2.CleanupGraphRequest, at_once(self._cleanup_graph)),
             SERVICE + "RunGraph": (worker_pb2.RunGraphRequest, self._run_graph),
             SERVICE + "RecvTensor": (worker_pb2.RecvTensorRequest, self._recv_tensor),
         }
 
-    def _cleanup_graph(
-        self, request: worker_pb2.CleanupGraphRequest, context: grpc.ServicerContext
-    ) -> worker_pb2.CleanupGraphResponse:
+    def _cleanup_graph(self, request: worker_pb2.CleanupGraphRequest) -> worker_pb2.CleanupGraphResponse:
         self._tasks.abort(
             request.step_id,
             errors.AbortedError(None, None, f"Step {request.step_id} was ended by its master"),
         )
         return worker_pb2.CleanupGraphResponse()
 
-    def _run_graph(
-        self, request: worker_pb2.RunGraphRequest, context: grpc.ServicerContext, reply: Reply
-    ) -> None:
+    def _run_graph(self, request: worker_pb2.RunGraphRequest, call: Call, reply: Reply) -> None:
         step_id = request.step_id
         graph = self._worker.graph(graph_number(request.graph_handle))
         if graph.keys is None or request.is_partial:
@@ -84,6 +80,8 @@ class WorkerService:
             raise errors.InvalidArgumentError(None, None, f"No value was sent for {missing[0]}")
         values = [value_of(sent[key]) for key, _ in graph.keys.feeds]
         fetches = graph.keys.fetches
+        edges, tensors = pushed(request.send)
+        master = self._tasks.peer(graph.master)
         trace = StepTrace() if request.exec_opts.record_timeline else None
         ended = False
 
@@ -98,6 +96,8 @@ class WorkerService:
                     raise error
                 for key, value in zip(fetches, results, strict=True):
                     response.recv.add(name=key, tensor=proto_of(value))
+                if isinstance(master, GrpcPeer):
+                    response.recv.extend(take(master, step_id))
             except errors.OpError as e:
                 response.ClearField("recv")
                 response.status_code = e.error_code  # type: ignore[assignment]
@@ -109,13 +109,14 @@ class WorkerService:
                 error = errors.CancelledError(None, None, f"The master of step {step_id} is gone")
                 self._tasks.abort(step_id, error)
 
-        if context.add_callback(gone):
-            # Not on this thread: the process could not end before the kernel that it runs.
-            self._worker.run(graph, step_id, values, done, trace, may_block=False)
+        if call.add_callback(gone):
+            with cork():
+                if edges:
+                    self._worker.deliver(step_id, edges, tensors)
+                # Not on this thread: the process could not end before the kernel that it runs.
+                self._worker.run(graph, step_id, values, done, trace, may_block=False)
 
-    def _recv_tensor(
-        self, request: worker_pb2.RecvTensorRequest, context: grpc.ServicerContext, reply: Reply
-    ) -> None:
+    def _recv_tensor(self, request: worker_pb2.RecvTensorRequest, call: Call, reply: Reply) -> None:
         edge = edge_of(request.rendezvous_key, self._incarnations)
 
         def taken(error: errors.OpError | None, value: Any) -> None:
@@ -132,7 +133,7 @@ class WorkerService:
                 reply(None, response)
 
         withdraw = self._worker.rendezvous.take(request.step_id, edge, taken)
-        if not context.add_callback(withdraw):
+        if not call.add_callback(withdraw):
             withdraw()
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import difflib
-import ipaddress
 import re
 from collections.abc import Mapping
 
 from tensorfleet.cluster.cluster import ClusterSpec
+from tensorfleet.security import settings as security
 
 PREFIX = "TENSORFLEET_"
 
 NUMBERS = {
     "TENSORFLEET_HEARTBEAT_SECONDS": ("a number of seconds, 0 for none", 0, False),
     "TENSORFLEET_BLAS_THREADS": ("a number of threads, 1 or more", 1, True),
+    "TENSORFLEET_NATIVE": ("0 for NumPy alone, or 1", 0, True),
     "TENSORFLEET_SESSION_IDLE_SECONDS": ("a number of seconds, more than 0", 1e-9, False),
     "TENSORFLEET_MAX_MESSAGE_MB": ("a number of MiB, 1 or more", 1, True),
     "TENSORFLEET_MAX_TENSORS_MB": ("a number of MiB, 1 or more", 1, True),
@@ -30,7 +31,7 @@ NUMBERS = {
 }
 """Variables that modules read when they are imported: what to set, the least, whether they are integers."""
 
-KNOWN = frozenset(NUMBERS) | {
+KNOWN = frozenset({*NUMBERS, *security.VARIABLES}) | {
     PREFIX + name
     for name in (
         "ADDRESS",
@@ -151,17 +152,6 @@ def check_host(cluster: ClusterSpec, job: str, index: int, host_name: str) -> No
             f"the ClusterSpec has {task} at {address!r}, but this host is {host_name!r}: the address of this "
             "host is not in TENSORFLEET_CLUSTER_SPEC, or TENSORFLEET_TASK_INDEX is another task's"
         )
-
-
-def is_loopback(bind: str) -> bool:
-    """Whether an interface is reached from this machine only."""
-    host = bind.strip("[]")
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _first_label(address: str) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.core.files import LOCAL, Files
 from tensorfleet.core.similar import did_you_mean
+from tensorfleet.security.settings import OPEN, Security, SecurityError, is_loopback, load as load_security
 from tensorfleet_service.observe.log import FORMATS, LEVELS
 from tensorfleet_service.settings import environment
 from tensorfleet_service.settings.environment import PREFIX, SettingsError
@@ -37,6 +38,7 @@ class Settings:
         metrics_port: TCP port of metrics and health pages, 0 for any free one; None: there are none.
         gpus: how many GPUs the task must have, and how many it uses; None: all that there are.
         files: those that ops may use.
+        security: who may come, and how the task proves who it is; these have variables, and no flags.
         warnings: what is odd about the environment, for the log.
     """
 
@@ -53,7 +55,14 @@ class Settings:
     metrics_port: int | None = None
     gpus: int | None = None
     files: Files = field(default=LOCAL, compare=False)
+    security: Security = OPEN
     warnings: tuple[str, ...] = ()
+
+    @property
+    def bind(self) -> str:
+        """The host to listen at, as in an address."""
+        host, _, _ = self.cluster.task_address(self.job_name, self.task_index).rpartition(":")
+        return self.bind_host or ("127.0.0.1" if host in ("localhost", "127.0.0.1", "::1") else "[::]")
 
     @property
     def task(self) -> str:
@@ -161,8 +170,15 @@ class _Reader:
             metrics_port=self._port("metrics_port"),
             gpus=self._gpus(job),
             files=self._files(cluster.task_address(job, index)),
+            security=self._security(),
             warnings=tuple(warnings),
         )
+
+    def _security(self) -> Security:
+        try:
+            return load_security(self._environ)
+        except SecurityError as e:
+            raise SettingsError(str(e)) from None
 
     def _get(self, key: str) -> tuple[str, str]:
         """A setting's text, empty if it is not set, and the name of where it came from."""
@@ -200,7 +216,7 @@ class _Reader:
         host = self._get("bind_host")[0] or address.rpartition(":")[0]
         paths = {PREFIX + key.upper(): self._get(key)[0] for key in ("read_paths", "write_paths")}
         try:
-            return from_environment({**self._environ, **paths}, local=environment.is_loopback(host))
+            return from_environment({**self._environ, **paths}, local=is_loopback(host))
         except PathsError as error:
             raise SettingsError(str(error)) from error
 

@@ -6,16 +6,13 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 IDLE_SECONDS = 30.0
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 _Work = tuple[Callable[..., None], tuple[Any, ...]]
 
@@ -100,41 +97,6 @@ class Pool:
                 self._threads -= 1
                 return True
             return False
-
-
-class PoolExecutor(Executor):
-    """A pool with the interface that gRPC's server wants.
-
-    `ThreadPoolExecutor` starts threads up to its limit when it is called faster than they say that they are
-    idle; a pool has as many as run at once.
-    """
-
-    def __init__(self, name: str) -> None:
-        self._pool = Pool(name)
-        self._closed = False
-
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        if self._closed:
-            raise RuntimeError("cannot schedule new futures after shutdown")
-        future: Future[T] = Future()
-        self._pool.submit(_fulfil, future, fn, args, kwargs)
-        return future
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Takes no more work; what runs goes on."""
-        self._closed = True
-        self._pool.close()
-
-
-def _fulfil(future: Future[T], function: Callable[..., T], args: Any, kwargs: Any) -> None:
-    if not future.set_running_or_notify_cancel():
-        return
-    try:
-        result = function(*args, **kwargs)
-    except BaseException as e:
-        future.set_exception(e)
-    else:
-        future.set_result(result)
 
 
 class _Thread:

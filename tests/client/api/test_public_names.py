@@ -126,7 +126,7 @@ def last_line_of(program: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "name", ["keras", "nn.ctc_loss", "data.TextLineDataset", "train.Features", "io.read_file"]
+    "name", ["keras", "tpu", "nn.quantized_conv2d", "train.do_quantize_training_on_graphdef"]
 )
 def test_a_name_that_only_tensorflow_has_says_so(name: str) -> None:
     said = last_line_of(f"import tensorfleet as tf\ntf.{name}")
@@ -213,5 +213,5 @@ def test_wrong_flag_ends_the_program() -> None:
     done = subprocess.run(
         [sys.executable, "-c", FLAGS_PROGRAM, "--task_index=x"], capture_output=True, text=True, timeout=60
     )
-    assert done.returncode == 2
-    assert "invalid int value: 'x'" in done.stderr
+    assert done.returncode == 1
+    assert "flag --task_index=x" in done.stderr

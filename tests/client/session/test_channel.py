@@ -22,7 +22,7 @@ class FakeChannel:
     def unary_unary(self, path: str, **_: Any) -> Any:
         self._asked()
 
-        def call(request: Any, timeout: float | None = None) -> fleet_pb2.Endpoint:
+        def call(request: Any, timeout: float | None = None, metadata: Any = None) -> fleet_pb2.Endpoint:
             if self.closed:
                 raise ValueError("Cannot invoke RPC on closed channel!")
             return fleet_pb2.Endpoint(task="/job:worker")

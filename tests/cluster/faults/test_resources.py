@@ -11,6 +11,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet.session import transport_grpc
 from tests.cluster.faults.served import Served, ended
 from tests.cluster.processes import free_ports
 from tests.until import until
@@ -199,6 +201,50 @@ def test_a_step_without_memory_leaves_the_training_beside_it_alone() -> None:
         status = Path(f"/proc/{task.pid}/status").read_text()
         most = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) >> 10  # type: ignore[index]
         assert most < 2 * BUDGET_MB, f"{most} MiB"
+
+
+@pytest.mark.parametrize("says_size", [True, False])
+@pytest.mark.parametrize("megabytes", [30, 70])
+def test_large_feeds_at_once_by_grpc_end_no_process(
+    megabytes: int, says_size: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """gRPC itself ends a process in which it finds no memory; clients of TensorFlow say no sizes."""
+    monkeypatch.setenv("TENSORFLEET_TRANSPORT", "grpc")
+    if not says_size:
+        monkeypatch.setattr(transport_grpc, "size_metadata", lambda size: ())
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None])
+        total = tf.reduce_sum(x)
+    value = np.ones(megabytes * 250_000, np.float32)
+    ends: list[str] = []
+
+    def feed(target: str) -> None:
+        with tf.Session(target, graph=graph) as session:
+            for _ in range(2):
+                try:
+                    ends.append("right" if session.run(total, {x: value}) == value.size else "wrong")
+                except tf.errors.ResourceExhaustedError:
+                    ends.append("refused")
+                except tf.errors.OpError as e:
+                    ends.append(f"{type(e).__name__}: {e.message}")
+
+    with one_task(TENSORFLEET_MEMORY_MB=str(BUDGET_MB)) as task:
+        target = f"grpc://{task.address}"
+        with tf.Session(target, graph=graph) as session:
+            threads = [threading.Thread(target=feed, args=(target,)) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            small = 0
+            while any(thread.is_alive() for thread in threads):
+                assert session.run(total, {x: [1.0, 2.0]}) == 3
+                small += 1
+            assert session.run(total, {x: [1.0, 2.0]}) == 3
+        assert task.running
+    print(f"{ends.count('right')} right, {ends.count('refused')} refused, {small} small steps meanwhile")
+    assert small
+    assert len(ends) == 8
+    assert set(ends) <= {"right", "refused"}, ends
+    assert megabytes > 30 or "right" in ends
 
 
 SAVES = """

@@ -210,7 +210,7 @@ with tf.device("/job:worker/task:0"):
 def say_entered():
     with tf.Session(target, graph=alone.graph) as other:
         other.run(entered)
-        print("waits")
+    print("waits")  # not before the session is closed, which needs the link
 
 
 with tf.Session(target) as session:

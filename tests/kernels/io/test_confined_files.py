@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tensorfleet as tf
 import tensorfleet_service
 from tensorfleet.core import dtypes, errors
 from tensorfleet.graph.graph import lookup_op
 from tensorfleet_service.kernels.registry import registered
+from tensorfleet_service.local_cluster import LocalCluster
 from tensorfleet_service.state.files import ConfinedFiles
 from tensorfleet_service.state.resources import Resources
 from tensorfleet_service.state.tables import StaticTable
@@ -67,7 +69,22 @@ def draw(path: bytes, resources: Resources) -> None:
     assert "vocabulary format" in caught.value.message  # what lies there is a checkpoint
 
 
+def read(path: bytes, resources: Resources) -> None:
+    run_op("ReadFile", path + b".index", resources=resources)
+
+
+def write(path: bytes, resources: Resources) -> None:
+    run_op("WriteFile", path + b"-written", b"text", resources=resources)
+
+
+def match(path: bytes, resources: Resources) -> None:
+    assert len(run_op("MatchingFiles", path + b".ind?x", resources=resources)) == 1
+
+
 USES = {
+    "ReadFile": read,
+    "WriteFile": write,
+    "MatchingFiles": match,
     "SaveV2": save,
     "RestoreV2": restore,
     "MergeV2Checkpoints": merge,
@@ -108,7 +125,65 @@ def test_all_ops_of_files_are_known() -> None:
     """An op type with a name like those is in USES, or does nothing to files."""
     here = {"PyFunc", "PyFuncStateless", "DebugGradientIdentity", "DebugGradientRefIdentity", "CacheDataset"}
     named = {op_type for op_type in registered() if _NAMES.search(op_type) or _takes_a_path(op_type)}
-    assert named - here - PURE == set(USES)
+    assert named - here - PURE == set(USES) | {op_type for op_type in named if _READS_LATER.match(op_type)}
+
+
+# Readers and datasets open files when they are asked for records.
+_READS_LATER = re.compile(
+    r"(TFRecord|TextLine|FixedLengthRecord|WholeFile|Identity)(Reader|Dataset)(V2)?$"
+    r"|Reader(NumRecordsProduced|NumWorkUnitsCompleted|Read|ReadUpTo|Reset|RestoreState|SerializeState)(V2)?$"
+    r"|(Experimental)?CSVDataset(V2)?$|MatchingFilesDataset$"
+)
+
+
+def _next(dataset: Any) -> Any:
+    return dataset.make_one_shot_iterator().get_next()
+
+
+def _record(reader: Any, path: str) -> Any:
+    queue = tf.FIFOQueue(1, tf.string, [[]])
+    with tf.control_dependencies([queue.enqueue(path)]):
+        return reader.read(queue)
+
+
+RECORDS = {
+    "TFRecordReader": lambda path: _record(tf.TFRecordReader(), path),
+    "TextLineReader": lambda path: _record(tf.TextLineReader(), path),
+    "FixedLengthRecordReader": lambda path: _record(tf.FixedLengthRecordReader(1), path),
+    "WholeFileReader": lambda path: _record(tf.WholeFileReader(), path),
+    "TFRecordDataset": lambda path: _next(tf.data.TFRecordDataset(path)),
+    "TextLineDataset": lambda path: _next(tf.data.TextLineDataset(path)),
+    "FixedLengthRecordDataset": lambda path: _next(tf.data.FixedLengthRecordDataset(path, 1)),
+    "CsvDataset": lambda path: _next(tf.data.experimental.CsvDataset(path, [tf.string])),
+    "list_files": lambda path: _next(tf.data.Dataset.list_files(path + "*")),
+}
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """A task that may read one directory, and where that is."""
+    folder = tmp_path_factory.mktemp("files")
+    for name in (ALLOWED, OUTSIDE):
+        (folder / name).mkdir()
+        with tf.io.TFRecordWriter(folder / name / "records") as writer:
+            writer.write(b"text")
+    (folder / ALLOWED / "link").symlink_to(folder / OUTSIDE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TENSORFLEET_READ_PATHS", str(folder / ALLOWED))
+        patch.setenv("TENSORFLEET_WRITE_PATHS", "none")
+        with LocalCluster({"worker": 1}) as cluster:
+            yield cluster.target, folder
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+def test_no_record_is_read_elsewhere(kind: str, task: tuple[str, Path]) -> None:
+    target, folder = task
+    for path in (folder / OUTSIDE / "records", folder / ALLOWED / "link" / "records"):
+        refused = pytest.raises(tf.errors.PermissionDeniedError, match="TENSORFLEET_READ_PATHS")
+        with tf.Graph().as_default(), tf.Session(target) as session, refused:
+            session.run(RECORDS[kind](str(path)))
+    with tf.Graph().as_default(), tf.Session(target) as session:
+        session.run(RECORDS[kind](str(folder / ALLOWED / "records")))
 
 
 def _takes_a_path(op_type: str) -> bool:

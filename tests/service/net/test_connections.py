@@ -45,6 +45,7 @@ from tensorfleet_service.net.peer_grpc import GrpcPeer
 from tensorfleet_service.net.peers import Peers
 from tensorfleet_service.rpc import listener as listener_module
 from tensorfleet_service.rpc.clients import _Client, _Done
+from tensorfleet_service.rpc.door import Visitor
 from tensorfleet_service.rpc.listener import Listener
 from tensorfleet_service.threads.deadlines import Deadlines
 from tests.cluster.processes import free_ports
@@ -111,7 +112,8 @@ class FakeMaster:
         connection = MasterConnection(address)
         return StreamTransport(connection, endpoint, "grpc://127.0.0.1:1", config_pb2.ConfigProto())
 
-    def _serve(self, connection: Connection, hello: dict[str, Any]) -> None:
+    def _serve(self, visitor: Visitor) -> None:
+        connection = visitor.connection
         self.accepted += 1
         try:
             while True:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import grpc
-import grpc._server
 import pytest
 
 import tensorfleet as tf
 from tensorfleet.proto import worker_pb2
+from tensorfleet_service.net import limits
 from tensorfleet_service.rpc.grpc_server import GrpcServer, check_free
 from tensorfleet_service.threads import pool
 
@@ -74,29 +74,20 @@ def ask() -> Iterator[Any]:
     server.stop(1)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # it is gRPC's thread
 def test_a_request_without_memory_for_it_is_refused_and_others_are_answered(
     ask: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """gRPC hears of all calls on one thread, and makes the bytes of a request there."""
     assert ask() == "here"
-    process, events = grpc._server._process_event_and_continue, 0
 
-    def fail_at_the_request(state: Any, event: Any) -> Any:
-        nonlocal events
-        operations = getattr(event, "batch_operations", None) or ()
-        if any(type(done).__name__ == "ReceiveMessageOperation" for done in operations):
-            events += 1
-            if events == 1:
-                raise MemoryError
-        return process(state, event)
+    def no_memory(*_: Any) -> Any:
+        raise MemoryError
 
-    monkeypatch.setattr(grpc._server, "_process_event_and_continue", fail_at_the_request)
-    with pytest.raises(grpc.RpcError) as caught:
-        ask()
+    with monkeypatch.context() as patch:
+        patch.setattr(limits, "parse", no_memory)
+        with pytest.raises(grpc.RpcError) as caught:
+            ask()
     assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED, caught.value
     assert ask() == "here"
-    assert events == 2
 
 
 def test_a_call_without_a_thread_is_refused_and_others_are_answered(

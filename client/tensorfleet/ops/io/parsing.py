@@ -51,8 +51,12 @@ def parse_example(
             it with another type or size.
 
     Example:
+        >>> label = tf.train.Feature(int64_list=tf.train.Int64List(value=[7]))
+        >>> example = tf.train.Example(features=tf.train.Features(feature={"label": label}))
         >>> features = {"label": tf.FixedLenFeature([], tf.int64), "words": tf.VarLenFeature(tf.string)}
-        >>> parsed = tf.parse_example(serialized, features)
+        >>> parsed = tf.parse_example([example.SerializeToString()], features)
+        >>> tf.Session().run(parsed["label"])
+        array([7])
     """
     if not features:
         raise ValueError(f"Argument `features` cannot be None or falsy. Got {features}")

@@ -2,11 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from tensorfleet.core import errors
+from tensorfleet.wire.buffers import empty
+from tensorfleet_service.devices.native import takes
 from tensorfleet_service.kernels.common import format_shape, invalid
+from tensorfleet_service.kernels.math.compiled import FULL, CompiledSteps, compile_steps
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+
+_AT_ONCE = 16
+
+
+@cache
+def _sum_of(count: int) -> CompiledSteps | None:
+    """The sum of so many arrays, from the first to the last."""
+    steps = [("add", "o0", ("x0", "x1")), *(("add", "o0", ("o0", f"x{i}")) for i in range(2, count))]
+    return compile_steps(steps, {f"x{i}": FULL for i in range(count)}, ["o0"], 0)
+
+
+def _compiled_sum(arrays: Sequence[Any]) -> Any:
+    """The sum of arrays of one shape in a pass over memory for each row of them; None if that cannot be."""
+    total, rest = arrays[0], arrays[1:]
+    while rest:
+        now, rest = (total, *rest[: _AT_ONCE - 1]), rest[_AT_ONCE - 1 :]
+        steps = _sum_of(len(now))
+        if steps is None:
+            return None
+        total = empty(now[0].shape, now[0].dtype)
+        steps.run(now, (total,), total.size, 1)
+    return total
 
 
 @kernel("AddN", "AccumulateNV2")
@@ -27,6 +54,8 @@ def _add_n(node: KernelNode) -> Kernel:
                 raise mismatch(first, *rest)
         if not rest:
             return first
+        if len(rest) > 1 and takes(first, *rest):
+            return _compiled_sum((first, *rest))
         total = first + rest[0]
         if len(rest) == 1:
             return total

@@ -58,6 +58,9 @@ FORMULAS = {
     "Sigmoid": "reciprocal(exp(-{0}) + 1)",
     "Relu": "maximum({0}, 0)",
     "Relu6": "minimum(maximum({0}, 0), 6)",
+    # Of two zeros, minimum and maximum give the second.
+    "Elu": "maximum(expm1(minimum(0, {0})), {0})",
+    "Softplus": "logaddexp({0}, 0)",
     "Softsign": "{0} / (abs({0}) + 1)",
     "BiasAdd": "{0} + {1}",
     # Gradients that take the output y and its gradient dy …
@@ -65,8 +68,11 @@ FORMULAS = {
     "SigmoidGrad": "(1 - {0}) * {0} * {1}",
     "ReciprocalGrad": "-{0} * {1} * {0}",
     "InvGrad": "-{0} * {1} * {0}",
-    # … and one that takes dy and the input.
+    # … and those that take dy first, with the input or, of Elu, the output.
+    "ReluGrad": "{0} * greater({1}, 0)",
+    "EluGrad": "{0} * (fmin({1}, 0) + 1)",
     "SoftplusGrad": "{0} / (exp(-{1}) + 1)",
+    "SoftsignGrad": "{0} / square(abs({1}) + 1)",
 }
 
 OUT = "out"

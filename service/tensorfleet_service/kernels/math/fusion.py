@@ -20,6 +20,7 @@ import numpy as np
 from tensorfleet.core import dtypes
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices.blocks import BLOCK_BYTES, in_parallel, scratch, shares
+from tensorfleet_service.kernels.math.compiled import CompiledSteps, compile_steps, is_compiled
 from tensorfleet_service.kernels.math.formulas import FORMULAS, OUT, Steps, steps
 
 if TYPE_CHECKING:
@@ -27,19 +28,27 @@ if TYPE_CHECKING:
 
 _FLOATS = (dtypes.float32, dtypes.float64)
 
-_ALIKE = frozenset(("TanhGrad", "SigmoidGrad", "ReciprocalGrad", "InvGrad", "SoftplusGrad"))
+_ALIKE = frozenset(
+    (
+        *("TanhGrad", "SigmoidGrad", "ReciprocalGrad", "InvGrad"),
+        *("ReluGrad", "EluGrad", "SoftplusGrad", "SoftsignGrad"),
+    )
+)
 """Ops that refuse inputs of different shapes."""
 
 _COST = {
     **dict.fromkeys(("divide", "sqrt", "reciprocal"), 2),
     **dict.fromkeys(("exp", "log", "tanh", "sin", "cos"), 5),
-    **dict.fromkeys(("expm1", "log1p", "power"), 20),
+    **dict.fromkeys(("expm1", "log1p", "logaddexp", "power"), 20),
 }
 """About how many additions a ufunc takes the time of."""
 
 WORTH = 400_000
 """Additions from which blocks and threads pay: some 0.1 ms. A block has as many at least: at its end a thread
 may have to wait for the interpreter's lock, for half as long."""
+
+WORTH_COMPILED = 30_000
+"""Additions from which one call of compiled code pays, beside as many calls of NumPy as there are steps."""
 
 Source = tuple[bool, int]
 """The source of an op's input: (True, index of the group's input) or (False, index of the group's op)."""
@@ -76,7 +85,7 @@ class FusedGroup:
         least: from so many elements on it pays; with fewer, it need not be called.
     """
 
-    __slots__ = ("_dtype", "_ops", "_outputs", "_programs", "least")
+    __slots__ = ("_compiles", "_dtype", "_ops", "_outputs", "_programs", "least")
 
     def __init__(self, ops: Sequence[FusedOp], outputs: Sequence[int], dtype: Any) -> None:
         """`outputs` are the ops whose results are wanted."""
@@ -85,7 +94,8 @@ class FusedGroup:
         self._dtype = np.dtype(dtype)
         self._programs: dict[tuple[int, ...], _Program | None] = {}
         cost = sum(_COST.get(ufunc, 1) for op in ops for ufunc, _ in op.steps)
-        self.least = max(1, WORTH // cost)
+        self._compiles = is_compiled({ufunc for op in self._ops for ufunc, _ in op.steps}, self._dtype)
+        self.least = max(1, (WORTH_COMPILED if self._compiles else WORTH) // cost)
 
     def __call__(self, *values: Any) -> tuple[Any, ...] | None:
         """The outputs; None if the inputs are too small, or of shapes that are left to the kernels."""
@@ -94,6 +104,9 @@ class FusedGroup:
         if full.size < self.least or not shape:
             return None
         forms = []
+        if self._compiles:
+            # A copy of a part, such as a gate of an LSTM cell, takes less than a pass of each op over it.
+            values = tuple([_contiguous(value, shape) for value in values])
         for value in values:
             form = _form(value, shape)
             if form is None:
@@ -116,7 +129,13 @@ class FusedGroup:
                 return None
             found.append(_FULL if {_ROW, _COLUMN} <= {*own} else max(own))
         size = max(self.least, BLOCK_BYTES // self._dtype.itemsize)
-        return _Program(self._ops, forms, found, self._outputs, size)
+        return _Program(self._ops, forms, found, self._outputs, size, self._dtype)
+
+
+def _contiguous(value: Any, shape: tuple[int, ...]) -> Any:
+    if value.shape == shape and not value.flags.c_contiguous:
+        return np.ascontiguousarray(value)
+    return value
 
 
 def _size(value: Any) -> int:
@@ -143,7 +162,7 @@ def _form(value: Any, shape: tuple[int, ...]) -> int | None:
 class _Program:
     """A group for inputs of certain forms, as two generated functions: before the blocks, and for a block."""
 
-    __slots__ = ("_block", "_early", "_forms", "_outputs", "_rows", "_size", "_temporaries")
+    __slots__ = ("_block", "_compiled", "_early", "_forms", "_outputs", "_rows", "_size", "_temporaries")
 
     def __init__(
         self,
@@ -152,6 +171,7 @@ class _Program:
         results: Sequence[int],
         outputs: Sequence[int],
         size: int,
+        dtype: Any,
     ) -> None:
         """`size` is how many elements a block has."""
         early = [i for i, form in enumerate(results) if form != _FULL]
@@ -163,7 +183,8 @@ class _Program:
         registers: dict[int, str] = {i: f"e{i}" for i in early}
         free: list[str] = []
         count = 0
-        lines: dict[bool, list[str]] = {True: [], False: []}
+        early_lines: list[str] = []
+        steps: list[tuple[str, str, list[str]]] = []
         for i, op in enumerate(ops):
             inputs = [f"x{j}" if is_input else registers[j] for is_input, j in op.sources]
             if results[i] == _FULL:
@@ -189,9 +210,9 @@ class _Program:
                     for x in operands
                 ]
                 if results[i] == _FULL:
-                    lines[True].append(f" {ufunc}({', '.join(own)}, out={registers[i]})")
+                    steps.append((ufunc, registers[i], own))
                 else:
-                    lines[False].append(f" {registers[i]} = {ufunc}({', '.join(own)})")
+                    early_lines.append(f" {registers[i]} = {ufunc}({', '.join(own)})")
         arguments = ", ".join(f"x{i}" for i in range(len(forms)))
         values = "".join(f", e{i}" for i in early)
         targets = "".join(f", o{k}" for k, i in enumerate(outputs) if results[i] == _FULL)
@@ -199,10 +220,10 @@ class _Program:
         text = "\n".join(
             (
                 f"def early({arguments}):",
-                *lines[False],
+                *early_lines,
                 f" return ({', '.join(f'e{i}' for i in early)}{',' if early else ''})",
                 f"def block({arguments}{values}{targets}{temporaries}):",
-                *lines[True],
+                *(f" {ufunc}({', '.join(own)}, out={register})" for ufunc, register, own in steps),
             )
         )
         names: dict[str, Any] = {ufunc: getattr(np, ufunc) for op in ops for ufunc, _ in op.steps}
@@ -215,12 +236,21 @@ class _Program:
         self._rows = any(form in (_ROW, _COLUMN) for form in self._forms)
         # From an output to its place among the early values, or None where it is computed in blocks.
         self._outputs = [early.index(i) if results[i] != _FULL else None for i in outputs]
+        self._compiled: CompiledSteps | None = None
+        if is_compiled({ufunc for ufunc, _, _ in steps}, dtype):
+            inputs = [*(f"x{i}" for i in range(len(forms))), *(f"e{i}" for i in early)]
+            written = [f"o{k}" for k, i in enumerate(outputs) if results[i] == _FULL]
+            forms_of = dict(zip(inputs, self._forms, strict=True))
+            self._compiled = compile_steps(steps, forms_of, written, count)
 
     def run(self, values: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> tuple[Any, ...]:
         early = self._early(*values)
         outputs = [empty(shape, dtype) if place is None else early[place] for place in self._outputs]
         full = [output for output, place in zip(outputs, self._outputs, strict=True) if place is None]
         width = shape[-1] if self._rows else 1
+        if self._compiled is not None:
+            self._compiled.run((*values, *early), full, full[0].size // max(width, 1), width)
+            return tuple(outputs)
         operands: list[tuple[Any, bool]] = []
         for value, form in zip((*values, *early), self._forms, strict=True):
             if form == _NUMBER:

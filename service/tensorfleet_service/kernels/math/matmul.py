@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import errors
-from tensorfleet_service.devices.blas import LARGE_PRODUCT, large_product
+from tensorfleet_service.devices.blas import LARGE_PRODUCT, batch_product, large_product
 from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
 
@@ -42,7 +42,8 @@ def _matmul(node: KernelNode) -> Expression:
         names |= {"float32": np.float32, f"np_{dtype.name}": dtype.np}
         product = f"({left}.astype(float32) @ {right}.astype(float32)).astype(np_{dtype.name})"
     else:
-        product = f"({left} @ {right} if {{0}}.size * {{1}}.size < LARGE else large_product({left}, {right}))"
+        columns = "{1}.shape[0]" if node.attrs["transpose_b"] else "{1}.shape[1]"
+        product = f"({left} @ {right} if {{0}}.size * {columns} < LARGE else large_product({left}, {right}))"
         names |= {"LARGE": LARGE_PRODUCT, "large_product": large_product}
     template = f"{product} if {{0}}.ndim == 2 == {{1}}.ndim else not_matrices({{0}}, {{1}})"
     return Expression(template, names, _matmul_error)
@@ -60,7 +61,7 @@ def _batch_matmul(node: KernelNode) -> Kernel:
     computed = np.dtype(np.float32) if small else dtype
     adjoint_x, adjoint_y = node.attrs["adj_x"], node.attrs["adj_y"]
     broadcasts = node.op != "BatchMatMul"
-    product: Callable[[Any, Any], Any] = xp.matmul
+    product: Callable[[Any, Any], Any] = batch_product if xp is np else xp.matmul
 
     def batch_matmul(x: Any, y: Any) -> Any:
         if not broadcasts:

@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes
+from tensorfleet_service.devices import native as compiled
 from tensorfleet_service.devices.blocks import in_parallel, shares, thread_count
 from tensorfleet_service.kernels.common import SMALL_FLOATS, invalid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 LARGE = 1 << 20
 """Number of elements from which several threads reduce, 0.1 ms of work,"""
+
+ROW = 1 << 12
+"""Compiled code reduces rows of so many elements where all of them become one."""
 
 PART = 1 << 18
 """and in parts of so many elements where all of them become one."""
@@ -68,6 +72,10 @@ def _reducer(xp: ModuleType, ufunc: str, method: str) -> Callable[..., Any]:
         at_once = getattr(np, ufunc).reduce
 
         def reduce(x: Any, axis: Any, dtype: Any, keep: bool) -> Any:
+            if ufunc in ("add", "maximum") and dtype == np.float32 and compiled.takes(x):
+                found = _reduce_compiled(ufunc, x, axis, keep)
+                if found is not None:
+                    return found
             if x.size < LARGE:
                 return at_once(x, axis, dtype, None, keep)
             return _reduce_large(at_once, x, axis, dtype, keep)
@@ -76,6 +84,38 @@ def _reducer(xp: ModuleType, ufunc: str, method: str) -> Callable[..., Any]:
     if method in ("sum", "prod"):
         return lambda x, axis, dtype, keep: getattr(x, method)(axis=axis, dtype=dtype, keepdims=keep)
     return lambda x, axis, dtype, keep: getattr(x, method)(axis=axis, keepdims=keep)
+
+
+def _reduce_compiled(ufunc: str, x: Any, axis: Any, keep: bool) -> Any:
+    """Sums and maxima by the compiled kernels, over the first axes or the last; None for other axes."""
+    axes = sorted(range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,))
+    kept = [a for a in range(x.ndim) if a not in axes]
+    result: Any
+    if not kept:
+        # Parts whose number does not depend on that of the threads, and then these.
+        flat = x.reshape(-1)
+        count = flat.size // ROW
+        parts = np.empty(count + 1, np.float32)
+        compiled.native.row_reduce(
+            flat[: count * ROW], parts[:count], count, ROW, ufunc == "maximum", thread_count()
+        )
+        rest = flat[count * ROW :]
+        at_once = getattr(np, ufunc).reduce
+        parts[count] = at_once(rest) if rest.size else parts[0]
+        result = at_once(parts if rest.size else parts[:count]).reshape((1,) * x.ndim if keep else ())
+        return result[()]
+    shape = [x.shape[a] for a in kept]
+    result = np.empty(shape, np.float32)
+    if not result.size:
+        return None
+    others = x.size // result.size
+    if kept == list(range(len(kept))):
+        compiled.native.row_reduce(x, result, result.size, others, ufunc == "maximum", thread_count())
+    elif ufunc == "add" and axes == list(range(len(axes))):
+        compiled.native.column_sums(x, result, others, result.size, thread_count())
+    else:
+        return None
+    return result.reshape([1 if a in axes else size for a, size in enumerate(x.shape)]) if keep else result
 
 
 def _reduce_large(at_once: Callable[..., Any], x: Any, axis: Any, dtype: Any, keep: bool) -> Any:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorfleet.core import dtypes
+from tensorfleet.wire.buffers import empty
+from tensorfleet_service.devices.blocks import thread_count
+from tensorfleet_service.devices.native import native, takes
 from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid, through_float32
 from tensorfleet_service.kernels.math.formulas import formula_expression, formula_function, rounded_formula
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
@@ -19,18 +24,15 @@ def _relu(node: KernelNode) -> Expression:
     return formula_expression(node.op, node.xp, node.input_types[0])
 
 
-@kernel("Softsign")
-def _softsign(node: KernelNode) -> Expression:
+@kernel("Elu", "Softplus", "Softsign")
+def _formula(node: KernelNode) -> Expression:
     return rounded_formula(node.op, node.xp, node.input_types[0])
 
 
-@kernel("Elu", "Selu", "LeakyRelu", "Softplus")
+@kernel("Selu", "LeakyRelu")
 def _float_activation(node: KernelNode) -> Kernel:
     xp = node.xp
     slope = node.attrs.get("alpha")
-
-    def elu(x: Any) -> Any:
-        return xp.where(x > 0, x, xp.expm1(x))
 
     def selu(x: Any) -> Any:
         scale, alpha = x.dtype.type(_SELU_SCALE), x.dtype.type(_SELU_SCALE * _SELU_ALPHA)
@@ -39,14 +41,9 @@ def _float_activation(node: KernelNode) -> Kernel:
     def leaky_relu(x: Any) -> Any:
         return xp.where(x > 0, x, x * x.dtype.type(slope))
 
-    def softplus(x: Any) -> Any:
-        return xp.logaddexp(x, x.dtype.type(0))
-
     functions = {
-        "Elu": elu,
         "Selu": selu,
         "LeakyRelu": leaky_relu,
-        "Softplus": softplus,
     }
     return through_float32(functions[node.op], node.input_types[0])
 
@@ -72,6 +69,10 @@ def _softmax(node: KernelNode) -> Kernel:
             raise invalid(f"logits must have >= 1 dimension, got {format_shape(logits.shape)}")
         if not logits.size:
             return logits
+        if takes(logits):
+            out, width = empty(logits.shape, np.float32), logits.shape[-1]
+            native.softmax(logits, out, logits.size // width, width, logarithm, thread_count())
+            return out
         shifted = logits - logits.max(axis=-1, keepdims=True)
         exponentials = xp.exp(shifted)
         total = exponentials.sum(axis=-1, keepdims=True)
@@ -107,14 +108,17 @@ def _bias_add(node: KernelNode) -> Kernel:
     return bias_add
 
 
-@kernel("ReluGrad", "Relu6Grad")
+@kernel("ReluGrad")
 def _relu_grad(node: KernelNode) -> Expression:
+    return formula_expression(node.op, node.xp, node.input_types[0])
+
+
+@kernel("Relu6Grad")
+def _relu6_grad(node: KernelNode) -> Expression:
     name = node.input_types[0].name
     dtype = node.input_types[0].np
     assert dtype is not None
     names = {f"zero_{name}": dtype.type(0), f"six_{name}": dtype.type(6)}
-    if node.op == "ReluGrad":
-        return Expression(f"{{0}} * ({{1}} > zero_{name})", names)
     return Expression(f"{{0}} * (({{1}} > zero_{name}) & ({{1}} < six_{name}))", names)
 
 
@@ -123,9 +127,6 @@ def _activation_grad(node: KernelNode) -> Kernel:
     xp = node.xp
     slope = node.attrs.get("alpha")
 
-    def elu_grad(gradient: Any, y: Any) -> Any:
-        return xp.where(y < 0, gradient * (y + y.dtype.type(1)), gradient)
-
     def selu_grad(gradient: Any, y: Any) -> Any:
         scale, alpha = y.dtype.type(_SELU_SCALE), y.dtype.type(_SELU_SCALE * _SELU_ALPHA)
         return gradient * xp.where(y < 0, y + alpha, scale)
@@ -133,14 +134,9 @@ def _activation_grad(node: KernelNode) -> Kernel:
     def leaky_relu_grad(gradient: Any, x: Any) -> Any:
         return xp.where(x > 0, gradient, gradient * x.dtype.type(slope))
 
-    def softsign_grad(gradient: Any, x: Any) -> Any:
-        return gradient / xp.square(abs(x) + x.dtype.type(1))
-
     functions = {
-        "EluGrad": elu_grad,
         "SeluGrad": selu_grad,
         "LeakyReluGrad": leaky_relu_grad,
-        "SoftsignGrad": softsign_grad,
     }
     dtype = node.input_types[0]
     computed_in = dtypes.float32 if dtype in SMALL_FLOATS else dtype
@@ -165,6 +161,10 @@ def _bias_add_grad(node: KernelNode) -> Kernel:
         if gradient.ndim < 2:
             raise invalid(f"Input tensor must be at least 2D: {format_shape(gradient.shape)}")
         axis = 1 if channels_first else gradient.ndim - 1
+        if takes(gradient) and axis == gradient.ndim - 1:
+            sums = np.empty(gradient.shape[-1:], np.float32)
+            native.column_sums(gradient, sums, gradient.size // sums.size, sums.size, thread_count())
+            return sums
         others = tuple(i for i in range(gradient.ndim) if i != axis)
         return gradient.sum(axis=others, dtype=gradient.dtype)
 

@@ -54,7 +54,7 @@ def forward(xp: Any, images: Any, weights: Any, geometry: Geometry) -> Any:
     if prod(geometry.window) == 1:
         (position,) = geometry.positions()
         rows = geometry.padded(xp, images)[geometry.at(position)].reshape(-1, channels)
-        if xp is np and rows.size * matrix.size >= LARGE_PRODUCT:
+        if xp is np and rows.size * filters >= LARGE_PRODUCT:
             return large_product(rows, matrix).reshape(shape)
         xp.matmul(rows, matrix, out=out.reshape(-1, filters))
         return out

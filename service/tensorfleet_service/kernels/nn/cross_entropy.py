@@ -10,7 +10,8 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
 from tensorfleet.wire.buffers import empty
-from tensorfleet_service.devices.blocks import BLOCK_BYTES, in_parallel, scratch, shares
+from tensorfleet_service.devices.blocks import BLOCK_BYTES, in_parallel, scratch, shares, thread_count
+from tensorfleet_service.devices.native import native, takes
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 ROW_BLOCK_BYTES = 1 << 21
@@ -47,6 +48,8 @@ def softmax_cross_entropy(node: KernelNode) -> Kernel:
             (a if a.shape == shape else xp.broadcast_to(a, shape)).astype(inner, copy=False)
             for a in (logits, labels)
         )
+        if dtype == np.float32 and takes(logits, labels):
+            return _compiled(logits, labels, has_gradient, False)
         loss = xp.empty(shape[0], inner)
         backprop = None
         if has_gradient:
@@ -88,6 +91,15 @@ def softmax_cross_entropy(node: KernelNode) -> Kernel:
     return run
 
 
+def _compiled(logits: Any, labels: Any, has_gradient: bool, is_sparse: bool) -> tuple[Any, Any]:
+    """Loss and gradient of matrices by the compiled kernels."""
+    rows, classes = logits.shape
+    loss = np.empty(rows, np.float32)
+    gradient = empty(logits.shape, np.float32) if has_gradient else None
+    native.cross_entropy(logits, labels, loss, gradient, rows, classes, is_sparse, thread_count())
+    return loss, gradient
+
+
 def _broadcast(logits: Any, labels: Any) -> tuple[int, int]:
     if logits.shape == labels.shape and logits.ndim == 2:
         rows, classes = logits.shape
@@ -113,9 +125,12 @@ def sparse_softmax_cross_entropy(node: KernelNode) -> Kernel:
     xp = node.xp
     dtype = node.input_types[0].np
     inner = np.dtype(np.float32) if node.input_types[0].name in ("float16", "bfloat16") else dtype
+    has_gradient = 1 in node.used_outputs
 
     def run(logits: Any, labels: Any) -> tuple[Any, Any]:
         _check_labels(logits, labels)
+        if takes(logits) and labels.dtype in (np.int32, np.int64):
+            return _compiled(logits, np.ascontiguousarray(labels), has_gradient, True)
         loss, backprop = xp.empty(logits.shape[0], inner), xp.empty(logits.shape, inner)
 
         def block(begin: int, end: int) -> None:

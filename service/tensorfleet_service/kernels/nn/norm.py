@@ -8,6 +8,9 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
+from tensorfleet.wire.buffers import empty
+from tensorfleet_service.devices.blocks import thread_count
+from tensorfleet_service.devices.native import native, takes
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 
@@ -40,6 +43,15 @@ def fused_batch_norm(node: KernelNode) -> Kernel:
             return xp.full(x.shape[channel_axis], np.nan, np.float32)
         return x.mean(axis=axes, dtype=np.float32)
 
+    def compiled(x: Any, scale: Any, offset: Any, mean: Any, variance: Any) -> tuple[Any, Any, Any]:
+        """The output, and the mean and variance that it was made with."""
+        if attrs["is_training"]:
+            mean, variance = np.empty_like(scale), np.empty_like(scale)
+        y, rows = empty(x.shape, np.float32), x.size // scale.size
+        vectors = (scale, offset, mean, variance)
+        native.batch_norm(x, y, *vectors, rows, scale.size, epsilon, attrs["is_training"], thread_count())
+        return y, mean, variance
+
     def run(x: Any, scale: Any, offset: Any, mean: Any, variance: Any) -> tuple[Any, ...]:
         channels = x.shape[channel_axis] if x.ndim == rank else 0
         vectors = [("scale", scale), ("offset", offset)]
@@ -58,23 +70,30 @@ def fused_batch_norm(node: KernelNode) -> Kernel:
                 None, None, f"input must be {rank}-dimensional{format_dims(x.shape)}"
             )
         x = x.astype(np.float32, copy=False)
-        if attrs["is_training"]:
-            count = x.size // max(scale.size, 1)
+        count = x.size // max(scale.size, 1)
+        is_compiled = channel_axis == rank - 1 and takes(
+            x, scale, offset, *(() if attrs["is_training"] else (mean, variance))
+        )
+        if is_compiled:
+            y, used_mean, used_variance = compiled(x, scale, offset, mean, variance)
+        elif attrs["is_training"]:
             used_mean = mean_of(x)
             centered = x - spread(used_mean)
             used_variance = mean_of(xp.square(centered))
-            new_mean = used_mean
+        else:
+            used_mean, used_variance = mean, variance
+            centered = x - spread(used_mean)
+        new_mean, new_variance = used_mean, used_variance
+        if attrs["is_training"]:
             new_variance = used_variance * np.float32(count / max(count - 1, 1))
             if factor != 1:
                 new_mean = mean * (1 - factor) + new_mean * factor
                 new_variance = variance * (1 - factor) + new_variance * factor
-        else:
-            used_mean, used_variance = new_mean, new_variance = mean, variance
-            centered = x - spread(used_mean)
-        centered *= spread(scale / xp.sqrt(used_variance + epsilon))
-        centered += spread(offset)
-        y = centered.astype(dtype, copy=False)
-        outputs = (y, new_mean, new_variance, used_mean, used_variance)
+        if not is_compiled:
+            centered *= spread(scale / xp.sqrt(used_variance + epsilon))
+            centered += spread(offset)
+            y = centered
+        outputs = (y.astype(dtype, copy=False), new_mean, new_variance, used_mean, used_variance)
         return (*outputs, xp.zeros(0, np.float32)) if reserved else outputs
 
     return run
@@ -84,11 +103,28 @@ def fused_batch_norm(node: KernelNode) -> Kernel:
 def fused_batch_norm_grad(node: KernelNode) -> Kernel:
     xp, attrs = node.xp, node.attrs
     axes, spread = _by_channel(node)
+    channels_last = axes == tuple(range(len(axes)))
     dtype = node.output_types[0].np
     epsilon = np.float32(attrs["epsilon"])
 
+    def compiled(gradient: Any, x: Any, scale: Any, mean: Any, variance: Any) -> tuple[Any, Any, Any]:
+        own, scale_gradient = empty(x.shape, np.float32), np.empty_like(scale)
+        offset_gradient = np.empty_like(scale)
+        arrays = (gradient, x, scale, mean, variance, own, scale_gradient, offset_gradient)
+        rows = x.size // scale.size
+        native.batch_norm_grad(*arrays, rows, scale.size, epsilon, attrs["is_training"], thread_count())
+        return own, scale_gradient, offset_gradient
+
     def run(gradient: Any, x: Any, scale: Any, mean: Any, variance: Any, *_: Any) -> tuple[Any, ...]:
         gradient = gradient.astype(np.float32, copy=False)
+        if (
+            channels_last
+            and takes(gradient, x, scale, mean, variance)
+            and gradient.shape == x.shape
+            and x.shape[-1:] == scale.shape == mean.shape == variance.shape
+        ):
+            nothing = np.zeros(0, np.float32)
+            return (*compiled(gradient, x, scale, mean, variance), nothing, nothing)
         count = np.float32(x.size // max(scale.size, 1))
         inverse = 1 / xp.sqrt(variance + epsilon)
         normal = x.astype(np.float32, copy=False) - spread(mean)

@@ -11,6 +11,9 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
 from tensorfleet.ops.nn.windows import Windows
+from tensorfleet.wire.buffers import empty
+from tensorfleet_service.devices.blocks import thread_count
+from tensorfleet_service.devices.native import native, takes
 from tensorfleet_service.kernels.nn.conv import compute_dtype
 from tensorfleet_service.kernels.nn.patches import (
     Geometry,
@@ -81,6 +84,10 @@ def max_pool(node: KernelNode) -> Kernel:
         check_rank(images, "tensor_in", windows)
         images = channels_last(xp, images, windows)
         geometry = Geometry(windows, images.shape[1:-1], window)
+        if rank_of(windows) == 4 and takes(images):
+            pooled = empty((len(images), *geometry.out, images.shape[-1]), np.float32)
+            native.max_pool(images, pooled, *_plane(geometry, images.shape), thread_count())
+            return as_formatted(xp, pooled, windows)
         padded = geometry.padded(xp, images, lowest(images.dtype))
         first, *others = geometry.positions()
         out = padded[geometry.at(first)].copy()
@@ -89,6 +96,12 @@ def max_pool(node: KernelNode) -> Kernel:
         return as_formatted(xp, out, windows)
 
     return run
+
+
+def _plane(geometry: Geometry, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """Images and windows as the compiled kernels take them."""
+    before = tuple(pad for pad, _ in geometry.pad)
+    return shape, geometry.out, geometry.window, geometry.strides, before
 
 
 def _check_gradient(gradient: Any, like: Any) -> None:
@@ -121,6 +134,13 @@ def max_pool_grad(node: KernelNode) -> Kernel:
         _check_gradient(gradient, pooled)
         images, pooled, gradient = (channels_last(xp, a, windows) for a in (images, pooled, gradient))
         geometry = Geometry(windows, images.shape[1:-1], window)
+        expected = (len(images), *geometry.out, images.shape[-1])
+        if rank_of(windows) == 4 and takes(images, pooled, gradient) and pooled.shape == expected:
+            own = empty(images.shape, np.float32)
+            native.max_pool_grad(
+                images, own, pooled, gradient, *_plane(geometry, images.shape), thread_count()
+            )
+            return as_formatted(xp, own, windows)
         result = xp.zeros((len(images), *geometry.size, images.shape[-1]), gradient.dtype)
         for at, chosen in _maxima(xp, geometry, images, pooled):
             result[at] += gradient * chosen

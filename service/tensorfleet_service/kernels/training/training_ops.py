@@ -15,7 +15,9 @@ from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
 from tensorfleet.graph.graph import lookup_op
 from tensorfleet_service.devices.blocks import each_block
+from tensorfleet_service.devices.native import takes
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.training.recording import Recorder, apply_recorded
 from tensorfleet_service.kernels.training.training_rules import RULES
 from tensorfleet_service.state.resources import Variable, modify_together
 
@@ -42,14 +44,21 @@ def apply_update(node: KernelNode) -> Kernel:
                 raise errors.InvalidArgumentError(
                     None, None, f"{names[i]} is not a scalar: {format_dims(inputs[i].shape)}"
                 )
-        update = prepare(*[inputs[i] for i in numbers])
+        values = [inputs[i] for i in numbers]
 
         def dense(arrays: list[Any]) -> None:
             _check_shapes([*arrays, grad], [*state_names, names[gradient]])
+            if takes(grad, *arrays) and not any(np.may_share_memory(grad, array) for array in arrays):
+                recorder = Recorder(scratch)
+                recorded = rule.build(recorder, node.attrs)(*values)
+                if apply_recorded(recorded, recorder, arrays, grad):
+                    return
+            update = prepare(*values)
             each_block(update, [*arrays, np.asarray(grad)] if not grad.ndim else [*arrays, grad], scratch)
 
         def sparse(arrays: list[Any]) -> None:
             assert rows is not None
+            update = prepare(*values)
             indices = inputs[rows]
             _check_shapes(arrays, state_names)
             _check_rows(arrays[0], grad, indices)

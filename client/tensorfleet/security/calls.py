@@ -1,0 +1,101 @@
+"""Calls by gRPC: the channel, and the metadata by which a call says who makes it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from tensorfleet.core import errors
+from tensorfleet.security import local, settings
+from tensorfleet.security.secret import call_proof
+from tensorfleet.security.settings import Security, SecurityError, is_loopback
+from tensorfleet.security.tls import certificates
+
+AUTHORIZATION = "authorization"
+PROOF = "tensorfleet-proof"
+ENDPOINT = "/tensorfleet.FleetService/GetEndpoint"
+
+Options = Sequence[tuple[str, Any]]
+
+
+def for_client(address: str) -> Security:
+    """What a client of this process shows to a server at `host:port`.
+
+    Raises:
+        InvalidArgumentError: the environment's settings contradict each other.
+    """
+    try:
+        found = settings.load(os.environ)
+        if not (found.tls or found.token or found.token_file or found.secret) and is_loopback(
+            host_of(address)
+        ):
+            found = local.find(address) or found
+        return found
+    except SecurityError as e:
+        raise errors.InvalidArgumentError(None, None, str(e)) from None
+
+
+def host_of(address: str) -> str:
+    """The host of `host:port`, also with gRPC's schemes before it; "" if there is none."""
+    return address.rpartition("/")[2].rpartition(":")[0]
+
+
+def open_channel(address: str, options: Options, security: Security) -> Any:
+    """A channel, with TLS where the settings have it."""
+    import grpc
+
+    if security.tls is None:
+        return grpc.insecure_channel(address, options=options)
+    return grpc.secure_channel(address, channel_credentials(security), options=options)
+
+
+def channel_credentials(security: Security) -> Any:
+    """gRPC's form of the certificates, as their files are now."""
+    import grpc
+
+    assert security.tls is not None
+    try:
+        key, chain, roots = certificates(security.tls).pem
+    except SecurityError as e:
+        raise errors.InvalidArgumentError(None, None, str(e)) from None
+    return grpc.ssl_channel_credentials(roots, key, chain)
+
+
+def check_token_may_go(security: Security, host: str) -> None:
+    """Raises InvalidArgumentError where a token would be sent so that others can read it on its way."""
+    if security.tls or security.insecure or is_loopback(host):
+        return
+    raise errors.InvalidArgumentError(
+        None,
+        None,
+        f"The token is not sent to {host}, as the connection to it is not encrypted: set {settings.CERT}, "
+        f"{settings.KEY} and {settings.CA}, or {settings.INSECURE}=yes if nobody else can see the network.",
+    )
+
+
+def metadata(
+    security: Security, address: str, method: str, data: bytes, audience: int, claim: str = ""
+) -> tuple[tuple[str, str], ...]:
+    """What a call carries to say who makes it.
+
+    Args:
+        data: the request.
+        audience: the incarnation of the task that is called.
+        claim: the task that calls, "" for a client.
+
+    Raises:
+        InvalidArgumentError: it would give a token away.
+    """
+    found: list[tuple[str, str]] = []
+    if method == ENDPOINT:
+        return ()
+    if security.secret:
+        found.append((PROOF, call_proof(security.secret, claim, audience, method, data)))
+    if (security.token or security.token_file) and not claim:
+        check_token_may_go(security, host_of(address))
+        try:
+            found.append((AUTHORIZATION, f"Bearer {security.client_token()}"))
+        except SecurityError as e:
+            raise errors.InvalidArgumentError(None, None, str(e)) from None
+    return tuple(found)

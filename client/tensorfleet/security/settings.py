@@ -1,0 +1,214 @@
+"""Settings of security, for clients and tasks alike: all that the environment says about it.
+
+Half a configuration is an error: nothing here falls back to less security than was asked for.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+CERT = "TENSORFLEET_TLS_CERT"
+KEY = "TENSORFLEET_TLS_KEY"
+CA = "TENSORFLEET_TLS_CA"
+TOKEN = "TENSORFLEET_TOKEN"
+TOKEN_FILE = "TENSORFLEET_TOKEN_FILE"
+TOKENS = "TENSORFLEET_TOKENS"
+SECRET = "TENSORFLEET_CLUSTER_SECRET"
+SECRET_FILE = "TENSORFLEET_CLUSTER_SECRET_FILE"
+INSECURE = "TENSORFLEET_INSECURE"
+AUDIT_LOG = "TENSORFLEET_AUDIT_LOG"
+METRICS_ACCESS = "TENSORFLEET_METRICS_ACCESS"
+
+VARIABLES = (
+    *(CERT, KEY, CA, TOKEN, TOKEN_FILE, TOKENS, SECRET, SECRET_FILE),
+    *(INSECURE, AUDIT_LOG, METRICS_ACCESS),
+)
+
+MIN_SECRET_BYTES = 16
+MAX_FILE_BYTES = 1 << 20
+ACCESS = ("open", "token")
+
+
+class SecurityError(ValueError):
+    """Settings of security contradict each other, or a file of theirs cannot be used; the text says which."""
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """PEM files: the own certificate with those between it and the CA, its key, and the CAs to trust."""
+
+    cert: str
+    key: str
+    ca: str
+
+
+@dataclass(frozen=True)
+class Security:
+    """What a process authenticates itself and others by.
+
+    Attributes:
+        tls: None for plain connections.
+        token: of a client; `token_file` is read at each connection instead, so that it may change.
+        tokens: a task's file of hashed tokens.
+        secret: the cluster's, for those who have no certificates.
+        insecure: whether the user has said that no security is wanted where it would be asked for.
+        audit_log: the file of the audit log; "-" is standard error, "" the task's own log.
+        metrics_access: whether /metrics is open, or takes a token.
+    """
+
+    tls: TlsFiles | None = None
+    token: str = ""
+    token_file: str = ""
+    tokens: str = ""
+    secret: bytes = b""
+    insecure: bool = False
+    audit_log: str = ""
+    metrics_access: str = "open"
+
+    @property
+    def authenticates(self) -> bool:
+        """Whether a task with these settings asks who comes."""
+        return bool(self.tls or self.tokens or self.secret)
+
+    def client_token(self) -> str:
+        """The token that a client shows.
+
+        Raises:
+            SecurityError: its file cannot be read, or is empty.
+        """
+        return _secret_text(self.token_file, TOKEN_FILE) if self.token_file else self.token
+
+
+OPEN = Security()
+"""No security at all."""
+
+
+def load(environ: Mapping[str, str]) -> Security:
+    """The settings of an environment.
+
+    Raises:
+        SecurityError: a part of them is missing, or contradicts another one.
+    """
+    if not any(environ.get(name) for name in VARIABLES):
+        return OPEN
+    files = {name: environ.get(name, "") for name in (CERT, KEY, CA)}
+    if any(files.values()) and not all(files.values()):
+        missing = " and ".join(name for name, path in files.items() if not path)
+        raise SecurityError(
+            f"TLS takes a certificate, its key and the CAs to trust, but {missing} is not set: set it, or "
+            f"none of {CERT}, {KEY} and {CA}"
+        )
+    for name, path in files.items():
+        if path and not os.path.isfile(path):
+            raise SecurityError(f"{name} is {path!r}, which is no file")
+    for one, other in ((TOKEN, TOKEN_FILE), (SECRET, SECRET_FILE), (CERT, SECRET), (CERT, SECRET_FILE)):
+        if environ.get(one) and environ.get(other):
+            raise SecurityError(f"both {one} and {other} are set: set one of them")
+    tokens = environ.get(TOKENS, "")
+    if tokens and not os.path.isfile(tokens):
+        raise SecurityError(f"{TOKENS} is {tokens!r}, which is no file: `tensorfleet token create` makes it")
+    insecure = environ.get(INSECURE, "")
+    if insecure not in ("", "no", "yes"):
+        raise SecurityError(f"{INSECURE} is {insecure!r}: set it to yes or no")
+    access = environ.get(METRICS_ACCESS) or "open"
+    if access not in ACCESS:
+        raise SecurityError(f"{METRICS_ACCESS} is {access!r}: set it to {' or '.join(ACCESS)}")
+    if access == "token" and not tokens:
+        raise SecurityError(f"{METRICS_ACCESS} is token, but there are no tokens: set {TOKENS}")
+    found = Security(
+        tls=TlsFiles(files[CERT], files[KEY], files[CA]) if files[CERT] else None,
+        token=environ.get(TOKEN, ""),
+        token_file=environ.get(TOKEN_FILE, ""),
+        tokens=tokens,
+        secret=_secret(environ),
+        insecure=insecure == "yes",
+        audit_log=environ.get(AUDIT_LOG, ""),
+        metrics_access=access,
+    )
+    found.client_token()
+    return found
+
+
+def _secret(environ: Mapping[str, str]) -> bytes:
+    text, name = environ.get(SECRET, ""), SECRET
+    if environ.get(SECRET_FILE):
+        text, name = _secret_text(environ[SECRET_FILE], SECRET_FILE), SECRET_FILE
+    if text and len(text.encode()) < MIN_SECRET_BYTES:
+        raise SecurityError(
+            f"the secret of {name} has fewer than {MIN_SECRET_BYTES} bytes, which can be guessed: take a "
+            "random one, such as that of `openssl rand -hex 32`"
+        )
+    return text.encode()
+
+
+def _secret_text(path: str, name: str) -> str:
+    """What a file holds, without the white space at its ends; the errors do not say what that is."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_FILE_BYTES)
+        text = data.decode().strip()
+    except (OSError, ValueError) as e:
+        reason = e.strerror if isinstance(e, OSError) else "it is no text"
+        raise SecurityError(f"{name} is {path!r}, which cannot be read: {reason}") from None
+    if not text:
+        raise SecurityError(f"{name} is {path!r}, which is empty")
+    return text
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host to listen on, or to connect to, is this machine alone."""
+    host = host.strip("[]")
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def exposure(security: Security, bind: str) -> str:
+    """What others could do to a task that listens at a host with these settings; "" for nothing."""
+    if is_loopback(bind) or security.tls:
+        return ""
+    if not security.authenticates:
+        return f"listens at {bind} and asks nobody who they are: whoever reaches it may run programs"
+    if security.tokens:
+        return f"listens at {bind} without TLS: tokens and tensors can be read on their way"
+    return ""
+
+
+def check_server(security: Security, bind: str, tasks: int) -> str:
+    """Looks at whether a task may serve with these settings.
+
+    Args:
+        bind: the host that it listens at.
+        tasks: how many the cluster has.
+
+    Returns:
+        A warning; empty if there is nothing to warn of.
+
+    Raises:
+        SecurityError: others could use the task, or the tasks could not know each other.
+    """
+    if security.tokens and tasks > 1 and not (security.tls or security.secret):
+        raise SecurityError(
+            f"{TOKENS} says who the clients are, but the cluster's {tasks} tasks cannot know each other: set "
+            f"{CERT}, {KEY} and {CA}, or {SECRET_FILE}"
+        )
+    problem = exposure(security, bind)
+    if problem and security.insecure:
+        return f"{INSECURE}=yes: this task {problem}"
+    if problem:
+        weaker = "" if security.tokens else f"or at least {SECRET_FILE}, "
+        raise SecurityError(
+            f"this task {problem}. Set {CERT}, {KEY} and {CA} (`tensorfleet certs` makes them), {weaker}"
+            f"or have it listen at loopback alone. {INSECURE}=yes serves all the same."
+        )
+    if security.secret and not is_loopback(bind):
+        return (
+            f"this task listens at {bind} without TLS: the cluster secret authenticates, but does not encrypt"
+        )
+    return ""

@@ -1,0 +1,153 @@
+"""Tokens: random keys by which people and programs are known to a cluster, each with a name and a role.
+
+A file holds their hashes. A token is 256 random bits, so one SHA-256 without salt is as hard to invert as it
+would be with a slow hash for passwords: there is no list of likely tokens to try.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from tensorfleet.security.settings import MAX_FILE_BYTES, SecurityError
+
+ROLES = ("read", "run", "admin")
+PREFIX = "tft_"  # by which scanners for leaked keys can know them
+HASH = "sha256:"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+_HASH = re.compile(HASH + r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Token:
+    """What a cluster knows of a token.
+
+    Attributes:
+        name: who it stands for.
+        role: one of ROLES.
+        hash: "sha256:" and hexadecimal digits.
+        created, expires: seconds since 1970; expires 0: never.
+    """
+
+    name: str
+    role: str
+    hash: str
+    created: float = 0.0
+    expires: float = 0.0
+
+    def valid(self, now: float) -> bool:
+        """Whether its time has not passed."""
+        return not self.expires or now < self.expires
+
+
+def hashed(token: str) -> str:
+    """The form in which a token is kept."""
+    return HASH + hashlib.sha256(token.encode()).hexdigest()
+
+
+def create(name: str, role: str, days: float | None = None) -> tuple[str, Token]:
+    """A new token, and what is to be kept of it.
+
+    Raises:
+        SecurityError: no such role, or a name of other characters than letters, digits and `._@-`.
+    """
+    text = PREFIX + secrets.token_urlsafe(32)
+    now = time.time()
+    token = Token(name, role, hashed(text), now, now + days * 86400 if days else 0.0)
+    _check(token)
+    return text, token
+
+
+def find(tokens: Iterable[Token], text: str) -> Token | None:
+    """The token of a text, compared in a time that says nothing about it."""
+    given = hashed(text)
+    found = None
+    for token in tokens:
+        if hmac.compare_digest(token.hash, given):
+            found = token
+    return found
+
+
+def parse(data: bytes) -> list[Token]:
+    """The tokens of a file's content.
+
+    Raises:
+        SecurityError: it is no such file.
+    """
+    try:
+        content = json.loads(data)
+        tokens = [Token(**fields) for fields in content["tokens"]]
+        for token in tokens:
+            _check(token)
+    except SecurityError:
+        raise
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise SecurityError(
+            'it is no file of tokens: {"tokens": [{"name": …, "role": …, "hash": …}]}'
+        ) from None
+    names = [token.name for token in tokens]
+    if len(set(names)) < len(names):
+        raise SecurityError("two tokens have the same name")
+    return tokens
+
+
+def _check(token: Token) -> None:
+    if not (isinstance(token.name, str) and _NAME.fullmatch(token.name)):
+        raise SecurityError(f"{token.name!r} is no name of a token: letters, digits and ._@-, 64 at most")
+    if token.role not in ROLES:
+        raise SecurityError(
+            f"the token {token.name} has the role {token.role!r}: roles are {', '.join(ROLES)}"
+        )
+    if not (isinstance(token.hash, str) and _HASH.fullmatch(token.hash)):
+        raise SecurityError(f"the token {token.name} has no hash of the form {HASH}…")
+    if not all(isinstance(at, int | float) for at in (token.created, token.expires)):
+        raise SecurityError(f"the token {token.name} has times that are no numbers")
+
+
+def read(path: str) -> list[Token]:
+    """The tokens of a file.
+
+    Raises:
+        SecurityError: it cannot be read, or is no file of tokens.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as e:
+        raise SecurityError(f"{path} cannot be read: {e.strerror}") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise SecurityError(f"{path} is larger than {MAX_FILE_BYTES} bytes")
+    try:
+        return parse(data)
+    except SecurityError as e:
+        raise SecurityError(f"{path}: {e}") from None
+
+
+def write(path: str, tokens: Iterable[Token]) -> None:
+    """Puts a file in the place of another one at once; nobody but its user can read it."""
+    text = json.dumps({"tokens": [asdict(token) for token in tokens]}, indent=2) + "\n"
+    write_private(path, text)
+
+
+def write_private(path: str, text: str) -> None:
+    """Writes a file that nobody but its user can read, from the beginning and at once."""
+    folder = os.path.dirname(os.path.abspath(path))
+    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".")  # mkstemp's files have mode 0600
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

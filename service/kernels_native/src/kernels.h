@@ -1,0 +1,55 @@
+/* What the loops of one instruction set offer; loops.c is compiled once for each. */
+#ifndef TENSORFLEET_KERNELS_H
+#define TENSORFLEET_KERNELS_H
+
+#include <stdint.h>
+
+/* Elements of a block: a dozen of them stay in the first cache. */
+#define BLOCK 1024
+
+/* The names of NumPy's ufuncs, in the order of tensorfleet_kernels.STEPS. */
+#define STEPS(X) \
+  X(ADD, add) X(SUBTRACT, subtract) X(MULTIPLY, multiply) X(DIVIDE, divide) \
+  X(MAXIMUM, maximum) X(MINIMUM, minimum) X(FMIN, fmin) X(FMAX, fmax) X(GREATER, greater) X(LESS, less) \
+  X(LOGADDEXP, logaddexp) \
+  X(NEGATIVE, negative) X(ABSOLUTE, absolute) X(SIGN, sign) X(SQUARE, square) X(SQRT, sqrt) \
+  X(RECIPROCAL, reciprocal) X(EXP, exp) X(EXPM1, expm1) X(LOG, log) X(LOG1P, log1p) X(TANH, tanh) \
+  X(CEIL, ceil) X(FLOOR, floor) X(RINT, rint)
+
+#define NAME_STEP(upper, lower) STEP_##upper,
+enum step { STEPS(NAME_STEP) STEP_COUNT };
+#undef NAME_STEP
+#define FIRST_UNARY STEP_NEGATIVE
+
+struct loops {
+  /* out = step(a, b); an operand that is one number for all elements has its `is_number` set. */
+  void (*step)(enum step step, float *out, const float *a, int a_is_number, const float *b, int b_is_number,
+               long n);
+  /* Sums of the columns of x [rows, width] and of their squared distances from their means. */
+  void (*moments)(const float *x, long rows, long width, float *mean, float *squares);
+  /* y = (x - mean) * factor + offset by columns. */
+  void (*normalize)(const float *x, float *y, long rows, long width, const float *mean, const float *factor,
+                    const float *offset);
+  /* Column sums of g, and of g * (x - mean); of g alone where x is NULL. */
+  void (*column_sums)(const float *g, const float *x, const float *mean, long rows, long width, float *sums,
+                      float *products);
+  /* d = (g - shift - (x - mean) * slope) * factor by columns. */
+  void (*normalize_grad)(const float *g, const float *x, float *d, long rows, long width, const float *mean,
+                         const float *shift, const float *slope, const float *factor);
+  float (*sum)(const float *x, long n);
+  float (*maximum)(const float *x, long n);
+  /* out = exp(x - highest) (or not stored, where out is NULL); returns the sum. */
+  float (*exp_sum)(const float *x, float *out, float highest, long n);
+  /* out = x * factor - y (y may be NULL). */
+  void (*scale_less)(const float *x, float *out, float factor, const float *y, long n);
+  /* The sum of x * (y - shift). */
+  float (*dot)(const float *x, const float *y, float shift, long n);
+  /* log of one number, as the steps compute it. */
+  float (*log_of)(float x);
+  /* The maxima of windows of an image [height, width, depth], and the gradient that goes to the first of each. */
+  void (*max_into)(float *out, const float *x, long n);
+  void (*max_grad)(float *into, unsigned char *left, const float *x, const float *pooled, const float *gradient,
+                   long n);
+};
+
+#endif

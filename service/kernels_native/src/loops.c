@@ -1,0 +1,359 @@
+/* The loops over float32, compiled once for each instruction set: VARIANT names the table.
+ *
+ * They are plain loops that compilers vectorize; none makes a decision in the middle of one. Contraction is off,
+ * so that sums and products are those of NumPy, and where a fused multiply-add is meant, it is written. Nothing
+ * here assumes that there is no NaN, infinity, denormal or negative zero. */
+#include "kernels.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#define CONCAT_(a, b) a##b
+#define CONCAT(a, b) CONCAT_(a, b)
+#define INLINE static inline __attribute__((always_inline))
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+#if defined(__FMA__) || defined(__aarch64__)
+#define FMA(a, b, c) __builtin_fmaf(a, b, c)
+#else
+#define FMA(a, b, c) ((a) * (b) + (c))
+#endif
+
+INLINE float from_bits(int32_t i) {
+  float f;
+  memcpy(&f, &i, 4);
+  return f;
+}
+
+INLINE int32_t to_bits(float f) {
+  int32_t i;
+  memcpy(&i, &f, 4);
+  return i;
+}
+
+/* A condition as a mask: selection by masks vectorizes on every instruction set. */
+INLINE float choose(int condition, float yes, float no) { return condition ? yes : no; }
+
+#define LOG2_E 1.44269504088896341f
+#define LN2_HIGH 0.693145751953125f
+#define LN2_LOW 1.42860682030941723e-6f
+#define ROUNDER 12582912.0f /* 1.5 * 2^23: added to a float, it leaves the nearest integer in the low bits */
+
+/* x = n ln 2 + r with |r| <= ln 2 / 2; *half and *rest are powers of two whose product is 2^n, as 2^n itself
+ * may be no float. */
+INLINE float reduce(float x, float *half, float *rest) {
+  float shifted = FMA(x, LOG2_E, ROUNDER);
+  float n = shifted - ROUNDER;
+  int32_t i = to_bits(shifted) - to_bits(ROUNDER);
+  int32_t first = i >> 1;
+  *half = from_bits((int32_t)((uint32_t)(first + 127) << 23));
+  *rest = from_bits((int32_t)((uint32_t)(i - first + 127) << 23));
+  return FMA(n, -LN2_LOW, FMA(n, -LN2_HIGH, x));
+}
+
+/* (exp(r) - 1 - r) / r^2 by the series: 5e-9 of the whole is what follows. */
+INLINE float exp_tail(float r) {
+  float p = 1.0f / 5040;
+  p = FMA(p, r, 1.0f / 720);
+  p = FMA(p, r, 1.0f / 120);
+  p = FMA(p, r, 1.0f / 24);
+  p = FMA(p, r, 1.0f / 6);
+  return FMA(p, r, 0.5f);
+}
+
+INLINE float clamp_exponent(float x) {
+  x = choose(x > 89.0f, 89.0f, x);
+  return choose(x < -104.0f, -104.0f, x);
+}
+
+INLINE float exp_(float x) {
+  float half, rest, r = reduce(clamp_exponent(x), &half, &rest);
+  return (FMA(r * r, exp_tail(r), r) + 1.0f) * half * rest;
+}
+
+INLINE float expm1_(float x) {
+  float half, rest, r = reduce(clamp_exponent(x), &half, &rest);
+  float q = FMA(r * r, exp_tail(r), r);
+  /* (1 + q) 2^n - 1, without the loss of small q */
+  float inverse = from_bits((int32_t)(254u << 23) - to_bits(rest));
+  float y = FMA(q, half, half - inverse) * rest;
+  return choose(x == 0.0f, x, y);
+}
+
+INLINE float log_(float x) {
+  int is_small = x < 1.17549435e-38f;
+  float scaled = choose(is_small, x * 8388608.0f, x);
+  int32_t bits = to_bits(scaled);
+  int32_t exponent = (bits - 0x3f3504f3) >> 23;
+  float m = from_bits(bits - (int32_t)((uint32_t)exponent << 23)); /* from sqrt(1/2) to sqrt(2) */
+  float e = (float)exponent - choose(is_small, 23.0f, 0.0f);
+  float f = m - 1.0f;
+  float s = f / (2.0f + f), z = s * s;
+  float p = 2.0f / 9;
+  p = FMA(p, z, 2.0f / 7);
+  p = FMA(p, z, 2.0f / 5);
+  p = FMA(p, z, 2.0f / 3);
+  float y = FMA(e, LN2_HIGH, FMA(e, LN2_LOW, f - s * FMA(-p, z, f)));
+  y = choose(x == 0.0f, -INFINITY, y);
+  y = choose(x < 0.0f, NAN, y);
+  y = choose(x == INFINITY, x, y);
+  return choose(x != x, x, y);
+}
+
+INLINE float log1p_(float x) {
+  float u = 1.0f + x;
+  float y = log_(u) + (x - (u - 1.0f)) / u;
+  y = choose(u == 1.0f, x, y);
+  y = choose(u == 0.0f, -INFINITY, y);
+  return choose(x == INFINITY, x, y);
+}
+
+INLINE float tanh_(float x) {
+  float t = choose(x > 9.5f, 9.5f, x);
+  t = choose(t < -9.5f, -9.5f, t);
+  float y = expm1_(2.0f * t);
+  return y / (y + 2.0f);
+}
+
+INLINE float maximum_(float a, float b) { return choose((a > b) | (a != a), a, b); }
+INLINE float minimum_(float a, float b) { return choose((a < b) | (a != a), a, b); }
+INLINE float fmax_(float a, float b) { return choose((a > b) | (b != b), a, b); }
+INLINE float fmin_(float a, float b) { return choose((a < b) | (b != b), a, b); }
+
+INLINE float sign_(float x) { return choose(x != x, x, choose(x > 0.0f, 1.0f, choose(x < 0.0f, -1.0f, 0.0f))); }
+
+INLINE float logaddexp_(float a, float b) {
+  float d = a - b;
+  float y = maximum_(a, b) + log1p_(exp_(-__builtin_fabsf(d)));
+  y = choose(a == b, a + 0.693147181f, y); /* two infinities as well */
+  return choose(d != d, a + b, y);
+}
+
+#define BINARY(STEP, EXPRESSION)                                   \
+  case STEP:                                                       \
+    if (a_is_number) {                                             \
+      const float x = *a;                                          \
+      INDEPENDENT for (long i = 0; i < n; i++) {                   \
+        const float y = b[i];                                      \
+        out[i] = EXPRESSION;                                       \
+      }                                                            \
+    } else if (b_is_number) {                                      \
+      const float y = *b;                                          \
+      INDEPENDENT for (long i = 0; i < n; i++) {                   \
+        const float x = a[i];                                      \
+        out[i] = EXPRESSION;                                       \
+      }                                                            \
+    } else {                                                       \
+      INDEPENDENT for (long i = 0; i < n; i++) {                   \
+        const float x = a[i], y = b[i];                            \
+        out[i] = EXPRESSION;                                       \
+      }                                                            \
+    }                                                              \
+    break;
+
+#define UNARY(STEP, EXPRESSION)                  \
+  case STEP:                                     \
+    INDEPENDENT for (long i = 0; i < n; i++) {   \
+      const float x = a[i];                      \
+      out[i] = EXPRESSION;                       \
+    }                                            \
+    break;
+
+static void step(enum step which, float *out, const float *a, int a_is_number, const float *b, int b_is_number,
+                 long n) {
+  switch (which) {
+    BINARY(STEP_ADD, x + y)
+    BINARY(STEP_SUBTRACT, x - y)
+    BINARY(STEP_MULTIPLY, x *y)
+    BINARY(STEP_DIVIDE, x / y)
+    BINARY(STEP_MAXIMUM, maximum_(x, y))
+    BINARY(STEP_MINIMUM, minimum_(x, y))
+    BINARY(STEP_FMIN, fmin_(x, y))
+    BINARY(STEP_FMAX, fmax_(x, y))
+    BINARY(STEP_GREATER, choose(x > y, 1.0f, 0.0f))
+    BINARY(STEP_LESS, choose(x < y, 1.0f, 0.0f))
+    BINARY(STEP_LOGADDEXP, logaddexp_(x, y))
+    UNARY(STEP_NEGATIVE, -x)
+    UNARY(STEP_ABSOLUTE, __builtin_fabsf(x))
+    UNARY(STEP_SIGN, sign_(x))
+    UNARY(STEP_SQUARE, x *x)
+    UNARY(STEP_SQRT, __builtin_sqrtf(x))
+    UNARY(STEP_RECIPROCAL, 1.0f / x)
+    UNARY(STEP_EXP, exp_(x))
+    UNARY(STEP_EXPM1, expm1_(x))
+    UNARY(STEP_LOG, log_(x))
+    UNARY(STEP_LOG1P, log1p_(x))
+    UNARY(STEP_TANH, tanh_(x))
+    UNARY(STEP_CEIL, __builtin_ceilf(x))
+    UNARY(STEP_FLOOR, __builtin_floorf(x))
+    UNARY(STEP_RINT, __builtin_rintf(x))
+    case STEP_COUNT:
+      break;
+  }
+}
+
+/* Sums over columns go by groups of LANES columns at a time, whose accumulators stay in registers. */
+#define LANES 32
+
+INLINE void add_columns(const float *g, const float *x, const float *mean, long rows, long width, long lanes,
+                        float *sums, float *products) {
+  float s[LANES] = {0}, p[LANES] = {0};
+  if (x == NULL) {
+    for (long r = 0; r < rows; r++)
+      for (long c = 0; c < lanes; c++) s[c] += g[r * width + c];
+  } else {
+    for (long r = 0; r < rows; r++)
+      for (long c = 0; c < lanes; c++) {
+        float v = g[r * width + c];
+        s[c] += v;
+        p[c] += v * (x[r * width + c] - mean[c]);
+      }
+  }
+  for (long c = 0; c < lanes; c++) {
+    sums[c] += s[c];
+    if (products != NULL) products[c] += p[c];
+  }
+}
+
+static void column_sums(const float *g, const float *x, const float *mean, long rows, long width, float *sums,
+                        float *products) {
+  /* So many rows at a time that what one group of columns has fetched is still there for the next, and that no
+   * sum is of many small numbers to one large. */
+  const long step_rows = 128;
+  for (long c = 0; c < width; c++) {
+    sums[c] = 0;
+    if (products != NULL) products[c] = 0;
+  }
+  for (long r = 0; r < rows; r += step_rows) {
+    long count = rows - r < step_rows ? rows - r : step_rows, c = 0;
+    const float *rg = g + r * width, *rx = x == NULL ? NULL : x + r * width;
+#define GROUP(N)                                                                                    \
+  for (; c + N <= width; c += N)                                                                    \
+    add_columns(rg + c, x == NULL ? NULL : rx + c, x == NULL ? NULL : mean + c, count, width, N, sums + c, \
+                products == NULL ? NULL : products + c);
+    GROUP(LANES)
+    GROUP(16)
+    GROUP(8)
+    GROUP(1)
+#undef GROUP
+  }
+}
+
+static void moments(const float *x, long rows, long width, float *mean, float *squares) {
+  column_sums(x, NULL, NULL, rows, width, mean, NULL);
+  for (long c = 0; c < width; c++) mean[c] /= (float)rows;
+  /* The rows are few enough to be in the cache still. */
+  for (long c = 0; c < width; c++) squares[c] = 0;
+  for (long r = 0; r < rows; r++) {
+    const float *row = x + r * width;
+    INDEPENDENT for (long c = 0; c < width; c++) {
+      float d = row[c] - mean[c];
+      squares[c] += d * d;
+    }
+  }
+}
+
+#define BY_COLUMNS(EXPRESSION)                               \
+  for (long r = 0; r < rows; r++) {                          \
+    const long at = r * width;                               \
+    INDEPENDENT for (long c = 0; c < width; c++) EXPRESSION; \
+  }
+
+static void normalize(const float *x, float *y, long rows, long width, const float *mean, const float *factor,
+                      const float *offset) {
+  BY_COLUMNS(y[at + c] = (x[at + c] - mean[c]) * factor[c] + offset[c])
+}
+
+static void normalize_grad(const float *g, const float *x, float *d, long rows, long width, const float *mean,
+                           const float *shift, const float *slope, const float *factor) {
+  BY_COLUMNS(d[at + c] = (g[at + c] - shift[c] - (x[at + c] - mean[c]) * slope[c]) * factor[c])
+}
+
+/* The sum of a short row: LANES partial sums, which are then added pair by pair. */
+INLINE float fold(float *s) {
+  for (long half = LANES / 2; half; half /= 2)
+    for (long i = 0; i < half; i++) s[i] += s[i + half];
+  return s[0];
+}
+
+static float sum(const float *x, long n) {
+  float total = 0;
+  for (long begin = 0; begin < n; begin += 4 * BLOCK) {
+    long end = begin + 4 * BLOCK < n ? begin + 4 * BLOCK : n, i = begin;
+    float s[LANES] = {0};
+    for (; i + LANES <= end; i += LANES)
+      for (long c = 0; c < LANES; c++) s[c] += x[i + c];
+    for (; i < end; i++) s[(i - begin) % LANES] += x[i];
+    total += fold(s);
+  }
+  return total;
+}
+
+static float dot(const float *x, const float *y, float shift, long n) {
+  float total = 0;
+  for (long begin = 0; begin < n; begin += 4 * BLOCK) {
+    long end = begin + 4 * BLOCK < n ? begin + 4 * BLOCK : n, i = begin;
+    float s[LANES] = {0};
+    for (; i + LANES <= end; i += LANES)
+      for (long c = 0; c < LANES; c++) s[c] += x[i + c] * (y[i + c] - shift);
+    for (; i < end; i++) s[(i - begin) % LANES] += x[i] * (y[i] - shift);
+    total += fold(s);
+  }
+  return total;
+}
+
+static float maximum(const float *x, long n) {
+  float s[LANES];
+  long i = 0;
+  for (long c = 0; c < LANES; c++) s[c] = -INFINITY;
+  for (; i + LANES <= n; i += LANES)
+    for (long c = 0; c < LANES; c++) s[c] = maximum_(s[c], x[i + c]);
+  for (; i < n; i++) s[0] = maximum_(s[0], x[i]);
+  for (long c = 1; c < LANES; c++) s[0] = maximum_(s[0], s[c]);
+  return s[0];
+}
+
+static float exp_sum(const float *x, float *out, float highest, long n) {
+  float total = 0, buffer[BLOCK];
+  for (long begin = 0; begin < n; begin += BLOCK) {
+    long count = n - begin < BLOCK ? n - begin : BLOCK;
+    float *to = out == NULL ? buffer : out + begin;
+    const float *from = x + begin;
+    INDEPENDENT for (long i = 0; i < count; i++) to[i] = exp_(from[i] - highest);
+    total += sum(to, count);
+  }
+  return total;
+}
+
+static void scale_less(const float *x, float *out, float factor, const float *y, long n) {
+  if (y == NULL) {
+    INDEPENDENT for (long i = 0; i < n; i++) out[i] = x[i] * factor;
+  } else {
+    INDEPENDENT for (long i = 0; i < n; i++) out[i] = x[i] * factor - y[i];
+  }
+}
+
+static float log_of(float x) { return log_(x); }
+
+static void max_into(float *out, const float *x, long n) {
+  INDEPENDENT for (long i = 0; i < n; i++) out[i] = maximum_(out[i], x[i]);
+}
+
+static void max_grad(float *into, unsigned char *left, const float *x, const float *pooled, const float *gradient,
+                     long n) {
+  INDEPENDENT for (long i = 0; i < n; i++) {
+    unsigned char chosen = (unsigned char)((x[i] == pooled[i]) & left[i]);
+    left[i] ^= chosen;
+    into[i] += gradient[i] * (float)chosen;
+  }
+}
+
+const struct loops CONCAT(loops_, VARIANT) = {
+    step,    moments, normalize, column_sums, normalize_grad, sum,      maximum,
+    exp_sum, scale_less, dot,    log_of,      max_into,       max_grad,
+};

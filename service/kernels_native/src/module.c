@@ -1,0 +1,842 @@
+/* The Python module: checks what it is given, lets the interpreter go on, and shares the work among threads.
+ *
+ * Arrays come by the buffer protocol: contiguous, of float32 (labels: int32 or int64), of just the sizes that the
+ * other arguments say, and no output may share memory with another array. Whatever is not so is a ValueError, a
+ * TypeError or a BufferError before anything is computed. */
+#define Py_LIMITED_API 0x030b0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels.h"
+#include "pool.h"
+
+extern const struct loops loops_base;
+#ifdef X86_VARIANTS
+extern const struct loops loops_avx2, loops_avx512;
+#endif
+static const struct loops *loops = &loops_base;
+static const char *instruction_set = "base";
+
+#define MOST_ARRAYS 24
+#define MOST_TEMPORARIES 32
+#define MOST_INSTRUCTIONS 512
+#define WORK 100000 /* additions of a part: some 20 us, several times what it takes to wake a thread */
+
+/* ---- arrays ------------------------------------------------------------------------------------------- */
+
+struct arrays {
+  Py_buffer views[MOST_ARRAYS];
+  int writable[MOST_ARRAYS];
+  int count;
+};
+
+static void release(struct arrays *arrays) {
+  for (int i = 0; i < arrays->count; i++) PyBuffer_Release(&arrays->views[i]);
+}
+
+/* The memory of an array of `count` elements of 4 or 8 bytes whose format is one of `formats`; NULL and an
+ * exception otherwise. */
+static void *array(struct arrays *arrays, PyObject *object, const char *formats, long count, int writable) {
+  if (arrays->count == MOST_ARRAYS) {
+    PyErr_SetString(PyExc_ValueError, "too many arrays");
+    return NULL;
+  }
+  Py_buffer *view = &arrays->views[arrays->count];
+  if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (writable ? PyBUF_WRITABLE : 0)) < 0)
+    return NULL;
+  arrays->writable[arrays->count++] = writable;
+  const char *format = view->format == NULL ? "B" : view->format;
+  if (strlen(format) != 1 || strchr(formats, format[0]) == NULL) {
+    PyErr_Format(PyExc_TypeError, "an array of format %s instead of one of %s", format, formats);
+    return NULL;
+  }
+  if (count < 0 || view->len / view->itemsize != count) {
+    PyErr_Format(PyExc_ValueError, "an array of %zd elements instead of %ld", view->len / view->itemsize, count);
+    return NULL;
+  }
+  return view->buf;
+}
+
+/* 0 if an output shares memory with another array, with an exception. */
+static int are_apart(const struct arrays *arrays) {
+  for (int i = 0; i < arrays->count; i++) {
+    if (!arrays->writable[i]) continue;
+    const char *begin = arrays->views[i].buf, *end = begin + arrays->views[i].len;
+    for (int j = 0; j < arrays->count; j++) {
+      const char *other = arrays->views[j].buf;
+      if (j != i && other < end && begin < other + arrays->views[j].len) {
+        PyErr_SetString(PyExc_ValueError, "an output shares memory with another array");
+        return 0;
+      }
+    }
+  }
+  return 1;
+}
+
+/* rows * width, or -1 with an exception where that is no size of an array. */
+static long product(long rows, long width) {
+  long count;
+  if (rows < 0 || width < 0 || __builtin_mul_overflow(rows, width, &count) || count > PY_SSIZE_T_MAX / 8) {
+    PyErr_SetString(PyExc_ValueError, "no size of an array");
+    return -1;
+  }
+  return count;
+}
+
+static long grain_of(long cost) { return cost >= WORK ? 1 : WORK / (cost < 1 ? 1 : cost); }
+
+/* ---- groups of elementwise steps ------------------------------------------------------------------------ */
+
+enum form { NUMBER, ROW, COLUMN, FULL, OUTPUT, UPDATED, FORM_COUNT };
+
+struct instruction {
+  int32_t step, to, a, b;
+};
+
+struct group {
+  const struct instruction *code;
+  long instructions;
+  float *operands[MOST_ARRAYS];
+  float numbers[MOST_ARRAYS];
+  char forms[MOST_ARRAYS];
+  long operand_count, temporaries;
+  long width; /* of a row; 1 where all operands are full */
+  int failed;
+};
+
+/* The rows [begin, end) of a group. */
+static void run_group(void *context, long begin, long end) {
+  struct group *group = context;
+  const long width = group->width, count = group->operand_count;
+  /* Short rows go by several at a time, long ones piece by piece. */
+  const long piece = width < BLOCK ? width : BLOCK, rows = BLOCK / piece, block = rows * piece;
+  float *memory = malloc(sizeof(float) * (size_t)block * (size_t)(group->temporaries + count));
+  if (memory == NULL) {
+    __atomic_store_n(&group->failed, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  float *at[MOST_ARRAYS + MOST_TEMPORARIES];
+  for (long i = 0; i < group->temporaries + count; i++) at[i] = memory + i * block;
+  for (long i = 0; i < count; i++) {
+    if (group->forms[i] == NUMBER) at[i] = &group->numbers[i];
+    if (group->forms[i] == ROW && width <= BLOCK)
+      for (long r = 0; r < rows; r++) memcpy(at[i] + r * width, group->operands[i], sizeof(float) * (size_t)width);
+  }
+  for (long row = begin; row < end; row += rows) {
+    const long some = end - row < rows ? end - row : rows;
+    for (long column = 0; column < width; column += piece) {
+      const long length = width <= BLOCK ? some * width : (width - column < BLOCK ? width - column : BLOCK);
+      for (long i = 0; i < count; i++) {
+        switch (group->forms[i]) {
+          case ROW:
+            if (width > BLOCK) at[i] = group->operands[i] + column;
+            break;
+          case COLUMN:
+            for (long r = 0; r < some; r++)
+              for (long c = 0; c < length / some; c++) at[i][r * (length / some) + c] = group->operands[i][row + r];
+            break;
+          case FULL:
+          case OUTPUT:
+          case UPDATED:
+            at[i] = group->operands[i] + row * width + column;
+            break;
+          default:
+            break;
+        }
+      }
+      for (long k = 0; k < group->instructions; k++) {
+        const struct instruction *now = &group->code[k];
+        const int32_t b = now->step >= FIRST_UNARY ? now->a : now->b;
+        loops->step((enum step)now->step, at[now->to], at[now->a], now->a < count && group->forms[now->a] == NUMBER,
+                    at[b], b < count && group->forms[b] == NUMBER, length);
+      }
+    }
+  }
+  free(memory);
+}
+
+static long cost_of(int32_t step) {
+  switch (step) {
+    case STEP_DIVIDE: case STEP_RECIPROCAL: case STEP_SQRT: return 3;
+    case STEP_EXP: case STEP_EXPM1: case STEP_LOG: return 8;
+    case STEP_LOG1P: case STEP_TANH: return 12;
+    case STEP_LOGADDEXP: return 25;
+    default: return 1;
+  }
+}
+
+/* Whether an instruction's operands are such as run_group may touch. */
+static int is_valid(const struct group *group, const struct instruction *now) {
+  const long count = group->operand_count, all = count + group->temporaries;
+  if (now->step < 0 || now->step >= STEP_COUNT) return 0;
+  if (now->to < 0 || now->to >= all || now->a < 0 || now->a >= all) return 0;
+  if (now->to < count && group->forms[now->to] != OUTPUT && group->forms[now->to] != UPDATED) return 0;
+  const int a_is_number = now->a < count && group->forms[now->a] == NUMBER;
+  if (now->step >= FIRST_UNARY) return !a_is_number;
+  if (now->b < 0 || now->b >= all) return 0;
+  return !(a_is_number && now->b < count && group->forms[now->b] == NUMBER);
+}
+
+static PyObject *evaluate(PyObject *self, PyObject *arguments) {
+  (void)self;
+  const char *code, *forms;
+  Py_ssize_t code_length, form_count;
+  PyObject *operands;
+  long rows, width, temporaries, threads;
+  if (!PyArg_ParseTuple(arguments, "y#O!y#llll", &code, &code_length, &PyTuple_Type, &operands, &forms, &form_count,
+                        &rows, &width, &temporaries, &threads))
+    return NULL;
+  const long count = product(rows, width);
+  if (count < 0) return NULL;
+  if (form_count != PyTuple_Size(operands) || form_count > MOST_ARRAYS || temporaries < 0 ||
+      temporaries > MOST_TEMPORARIES || code_length % (Py_ssize_t)sizeof(struct instruction) ||
+      code_length > MOST_INSTRUCTIONS * (Py_ssize_t)sizeof(struct instruction))
+    return PyErr_Format(PyExc_ValueError, "no code for these operands");
+  struct instruction instructions[MOST_INSTRUCTIONS];
+  memcpy(instructions, code, (size_t)code_length);
+  struct arrays arrays = {.count = 0};
+  struct group group = {.code = instructions,
+                        .instructions = code_length / (Py_ssize_t)sizeof(struct instruction),
+                        .operand_count = form_count,
+                        .temporaries = temporaries,
+                        .width = width};
+  long cost = form_count;
+  for (Py_ssize_t i = 0; i < form_count; i++) {
+    PyObject *operand = PyTuple_GetItem(operands, i);
+    const char form = group.forms[i] = forms[i];
+    if (form == NUMBER) {
+      double number = PyFloat_AsDouble(operand);
+      if (number == -1.0 && PyErr_Occurred()) goto refuse;
+      group.numbers[i] = (float)number;
+      continue;
+    }
+    if (form < 0 || form >= FORM_COUNT) {
+      PyErr_SetString(PyExc_ValueError, "no form of an operand");
+      goto refuse;
+    }
+    group.operands[i] = array(&arrays, operand, "f", form == ROW ? width : form == COLUMN ? rows : count,
+                              form == OUTPUT || form == UPDATED);
+    if (group.operands[i] == NULL) goto refuse;
+  }
+  for (long i = 0; i < group.instructions; i++) {
+    if (!is_valid(&group, &instructions[i])) {
+      PyErr_SetString(PyExc_ValueError, "an instruction that does not fit the operands");
+      goto refuse;
+    }
+    cost += cost_of(instructions[i].step);
+  }
+  if (!are_apart(&arrays)) goto refuse;
+  if (count) {
+    Py_BEGIN_ALLOW_THREADS
+    long grain = grain_of(cost);
+    /* Parts are of whole blocks. */
+    long unit = width >= BLOCK ? 1 : BLOCK / width;
+    grain = grain / (width * unit) * unit;
+    in_parallel(run_group, &group, rows, grain < unit ? unit : grain, threads);
+    Py_END_ALLOW_THREADS
+  }
+  release(&arrays);
+  if (group.failed) return PyErr_NoMemory();
+  Py_RETURN_NONE;
+refuse:
+  release(&arrays);
+  return NULL;
+}
+
+/* ---- batch normalization and sums by columns --------------------------------------------------------------- */
+
+#define PART_ROWS_BYTES (1 << 18)
+
+/* What computes on [rows, width] by columns; short rows are taken several at a time, as one wide row. */
+struct columns {
+  const float *x, *g;
+  float *y;
+  long rows, width; /* of the wide rows */
+  long part;        /* rows */
+  float *partial;   /* two vectors of the width for each part */
+  const float *vectors[4];
+};
+
+static long rows_at_once(long rows, long width) {
+  long times = 1;
+  while (times * width < 64 && rows % (2 * times) == 0) times *= 2;
+  return times;
+}
+
+static long part_rows(long width) {
+  long rows = PART_ROWS_BYTES / 4 / width;
+  return rows < 1 ? 1 : rows;
+}
+
+static void run_moments(void *context, long begin, long end) {
+  struct columns *c = context;
+  for (long part = begin; part < end; part++) {
+    long first = part * c->part, count = c->rows - first < c->part ? c->rows - first : c->part;
+    float *to = c->partial + part * 2 * c->width;
+    loops->moments(c->x + first * c->width, count, c->width, to, to + c->width);
+  }
+}
+
+static void run_sums(void *context, long begin, long end) {
+  struct columns *c = context;
+  for (long part = begin; part < end; part++) {
+    long first = part * c->part, count = c->rows - first < c->part ? c->rows - first : c->part;
+    float *to = c->partial + part * 2 * c->width;
+    loops->column_sums(c->g + first * c->width, c->x == NULL ? NULL : c->x + first * c->width, c->vectors[0], count,
+                       c->width, to, c->x == NULL ? NULL : to + c->width);
+  }
+}
+
+static void run_normalize(void *context, long begin, long end) {
+  struct columns *c = context;
+  loops->normalize(c->x + begin * c->width, c->y + begin * c->width, end - begin, c->width, c->vectors[0],
+                   c->vectors[1], c->vectors[2]);
+}
+
+static void run_normalize_grad(void *context, long begin, long end) {
+  struct columns *c = context;
+  loops->normalize_grad(c->g + begin * c->width, c->x + begin * c->width, c->y + begin * c->width, end - begin,
+                        c->width, c->vectors[0], c->vectors[1], c->vectors[2], c->vectors[3]);
+}
+
+static void repeat(float *to, const float *vector, long width, long times) {
+  /* `to` may begin with the vector itself. */
+  for (long i = 0; i < times; i++) memmove(to + i * width, vector, sizeof(float) * (size_t)width);
+}
+
+/* Column sums into sums (and products) of `width`, from the partial ones. */
+static void add_partial(const struct columns *c, long width, long parts, float *sums, float *products) {
+  for (long i = 0; i < width; i++) {
+    double sum = 0, product = 0;
+    for (long part = 0; part < parts; part++)
+      for (long j = i; j < c->width; j += width) {
+        sum += c->partial[part * 2 * c->width + j];
+        if (products != NULL) product += c->partial[(part * 2 + 1) * c->width + j];
+      }
+    sums[i] = (float)sum;
+    if (products != NULL) products[i] = (float)product;
+  }
+}
+
+static PyObject *batch_norm(PyObject *self, PyObject *arguments) {
+  (void)self;
+  PyObject *x_, *y_, *scale_, *offset_, *mean_, *variance_;
+  long rows, width, threads;
+  int training;
+  float epsilon;
+  if (!PyArg_ParseTuple(arguments, "OOOOOOllfpl", &x_, &y_, &scale_, &offset_, &mean_, &variance_, &rows, &width,
+                        &epsilon, &training, &threads))
+    return NULL;
+  const long count = product(rows, width);
+  if (count < 0) return NULL;
+  struct arrays arrays = {.count = 0};
+  float *x, *y, *scale, *offset, *mean, *variance, *memory = NULL;
+  if ((x = array(&arrays, x_, "f", count, 0)) == NULL || (y = array(&arrays, y_, "f", count, 1)) == NULL ||
+      (scale = array(&arrays, scale_, "f", width, 0)) == NULL ||
+      (offset = array(&arrays, offset_, "f", width, 0)) == NULL ||
+      (mean = array(&arrays, mean_, "f", width, training)) == NULL ||
+      (variance = array(&arrays, variance_, "f", width, training)) == NULL || !are_apart(&arrays))
+    goto refuse;
+  if (count) {
+    const long times = rows_at_once(rows, width), wide = width * times;
+    struct columns c = {.x = x, .y = y, .rows = rows / times, .width = wide, .part = part_rows(wide)};
+    const long parts = (c.rows + c.part - 1) / c.part;
+    memory = malloc(sizeof(float) * (size_t)wide * (size_t)(3 + 2 * parts));
+    if (memory == NULL) {
+      PyErr_NoMemory();
+      goto refuse;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    float *means = memory, *factors = memory + wide, *offsets = memory + 2 * wide;
+    if (training) {
+      c.partial = memory + 3 * wide;
+      in_parallel(run_moments, &c, parts, 1, threads);
+      /* The parts' means and squares together: those of a part are about its own mean. */
+      for (long i = 0; i < width; i++) {
+        double sum = 0, squares = 0;
+        for (int again = 0; again < 2; again++)
+          for (long part = 0; part < parts; part++) {
+            const double n = (double)(c.rows - part * c.part < c.part ? c.rows - part * c.part : c.part);
+            for (long j = i; j < wide; j += width) {
+              const double own = c.partial[part * 2 * wide + j];
+              if (!again) {
+                sum += own * n;
+              } else {
+                const double d = own - sum / (double)rows;
+                squares += c.partial[(part * 2 + 1) * wide + j] + n * d * d;
+              }
+            }
+          }
+        mean[i] = (float)(sum / (double)rows);
+        variance[i] = (float)(squares / (double)rows);
+      }
+    }
+    for (long i = 0; i < width; i++) factors[i] = scale[i] / sqrtf(variance[i] + epsilon);
+    repeat(factors, factors, width, times);
+    repeat(means, mean, width, times);
+    repeat(offsets, offset, width, times);
+    c.vectors[0] = means;
+    c.vectors[1] = factors;
+    c.vectors[2] = offsets;
+    in_parallel(run_normalize, &c, c.rows, grain_of(3 * wide), threads);
+    Py_END_ALLOW_THREADS
+    free(memory);
+  }
+  release(&arrays);
+  Py_RETURN_NONE;
+refuse:
+  release(&arrays);
+  return NULL;
+}
+
+static PyObject *batch_norm_grad(PyObject *self, PyObject *arguments) {
+  (void)self;
+  PyObject *g_, *x_, *scale_, *mean_, *variance_, *d_, *scale_grad_, *offset_grad_;
+  long rows, width, threads;
+  int training;
+  float epsilon;
+  if (!PyArg_ParseTuple(arguments, "OOOOOOOOllfpl", &g_, &x_, &scale_, &mean_, &variance_, &d_, &scale_grad_,
+                        &offset_grad_, &rows, &width, &epsilon, &training, &threads))
+    return NULL;
+  const long count = product(rows, width);
+  if (count < 0) return NULL;
+  struct arrays arrays = {.count = 0};
+  float *g, *x, *scale, *mean, *variance, *d, *scale_grad, *offset_grad, *memory = NULL;
+  if ((g = array(&arrays, g_, "f", count, 0)) == NULL || (x = array(&arrays, x_, "f", count, 0)) == NULL ||
+      (scale = array(&arrays, scale_, "f", width, 0)) == NULL ||
+      (mean = array(&arrays, mean_, "f", width, 0)) == NULL ||
+      (variance = array(&arrays, variance_, "f", width, 0)) == NULL ||
+      (d = array(&arrays, d_, "f", count, 1)) == NULL ||
+      (scale_grad = array(&arrays, scale_grad_, "f", width, 1)) == NULL ||
+      (offset_grad = array(&arrays, offset_grad_, "f", width, 1)) == NULL || !are_apart(&arrays))
+    goto refuse;
+  if (count) {
+    const long times = rows_at_once(rows, width), wide = width * times;
+    struct columns c = {.x = x, .g = g, .y = d, .rows = rows / times, .width = wide, .part = part_rows(wide)};
+    const long parts = (c.rows + c.part - 1) / c.part;
+    memory = malloc(sizeof(float) * (size_t)wide * (size_t)(4 + 2 * parts));
+    if (memory == NULL) {
+      PyErr_NoMemory();
+      goto refuse;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    float *means = memory, *shifts = memory + wide, *slopes = memory + 2 * wide, *factors = memory + 3 * wide;
+    c.partial = memory + 4 * wide;
+    repeat(means, mean, width, times);
+    c.vectors[0] = means;
+    in_parallel(run_sums, &c, parts, 1, threads);
+    add_partial(&c, width, parts, offset_grad, scale_grad);
+    for (long i = 0; i < width; i++) {
+      const float inverse = 1.0f / sqrtf(variance[i] + epsilon);
+      scale_grad[i] *= inverse;
+      factors[i] = scale[i] * inverse;
+      shifts[i] = training ? offset_grad[i] / (float)rows : 0.0f;
+      slopes[i] = training ? scale_grad[i] * inverse / (float)rows : 0.0f;
+    }
+    repeat(factors, factors, width, times);
+    repeat(shifts, shifts, width, times);
+    repeat(slopes, slopes, width, times);
+    c.vectors[1] = shifts;
+    c.vectors[2] = slopes;
+    c.vectors[3] = factors;
+    in_parallel(run_normalize_grad, &c, c.rows, grain_of(4 * wide), threads);
+    Py_END_ALLOW_THREADS
+    free(memory);
+  }
+  release(&arrays);
+  Py_RETURN_NONE;
+refuse:
+  release(&arrays);
+  return NULL;
+}
+
+static PyObject *column_sums(PyObject *self, PyObject *arguments) {
+  (void)self;
+  PyObject *g_, *sums_;
+  long rows, width, threads;
+  if (!PyArg_ParseTuple(arguments, "OOlll", &g_, &sums_, &rows, &width, &threads)) return NULL;
+  const long count = product(rows, width);
+  if (count < 0) return NULL;
+  struct arrays arrays = {.count = 0};
+  float *g, *sums, *memory = NULL;
+  if ((g = array(&arrays, g_, "f", count, 0)) == NULL || (sums = array(&arrays, sums_, "f", width, 1)) == NULL ||
+      !are_apart(&arrays))
+    goto refuse;
+  if (count) {
+    const long times = rows_at_once(rows, width), wide = width * times;
+    struct columns c = {.g = g, .rows = rows / times, .width = wide, .part = part_rows(wide)};
+    const long parts = (c.rows + c.part - 1) / c.part;
+    memory = malloc(sizeof(float) * (size_t)wide * (size_t)(2 * parts));
+    if (memory == NULL) {
+      PyErr_NoMemory();
+      goto refuse;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    c.partial = memory;
+    in_parallel(run_sums, &c, parts, 1, threads);
+    add_partial(&c, width, parts, sums, NULL);
+    Py_END_ALLOW_THREADS
+    free(memory);
+  } else {
+    memset(sums, 0, sizeof(float) * (size_t)width);
+  }
+  release(&arrays);
+  Py_RETURN_NONE;
+refuse:
+  release(&arrays);
+  return NULL;
+}
+
+/* ---- rows: softmax, cross entropy, sums ----------------------------------------------------------------------- */
+
+struct rows {
+  const float *x, *targets;
+  const void *labels;
+  int labels_are_long;
+  float *out, *loss;
+  long width;
+};
+
+static void run_softmax(void *context, long begin, long end) {
+  struct rows *r = context;
+  for (long row = begin; row < end; row++) {
+    const float *x = r->x + row * r->width;
+    float *out = r->out + row * r->width;
+    const float highest = loops->maximum(x, r->width);
+    loops->scale_less(out, out, 1.0f / loops->exp_sum(x, out, highest, r->width), NULL, r->width);
+  }
+}
+
+static void run_log_softmax(void *context, long begin, long end) {
+  struct rows *r = context;
+  for (long row = begin; row < end; row++) {
+    const float *x = r->x + row * r->width;
+    const float highest = loops->maximum(x, r->width);
+    const float total = loops->exp_sum(x, NULL, highest, r->width);
+    float *out = r->out + row * r->width;
+    loops->step(STEP_SUBTRACT, out, x, 0, &highest, 1, r->width);
+    const float log_total = loops->log_of(total);
+    loops->step(STEP_SUBTRACT, out, out, 0, &log_total, 1, r->width);
+  }
+}
+
+static void run_sparse(void *context, long begin, long end) {
+  struct rows *r = context;
+  for (long row = begin; row < end; row++) {
+    const float *x = r->x + row * r->width;
+    float *out = r->out == NULL ? NULL : r->out + row * r->width;
+    const long label = r->labels_are_long ? (long)((const int64_t *)r->labels)[row] : ((const int32_t *)r->labels)[row];
+    const float highest = loops->maximum(x, r->width);
+    const float total = loops->exp_sum(x, out, highest, r->width);
+    r->loss[row] = loops->log_of(total) - (x[label] - highest);
+    if (out != NULL) {
+      loops->scale_less(out, out, 1.0f / total, NULL, r->width);
+      out[label] -= 1.0f;
+    }
+  }
+}
+
+static void run_dense(void *context, long begin, long end) {
+  struct rows *r = context;
+  for (long row = begin; row < end; row++) {
+    const float *x = r->x + row * r->width, *target = r->targets + row * r->width;
+    float *out = r->out == NULL ? NULL : r->out + row * r->width;
+    const float highest = loops->maximum(x, r->width);
+    const float total = loops->exp_sum(x, out, highest, r->width);
+    const float log_total = loops->log_of(total);
+    /* sum of target (log total - (x - highest)), whose parts are all positive; a logit of minus infinity does not
+     * count where its target is 0 */
+    float loss = log_total * loops->sum(target, r->width) - loops->dot(target, x, highest, r->width);
+    if (!isfinite(loss)) {
+      double exact = 0;
+      for (long i = 0; i < r->width; i++)
+        if (target[i] != 0.0f) exact += (double)(target[i] * (log_total - (x[i] - highest)));
+      loss = (float)exact;
+    }
+    r->loss[row] = loss;
+    if (out != NULL) loops->scale_less(out, out, 1.0f / total, target, r->width);
+  }
+}
+
+static void run_row_sums(void *context, long begin, long end) {
+  struct rows *r = context;
+  for (long row = begin; row < end; row++) r->out[row] = loops->sum(r->x + row * r->width, r->width);
+}
+
+static void run_row_maxima(void *context, long begin, long end) {
+  struct rows *r = context;
+  for (long row = begin; row < end; row++) r->out[row] = loops->maximum(r->x + row * r->width, r->width);
+}
+
+static PyObject *softmax(PyObject *self, PyObject *arguments) {
+  (void)self;
+  PyObject *x_, *out_;
+  long rows, width, threads;
+  int logarithm;
+  if (!PyArg_ParseTuple(arguments, "OOllpl", &x_, &out_, &rows, &width, &logarithm, &threads)) return NULL;
+  const long count = product(rows, width);
+  if (count < 0) return NULL;
+  struct arrays arrays = {.count = 0};
+  struct rows r = {.width = width};
+  if ((r.x = array(&arrays, x_, "f", count, 0)) != NULL && (r.out = array(&arrays, out_, "f", count, 1)) != NULL &&
+      are_apart(&arrays)) {
+    if (count) {
+      Py_BEGIN_ALLOW_THREADS
+      in_parallel(logarithm ? run_log_softmax : run_softmax, &r, rows, grain_of(12 * width), threads);
+      Py_END_ALLOW_THREADS
+    }
+    release(&arrays);
+    Py_RETURN_NONE;
+  }
+  release(&arrays);
+  return NULL;
+}
+
+static PyObject *cross_entropy(PyObject *self, PyObject *arguments) {
+  (void)self;
+  PyObject *x_, *labels_, *loss_, *out_;
+  long rows, width, threads;
+  int is_sparse;
+  if (!PyArg_ParseTuple(arguments, "OOOOllpl", &x_, &labels_, &loss_, &out_, &rows, &width, &is_sparse, &threads))
+    return NULL;
+  const long count = product(rows, width);
+  if (count < 0) return NULL;
+  struct arrays arrays = {.count = 0};
+  struct rows r = {.width = width};
+  if ((r.x = array(&arrays, x_, "f", count, 0)) == NULL) goto refuse;
+  if (is_sparse) {
+    if ((r.labels = array(&arrays, labels_, "ilq", rows, 0)) == NULL) goto refuse;
+    r.labels_are_long = arrays.views[arrays.count - 1].itemsize == 8;
+    for (long i = 0; i < rows; i++) {
+      const int64_t label = r.labels_are_long ? ((const int64_t *)r.labels)[i] : ((const int32_t *)r.labels)[i];
+      if (label < 0 || label >= width) {
+        PyErr_SetString(PyExc_ValueError, "a label that is no class");
+        goto refuse;
+      }
+    }
+  } else if ((r.targets = array(&arrays, labels_, "f", count, 0)) == NULL) {
+    goto refuse;
+  }
+  if ((r.loss = array(&arrays, loss_, "f", rows, 1)) == NULL) goto refuse;
+  if (out_ != Py_None && (r.out = array(&arrays, out_, "f", count, 1)) == NULL) goto refuse;
+  if (!are_apart(&arrays)) goto refuse;
+  if (count) {
+    Py_BEGIN_ALLOW_THREADS
+    in_parallel(is_sparse ? run_sparse : run_dense, &r, rows, grain_of(15 * width), threads);
+    Py_END_ALLOW_THREADS
+  }
+  release(&arrays);
+  Py_RETURN_NONE;
+refuse:
+  release(&arrays);
+  return NULL;
+}
+
+static PyObject *row_reduce(PyObject *self, PyObject *arguments) {
+  (void)self;
+  PyObject *x_, *out_;
+  long rows, width, threads;
+  int is_maximum;
+  if (!PyArg_ParseTuple(arguments, "OOllpl", &x_, &out_, &rows, &width, &is_maximum, &threads)) return NULL;
+  const long count = product(rows, width);
+  if (count < 0) return NULL;
+  struct arrays arrays = {.count = 0};
+  struct rows r = {.width = width};
+  if ((r.x = array(&arrays, x_, "f", count, 0)) != NULL && (r.out = array(&arrays, out_, "f", rows, 1)) != NULL &&
+      are_apart(&arrays)) {
+    Py_BEGIN_ALLOW_THREADS
+    in_parallel(is_maximum ? run_row_maxima : run_row_sums, &r, rows, grain_of(width), threads);
+    Py_END_ALLOW_THREADS
+    release(&arrays);
+    Py_RETURN_NONE;
+  }
+  release(&arrays);
+  return NULL;
+}
+
+/* ---- pooling --------------------------------------------------------------------------------------------------- */
+
+struct pool {
+  const float *x, *pooled, *gradient;
+  float *out;
+  long height, width, depth, out_height, out_width;
+  long window_height, window_width, stride_height, stride_width, top, left;
+  int failed;
+};
+
+/* The part of a window that lies in the image: [*from, *to). */
+static void inside(long at, long stride, long before, long window, long size, long *from, long *to) {
+  *from = at * stride - before;
+  *to = *from + window;
+  if (*from < 0) *from = 0;
+  if (*to > size) *to = size;
+}
+
+static void run_max_pool(void *context, long begin, long end) {
+  struct pool *p = context;
+  for (long row = begin; row < end; row++) {
+    const float *image = p->x + row / p->out_height * p->height * p->width * p->depth;
+    long y0, y1, x0, x1;
+    inside(row % p->out_height, p->stride_height, p->top, p->window_height, p->height, &y0, &y1);
+    for (long column = 0; column < p->out_width; column++) {
+      float *out = p->out + (row * p->out_width + column) * p->depth;
+      inside(column, p->stride_width, p->left, p->window_width, p->width, &x0, &x1);
+      for (long c = 0; c < p->depth; c++) out[c] = -INFINITY;
+      for (long y = y0; y < y1; y++)
+        for (long x = x0; x < x1; x++) loops->max_into(out, image + (y * p->width + x) * p->depth, p->depth);
+    }
+  }
+}
+
+/* Whole images, as windows may overlap. */
+static void run_max_pool_grad(void *context, long begin, long end) {
+  struct pool *p = context;
+  unsigned char *left = malloc((size_t)p->depth);
+  if (left == NULL) {
+    __atomic_store_n(&p->failed, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  for (long n = begin; n < end; n++) {
+    const long at = n * p->height * p->width * p->depth, from = n * p->out_height * p->out_width * p->depth;
+    memset(p->out + at, 0, sizeof(float) * (size_t)(p->height * p->width * p->depth));
+    for (long row = 0; row < p->out_height; row++) {
+      long y0, y1, x0, x1;
+      inside(row, p->stride_height, p->top, p->window_height, p->height, &y0, &y1);
+      for (long column = 0; column < p->out_width; column++) {
+        const long window = from + (row * p->out_width + column) * p->depth;
+        inside(column, p->stride_width, p->left, p->window_width, p->width, &x0, &x1);
+        memset(left, 1, (size_t)p->depth);
+        for (long y = y0; y < y1; y++)
+          for (long x = x0; x < x1; x++) {
+            const long pixel = at + (y * p->width + x) * p->depth;
+            loops->max_grad(p->out + pixel, left, p->x + pixel, p->pooled + window, p->gradient + window, p->depth);
+          }
+      }
+    }
+  }
+  free(left);
+}
+
+/* max_pool(x, out, shape of x, (height, width) of out, windows, strides, padding before, threads), and
+ * max_pool_grad(x, out, pooled, gradient, …), where out has the shape of x. */
+static PyObject *pool(PyObject *arguments, int is_gradient) {
+  PyObject *x_, *out_, *pooled_ = NULL, *gradient_ = NULL;
+  struct pool p = {.failed = 0};
+  long images, threads;
+  if (is_gradient ? !PyArg_ParseTuple(arguments, "OOOO(llll)(ll)(ll)(ll)(ll)l", &x_, &out_, &pooled_, &gradient_,
+                                      &images, &p.height, &p.width, &p.depth, &p.out_height, &p.out_width,
+                                      &p.window_height, &p.window_width, &p.stride_height, &p.stride_width, &p.top,
+                                      &p.left, &threads)
+                  : !PyArg_ParseTuple(arguments, "OO(llll)(ll)(ll)(ll)(ll)l", &x_, &out_, &images, &p.height, &p.width,
+                                      &p.depth, &p.out_height, &p.out_width, &p.window_height, &p.window_width,
+                                      &p.stride_height, &p.stride_width, &p.top, &p.left, &threads))
+    return NULL;
+  const long most = 1L << 31;
+  if (p.window_height < 1 || p.window_width < 1 || p.stride_height < 1 || p.stride_width < 1 || p.top < 0 ||
+      p.left < 0 || p.window_height > most || p.window_width > most || p.stride_height > most ||
+      p.stride_width > most || p.top > most || p.left > most)
+    return PyErr_Format(PyExc_ValueError, "no windows");
+  long count = product(images, p.height), out_count = product(images, p.out_height);
+  if (count < 0 || (count = product(count, p.width)) < 0 || (count = product(count, p.depth)) < 0) return NULL;
+  if (out_count < 0 || (out_count = product(out_count, p.out_width)) < 0 ||
+      (out_count = product(out_count, p.depth)) < 0)
+    return NULL;
+  struct arrays arrays = {.count = 0};
+  if ((p.x = array(&arrays, x_, "f", count, 0)) == NULL ||
+      (p.out = array(&arrays, out_, "f", is_gradient ? count : out_count, 1)) == NULL ||
+      (is_gradient && ((p.pooled = array(&arrays, pooled_, "f", out_count, 0)) == NULL ||
+                       (p.gradient = array(&arrays, gradient_, "f", out_count, 0)) == NULL)) ||
+      !are_apart(&arrays)) {
+    release(&arrays);
+    return NULL;
+  }
+  Py_BEGIN_ALLOW_THREADS
+  if (is_gradient && count) {
+    in_parallel(run_max_pool_grad, &p, images, grain_of(3 * count / images), threads);
+  } else if (out_count) {
+    const long rows = images * p.out_height;
+    in_parallel(run_max_pool, &p, rows, grain_of(p.out_width * p.depth * p.window_height * p.window_width), threads);
+  }
+  Py_END_ALLOW_THREADS
+  release(&arrays);
+  if (p.failed) return PyErr_NoMemory();
+  Py_RETURN_NONE;
+}
+
+static PyObject *max_pool(PyObject *self, PyObject *arguments) {
+  (void)self;
+  return pool(arguments, 0);
+}
+
+static PyObject *max_pool_grad(PyObject *self, PyObject *arguments) {
+  (void)self;
+  return pool(arguments, 1);
+}
+
+/* ---- the module ------------------------------------------------------------------------------------------------- */
+
+static PyMethodDef methods[] = {
+    {"evaluate", evaluate, METH_VARARGS,
+     "evaluate(code, operands, forms, rows, width, temporaries, threads): runs elementwise steps over blocks."},
+    {"batch_norm", batch_norm, METH_VARARGS,
+     "batch_norm(x, y, scale, offset, mean, variance, rows, width, epsilon, training, threads)"},
+    {"batch_norm_grad", batch_norm_grad, METH_VARARGS,
+     "batch_norm_grad(g, x, scale, mean, variance, d, scale_grad, offset_grad, rows, width, epsilon, training, "
+     "threads)"},
+    {"column_sums", column_sums, METH_VARARGS, "column_sums(x, sums, rows, width, threads)"},
+    {"softmax", softmax, METH_VARARGS, "softmax(x, out, rows, width, logarithm, threads)"},
+    {"cross_entropy", cross_entropy, METH_VARARGS,
+     "cross_entropy(logits, labels, loss, gradient or None, rows, width, is_sparse, threads)"},
+    {"row_reduce", row_reduce, METH_VARARGS, "row_reduce(x, out, rows, width, is_maximum, threads)"},
+    {"max_pool", max_pool, METH_VARARGS,
+     "max_pool(x, out, (n, height, width, depth), out_size, window, strides, before, threads)"},
+    {"max_pool_grad", max_pool_grad, METH_VARARGS,
+     "max_pool_grad(x, out, pooled, gradient, (n, height, width, depth), out_size, window, strides, before, threads)"},
+    {NULL, NULL, 0, NULL}};
+
+static int fill(PyObject *module) {
+  static const char *const names[] = {
+#define NAME_STEP(upper, lower) #lower,
+      STEPS(NAME_STEP)
+#undef NAME_STEP
+  };
+  PyObject *steps = PyTuple_New(STEP_COUNT);
+  if (steps == NULL) return -1;
+  for (int i = 0; i < STEP_COUNT; i++) {
+    PyObject *name = PyUnicode_FromString(names[i]);
+    if (name == NULL || PyTuple_SetItem(steps, i, name) < 0) {
+      Py_DECREF(steps);
+      return -1;
+    }
+  }
+#ifdef X86_VARIANTS
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl")) {
+    loops = &loops_avx512;
+    instruction_set = "AVX-512";
+  } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    loops = &loops_avx2;
+    instruction_set = "AVX2";
+  }
+#endif
+  if (prepare_pool() != 0) {
+    Py_DECREF(steps);
+    PyErr_NoMemory();
+    return -1;
+  }
+  const int failed = PyModule_AddObjectRef(module, "STEPS", steps);
+  Py_DECREF(steps);
+  return failed || PyModule_AddStringConstant(module, "INSTRUCTION_SET", instruction_set) < 0 ? -1 : 0;
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, fill}, {0, NULL}};
+
+static struct PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT, .m_name = "_native", .m_methods = methods, .m_slots = slots};
+
+PyMODINIT_FUNC PyInit__native(void) { return PyModuleDef_Init(&definition); }

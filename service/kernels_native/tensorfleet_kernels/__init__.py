@@ -1,0 +1,4 @@
+"""Compiled kernels of TensorFleet's service: loops over float32 arrays, vectorized, on all cores.
+
+Optional: `tensorfleet_service.devices.native` uses it where it is installed, and NumPy where it is not.
+"""

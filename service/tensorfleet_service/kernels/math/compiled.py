@@ -1,0 +1,92 @@
+"""Rows of elementwise steps for the compiled kernels, which go through all of them block by block.
+
+A step is (ufunc, register, operands): the name of NumPy's function, where its result goes, and the registers
+or numbers that it takes. The compiled code has those functions of float32 that are in `native.STEPS`. Sums,
+products, quotients and roots are NumPy's bit by bit; exponentials, logarithms and tanh are within 3 units of
+the last place.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet_service.devices.blocks import thread_count
+from tensorfleet_service.devices.native import native
+
+NUMBER, ROW, COLUMN, FULL, OUTPUT, UPDATED = range(6)
+"""Forms of operands: a number, [width], [rows, 1], [rows, width]; what is written; what is read as well."""
+
+Step = tuple[str, str, Sequence[str]]
+
+_NUMBERS: dict[str, int] = {} if native is None else {name: i for i, name in enumerate(native.STEPS)}
+_MOST_OPERANDS, _MOST_TEMPORARIES, _MOST_STEPS = 24, 32, 512
+
+
+def is_compiled(ufuncs: Collection[str], dtype: Any) -> bool:
+    """Whether the compiled code has all of these functions for a dtype."""
+    return native is not None and dtype == np.float32 and all(ufunc in _NUMBERS for ufunc in ufuncs)
+
+
+def has_step(ufunc: str) -> bool:
+    return ufunc in _NUMBERS
+
+
+class CompiledSteps:
+    """Steps as the compiled code takes them."""
+
+    __slots__ = ("_code", "_constants", "_forms", "_temporaries")
+
+    def __init__(self, code: bytes, constants: tuple[float, ...], forms: bytes, temporaries: int) -> None:
+        self._code = code
+        self._constants = constants
+        self._forms = forms
+        self._temporaries = temporaries
+
+    def run(self, inputs: tuple[Any, ...], outputs: Sequence[Any], rows: int, width: int) -> None:
+        """Computes [rows, width] elements.
+
+        Raises:
+            ValueError, TypeError, BufferError: arrays of other sizes, not contiguous, or sharing memory.
+        """
+        operands = (*inputs, *self._constants, *outputs)
+        native.evaluate(self._code, operands, self._forms, rows, width, self._temporaries, thread_count())
+
+
+def compile_steps(
+    steps: Sequence[Step],
+    inputs: Mapping[str, int],
+    outputs: Sequence[str],
+    temporaries: int,
+    written: int = OUTPUT,
+) -> CompiledSteps | None:
+    """Steps in the compiled form; None if they are not for the compiled code.
+
+    Args:
+        inputs: the registers that are given, in order, with their forms.
+        outputs: the registers that are written, and last among the operands of a call.
+        temporaries: how many registers t0, t1, … there are beside.
+        written: OUTPUT, or UPDATED where the outputs' values are taken as well.
+    """
+    texts = {text: None for _, _, own in steps for text in own}
+    constants = [
+        text for text in texts if text not in inputs and text not in outputs and not _is_temporary(text)
+    ]
+    operands = [*inputs, *constants, *outputs]
+    forms = [*inputs.values(), *[NUMBER] * len(constants), *[written] * len(outputs)]
+    if len(operands) > _MOST_OPERANDS or temporaries > _MOST_TEMPORARIES or len(steps) > _MOST_STEPS:
+        return None
+    place = {text: i for i, text in enumerate([*operands, *(f"t{i}" for i in range(temporaries))])}
+    code = []
+    for ufunc, register, own in steps:
+        if all(place[text] < len(forms) and forms[place[text]] == NUMBER for text in own):
+            return None
+        code.append(struct.pack("iiii", _NUMBERS[ufunc], place[register], place[own[0]], place[own[-1]]))
+    return CompiledSteps(b"".join(code), tuple(float(text) for text in constants), bytes(forms), temporaries)
+
+
+def _is_temporary(text: str) -> bool:
+    return text[0] == "t"

@@ -1,0 +1,141 @@
+"""An optimizer's update as steps for the compiled kernels, written down while the rule runs on registers.
+
+So the arithmetic of a rule is in one place, `training_rules`. A rule that does more than arithmetic on whole
+blocks (chooses elements by a mask, takes a power) is not recorded, and stays with NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tensorfleet_service.kernels.math.compiled import (
+    FULL,
+    NUMBER,
+    UPDATED,
+    CompiledSteps,
+    compile_steps,
+    has_step,
+)
+
+_Recorded = tuple[str, str, tuple[str, ...]]
+
+
+class NotRecorded(Exception):
+    """The rule does what the compiled kernels cannot."""
+
+
+class _Register:
+    """Stands for an array while a rule is recorded."""
+
+    __slots__ = ("_recorder", "name")
+
+    def __init__(self, recorder: Recorder, name: str) -> None:
+        self._recorder = recorder
+        self.name = name
+
+    def __iadd__(self, other: Any) -> _Register:
+        return self._recorder.step("add", (self, other), self)
+
+    def __isub__(self, other: Any) -> _Register:
+        return self._recorder.step("subtract", (self, other), self)
+
+    def __imul__(self, other: Any) -> _Register:
+        return self._recorder.step("multiply", (self, other), self)
+
+    def __itruediv__(self, other: Any) -> _Register:
+        return self._recorder.step("divide", (self, other), self)
+
+    def __add__(self, other: Any) -> _Register:
+        return self._recorder.step("add", (self, other), None)
+
+    def __mul__(self, other: Any) -> _Register:
+        return self._recorder.step("multiply", (self, other), None)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise NotRecorded
+
+    def __le__(self, other: Any) -> bool:
+        raise NotRecorded
+
+    def __gt__(self, other: Any) -> bool:
+        raise NotRecorded
+
+
+class Recorder:
+    """In the place of NumPy while a rule is recorded.
+
+    Attributes:
+        steps: what the rule does, with names for the numbers that it takes.
+        numbers: these numbers, n0, n1, ….
+        temporaries: how many registers t0, t1, … the steps use.
+    """
+
+    def __init__(self, temporaries: int) -> None:
+        self.steps: list[_Recorded] = []
+        self.numbers: list[float] = []
+        self.temporaries = temporaries
+
+    def register(self, name: str) -> _Register:
+        return _Register(self, name)
+
+    def step(self, ufunc: str, operands: tuple[Any, ...], out: Any) -> _Register:
+        names = tuple([self._name(operand) for operand in operands])
+        target = _Register(self, f"t{self.temporaries}") if out is None else out
+        if not isinstance(target, _Register):
+            raise NotRecorded
+        if out is None:
+            self.temporaries += 1
+        self.steps.append((ufunc, target.name, names))
+        return target
+
+    def _name(self, operand: Any) -> str:
+        if isinstance(operand, _Register):
+            return operand.name
+        if getattr(operand, "ndim", 0):
+            raise NotRecorded
+        self.numbers.append(float(operand))
+        return f"n{len(self.numbers) - 1}"
+
+    def __getattr__(self, ufunc: str) -> Callable[..., Any]:
+        if not has_step(ufunc):
+            raise NotRecorded(ufunc)
+        return lambda *operands, out=None: self._call(ufunc, operands, out)
+
+    def _call(self, ufunc: str, operands: tuple[Any, ...], out: Any) -> Any:
+        if not any(isinstance(operand, _Register) for operand in operands):
+            return getattr(np, ufunc)(*operands)  # what a rule computes once a step
+        return self.step(ufunc, operands, out)
+
+
+@lru_cache(maxsize=256)
+def _compile(
+    steps: tuple[_Recorded, ...], inputs: int, numbers: int, outputs: int, temporaries: int
+) -> CompiledSteps | None:
+    given = {f"x{i}": FULL for i in range(inputs)} | {f"n{i}": NUMBER for i in range(numbers)}
+    return compile_steps(steps, given, [f"o{i}" for i in range(outputs)], temporaries, UPDATED)
+
+
+def apply_recorded(
+    update: Callable[..., None], recorder: Recorder, variables: Sequence[Any], gradient: Any
+) -> bool:
+    """Applies an update that was prepared with a recorder for NumPy; False if the compiled kernels cannot.
+
+    Args:
+        variables: contiguous arrays of float32 of one size, changed in place.
+        gradient: another one.
+    """
+    names = [f"o{i}" for i in range(len(variables))]
+    temporaries = [recorder.register(f"t{i}") for i in range(recorder.temporaries)]
+    try:
+        update(temporaries, *map(recorder.register, names), recorder.register("x0"))
+    except NotRecorded:
+        return False
+    compiled = _compile(tuple(recorder.steps), 1, len(recorder.numbers), len(variables), recorder.temporaries)
+    if compiled is None:
+        return False
+    compiled.run((gradient, *recorder.numbers), variables, gradient.size, 1)
+    return True

@@ -1,0 +1,136 @@
+"""Door: the way of somebody who connects to a task: TLS or a proof where the settings have it, then HELLO."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import ssl
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from tensorfleet.core import errors
+from tensorfleet.security.tls import certificates
+from tensorfleet.wire.connection import Connection
+from tensorfleet.wire.hello import answer_hello
+from tensorfleet.wire.limits import HELLO_SECONDS
+from tensorfleet.wire.proof import accept_with_proof
+from tensorfleet.wire.stream import Kind
+from tensorfleet.wire.tls import TlsConnection, TlsSocket
+from tensorfleet_service.net import limits
+from tensorfleet_service.net.admission import Admission
+from tensorfleet_service.security.guard import Guard
+from tensorfleet_service.security.principal import Principal
+
+log = logging.getLogger(__name__)
+
+_TLS_HANDSHAKE = 22
+"""The first byte of a connection with TLS; that of a frame is its kind."""
+
+
+@dataclass
+class Visitor:
+    """Somebody who has come in.
+
+    Attributes:
+        hello: what they say of themselves, without secrets.
+        principal: who they are.
+        place: where they have connected from.
+    """
+
+    connection: Connection
+    hello: dict[str, Any]
+    principal: Principal
+    place: str
+
+
+class Door:
+    """Lets in those whom a guard knows.
+
+    Args:
+        hello: what this side says of itself.
+        admission: whose connections these are.
+    """
+
+    def __init__(self, guard: Guard, hello: dict[str, Any], admission: Admission | None = None) -> None:
+        self._guard = guard
+        self._admission = admission or Admission()
+        self._hello = hello
+
+    def open(self, sock: socket.socket) -> Visitor | None:
+        """Greets whoever has connected; None, and no connection, for those who are not let in."""
+        place = _place(sock)
+        stranger = connection = Connection(sock)
+        self._admission.arrived(stranger)
+        end = time.monotonic() + HELLO_SECONDS
+        try:
+            sock.settimeout(HELLO_SECONDS)
+            connection = self._encrypted(sock, connection)
+            sock.settimeout(HELLO_SECONDS)
+            visitor = self._greet(connection, place, end)
+            sock.settimeout(None)
+            return visitor
+        except (errors.UnauthenticatedError, errors.PermissionDeniedError) as e:
+            log.warning("a connection from %s was refused: %s", place, e.message)
+            self._guard.audit.write("refused", "", peer=place, reason=e.message)
+            connection.refuse(e)
+        except (OSError, EOFError, errors.OpError) as e:
+            log.info("a connection was refused: %s", e)
+            if isinstance(e, ssl.SSLError):
+                self._guard.audit.write("refused", "", peer=place, reason=f"TLS: {e}")
+            connection.close()
+        except Exception as e:  # whatever the bytes of a stranger lead to ends their connection alone
+            log.info("a connection was refused: %s: %s", type(e).__name__, e)
+            connection.refuse(
+                errors.InvalidArgumentError(None, None, f"The greeting cannot be understood: {e}")
+            )
+        finally:
+            self._admission.gone(stranger)
+        return None
+
+    def _encrypted(self, sock: socket.socket, plain: Connection) -> Connection:
+        tls = self._guard.security.tls
+        if tls is None:
+            return plain
+        first = sock.recv(1, socket.MSG_PEEK)
+        if not first:
+            raise EOFError("connection closed")
+        if first[0] != _TLS_HANDSHAKE:
+            raise self._guard.refusal("it connects without TLS, which this task takes")
+        try:
+            return TlsConnection(TlsSocket(sock, certificates(tls).server_context(), server_side=True))
+        except ssl.SSLError as e:
+            self._guard.refusal(str(e))  # which is counted; TLS has told the other side
+            raise
+
+    def _greet(self, connection: Connection, place: str, end: float) -> Visitor:
+        sock, reader = connection.sock, connection.reader
+        limits.apply(reader)
+        reader.deadline = end
+        proven = None
+        identity = sock.identity if isinstance(sock, TlsSocket) else None
+        principal: list[Principal] = []
+
+        def check(hello: dict[str, Any]) -> None:
+            principal.append(self._guard.of_stream(hello, identity, proven))
+            hello.pop("token", None)
+
+        if self._guard.security.secret and sock.recv(1, socket.MSG_PEEK) == bytes((Kind.AUTH,)):
+            try:
+                proven = accept_with_proof(sock, reader, self._guard.security.secret, self._hello)
+            except errors.UnauthenticatedError as e:
+                raise self._guard.refusal(e.message) from None
+        hello, connection.arena = answer_hello(sock, reader, self._hello, check)
+        reader.deadline = None
+        return Visitor(connection, hello, principal[0], place)
+
+
+def _place(sock: socket.socket) -> str:
+    """Where a connection comes from, for the log."""
+    if sock.family == socket.AF_UNIX:
+        return "this machine"
+    try:
+        host, port = sock.getpeername()[:2]
+    except OSError:
+        return "somebody who has gone"
+    return f"{host}:{port}"

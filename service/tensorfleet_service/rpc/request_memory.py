@@ -1,0 +1,126 @@
+"""Which requests are received by gRPC now, and which wait or are refused, by their sizes.
+
+gRPC allocates what comes, and ends the process where that fails. So a request that may be large is not read
+before there is room for it within the memory budget; until then its sender is held back by HTTP/2.
+
+Clients and tasks of ours say how large a request is (`tensorfleet.wire.sizes`). Of one of TensorFlow's nobody
+knows it before it is there: it is taken for the largest that is allowed, and received after a moment if it is
+alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections import deque
+from typing import Any
+
+from tensorfleet.wire.sizes import SIZE, SMALL
+from tensorfleet_service.devices import memory
+from tensorfleet_service.net import limits
+
+COPIES = 3  # of a request, at most, until its values are arrays
+COPIES_ALONE = 2  # gRPC's own, and Python's: where those that come later fail, it is an error of the call
+WAIT_SECONDS = 30.0  # for room
+UNKNOWN_SECONDS = 1.0  # for room for one of unknown size, which may be small
+UNCHECKED_SECONDS = 10.0  # after that, while memory is short, nobody of these waits
+RETRY_SECONDS = 0.05  # steps free memory without a word
+
+
+class Ticket:
+    """Room for one request, until it is released."""
+
+    __slots__ = ("_bytes", "_memory")
+
+    def __init__(self, taken_of: RequestMemory, size: int) -> None:
+        self._memory = taken_of
+        self._bytes = size
+
+    def release(self) -> None:
+        """Gives the room back, from any thread; nothing happens the second time."""
+        if self._bytes:
+            self._memory._release(self)
+
+
+class RequestMemory:
+    """Memory for the requests that are being received.
+
+    Args:
+        largest: bytes of the largest request that gRPC lets in; -1: as many as a message may have.
+    """
+
+    def __init__(self, largest: int) -> None:
+        self._largest = limits.MAX_MESSAGE_BYTES if largest < 0 else largest
+        self._lock = threading.Lock()
+        self._reserved = 0
+        self._unchecked_until = 0.0
+        self._waiting: deque[asyncio.Event] = deque()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._nothing = Ticket(self, 0)
+
+    async def take(self, context: Any) -> Ticket:
+        """Waits for room for a call's request, which is to be released.
+
+        Raises:
+            ResourceExhaustedError: there is none within WAIT_SECONDS, or though nothing else is received.
+        """
+        if memory.BUDGET.limit is None:
+            return self._nothing
+        for key, value in context.invocation_metadata():
+            if key == SIZE:
+                if value == SMALL:
+                    return self._nothing
+                if value.isascii() and value.isdigit():
+                    return await self._reserve(min(int(value), self._largest), True)
+        return await self._reserve(self._largest, False)
+
+    async def _reserve(self, size: int, is_known: bool) -> Ticket:
+        """Room for a request, for one after the other, in the order in which they have come."""
+        if not self._waiting and self._try(size, is_known):
+            return Ticket(self, COPIES * size)
+        self._loop = asyncio.get_running_loop()
+        changed = asyncio.Event()
+        self._waiting.append(changed)
+        end = self._loop.time() + WAIT_SECONDS
+        try:
+            while self._waiting[0] is not changed or not self._try(size, is_known):
+                left = end - self._loop.time()
+                is_alone = not self._reserved and self._waiting[0] is changed
+                if is_alone and not is_known and left < WAIT_SECONDS - UNKNOWN_SECONDS:
+                    self._unchecked_until = time.monotonic() + UNCHECKED_SECONDS
+                elif left <= 0 or (is_alone and is_known):
+                    raise memory.exhausted(f"Out of memory to receive a request of {size} bytes by gRPC")
+                changed.clear()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(changed.wait(), min(left, RETRY_SECONDS))
+        finally:
+            self._waiting.remove(changed)
+            self._wake()
+        return Ticket(self, COPIES * size)
+
+    def _try(self, size: int, is_known: bool) -> bool:
+        """Takes the room if it is there."""
+        with self._lock:
+            if self._reserved:
+                fits = self._reserved + COPIES * size <= memory.BUDGET.room()
+            else:
+                memory.BUDGET.make_room(COPIES * size)
+                fits = COPIES_ALONE * size <= memory.BUDGET.room() or (
+                    not is_known and time.monotonic() < self._unchecked_until
+                )
+            if fits:
+                self._reserved += COPIES * size
+            return fits
+
+    def _release(self, ticket: Ticket) -> None:
+        with self._lock:
+            size, ticket._bytes = ticket._bytes, 0
+            self._reserved -= size
+        if self._waiting and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        if self._waiting:
+            self._waiting[0].set()

@@ -1,0 +1,62 @@
+"""The audit log: who did what, one JSON object a line.
+
+It holds no secrets, and what comes from outside is escaped as JSON has it. Steps are not in it: the metrics
+count them, and the sessions that they belong to are.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+MAX_TEXT = 1000
+"""Characters of a text; what comes from outside may be longer."""
+
+
+class Audit:
+    """Writes events.
+
+    Args:
+        task: the task that writes.
+        path: of the file; "-" for standard error, "" for the task's own log.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+
+    def __init__(self, task: str, path: str = "") -> None:
+        self._task = task
+        self._descriptor: int | None = None
+        if path == "-":
+            self._descriptor = os.dup(2)
+        elif path:
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def write(self, event: str, who: str, **about: Any) -> None:
+        """Notes that somebody did something."""
+        now = time.time()
+        fields: dict[str, Any] = {
+            "time": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03d}Z",
+            "task": self._task,
+            "event": event,
+            "who": who,
+        }
+        fields |= {key: v[:MAX_TEXT] if isinstance(v, str) else v for key, v in about.items()}
+        line = json.dumps(fields)
+        if self._descriptor is None:
+            log.info("audit %s", line)
+            return
+        try:
+            os.write(self._descriptor, line.encode() + b"\n")
+        except OSError as e:
+            log.error("the audit log cannot be written: %s; %s", e, line)
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None

@@ -1,0 +1,270 @@
+"""Guard: who may come in, on both transports, and what for."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tensorfleet.core import errors
+from tensorfleet.security import identity as identities, settings
+from tensorfleet.security.calls import AUTHORIZATION, PROOF, host_of
+from tensorfleet.security.identity import Identity
+from tensorfleet.security.secret import CallProofs, request_digest, same
+from tensorfleet.security.settings import OPEN, Security
+from tensorfleet.security.tls import Certificates, certificates
+from tensorfleet.wire.proof import claims
+from tensorfleet_service.security.audit import Audit
+from tensorfleet_service.security.principal import ANYBODY, Principal
+from tensorfleet_service.security.token_file import TokenFile
+
+log = logging.getLogger(__name__)
+
+# What a call takes, by the beginning of its name; the first that fits. "": nothing.
+_TAKES = (
+    ("/tensorfleet.FleetService/GetEndpoint", ""),
+    ("/grpc.health.v1.Health/", ""),
+    ("/tensorfleet.FleetService/PushTensors", "task"),
+    ("/tensorfleet.FleetService/", "read"),
+    ("/tensorflow.MasterService/Reset", "admin"),
+    ("/tensorflow.MasterService/", "run"),
+    ("/tensorflow.WorkerService/", "task"),
+)
+_AUDITED = ("CreateSession", "ExtendSession", "CloseSession", "Reset", "GetStatus", "GetStacks", "GetSteps")
+
+
+class Guard:
+    """Knows those who come to one task, and lets them in or not.
+
+    Args:
+        security: the task's settings.
+        task, incarnation: of the task.
+        addresses: of all tasks, by canonical name.
+
+    Attributes:
+        enabled: whether anybody is asked at all.
+        exposure: what others could do to the task as it is set up, or "".
+        refused: how many were not let in, by the reason's first word: "unauthenticated" or "forbidden".
+
+    Raises:
+        SecurityError: a file of the settings cannot be used.
+    """
+
+    def __init__(
+        self,
+        security: Security = OPEN,
+        task: str = "",
+        incarnation: int = 0,
+        addresses: Mapping[str, str] | None = None,
+    ) -> None:
+        self.security = security
+        self.enabled = security.authenticates
+        self.exposure = ""
+        self.refused: Counter[str] = Counter()
+        self._task = task
+        self._addresses = addresses or {}
+        self._tokens = TokenFile(security.tokens) if security.tokens else None
+        self._certificates: Certificates | None = None if security.tls is None else certificates(security.tls)
+        self._proofs = CallProofs(security.secret, incarnation) if security.secret else None
+        self._lock = threading.Lock()
+        try:
+            self.audit = Audit(task, security.audit_log)
+        except OSError as e:
+            raise settings.SecurityError(
+                f"{settings.AUDIT_LOG} is {security.audit_log!r}, which cannot be written: {e.strerror}"
+            ) from None
+
+    # Streams
+
+    def of_stream(
+        self, hello: Mapping[str, Any], identity: Identity | None, proven: Mapping[str, Any] | None
+    ) -> Principal:
+        """Who has opened a connection.
+
+        Args:
+            hello: what the other side says of itself.
+            identity: that of its certificate, where the connection has TLS.
+            proven: what it has said of itself with a proof of the cluster secret, if it has.
+
+        Raises:
+            UnauthenticatedError: it is not who it says, or does not say.
+            PermissionDeniedError: it may not use the stream.
+        """
+        if not self.enabled:
+            return ANYBODY
+        if proven is not None and claims(hello) != dict(proven):
+            raise self.refusal(f"it has proven to be {dict(proven)}, and says to be {claims(hello)}")
+        if "task" in hello:
+            return self._task_of(str(hello["task"]), identity, proven is not None)
+        principal = self._client(hello.get("token"), identity, proven is not None)
+        if not principal.may("run"):
+            raise self.forbidden(principal, "run", "a session")
+        return principal
+
+    def _task_of(self, task: str, identity: Identity | None, proven: bool) -> Principal:
+        if identity is not None:
+            assert self._certificates is not None
+            host = host_of(self._addresses.get(task, ""))
+            if why := identity.why_not_task(task, host, self._certificates.own):
+                raise self.refusal(f"it says to be {task}, but {why}")
+        elif not proven:
+            raise self.refusal(f"it says to be {task}, and does not prove it")
+        return Principal("task", task, "task")
+
+    def _client(self, token: Any, identity: Identity | None, proven: bool) -> Principal:
+        if token is not None:
+            if self._tokens is None:
+                if proven or (identity is not None and identity.role):
+                    token = None  # it shows more than it is asked for
+                else:
+                    raise self.refusal("it shows a token, but this task knows none")
+            else:
+                found, why = (
+                    self._tokens.find(token) if isinstance(token, str) else (None, "its token is no text")
+                )
+                if found is None:
+                    raise self.refusal(why)
+                return Principal("token", found.name, found.role, found.hash)
+        if identity is not None:
+            assert self._certificates is not None
+            own = self._certificates.own
+            if identity.wrong or (own.cluster and identity.cluster and identity.cluster != own.cluster):
+                raise self.refusal(
+                    identity.wrong or f"its certificate is of {identity.cluster}, not of {own.cluster}"
+                )
+            if identity.user:
+                return Principal("certificate", identity.user, identity.role)
+            if identity.task:
+                return Principal("task", identity.task, "task")
+        if proven:
+            return Principal("secret", "cluster-secret", "admin")
+        raise self.refusal(f"it shows no {self._wanted(identity)}")
+
+    def _wanted(self, identity: Identity | None) -> str:
+        ways = []
+        if self._tokens is not None:
+            ways.append(f"token, which {settings.TOKEN_FILE} or {settings.TOKEN} would name")
+        if self.security.secret:
+            ways.append(f"proof of the cluster secret, which {settings.SECRET_FILE} would name")
+        if self.security.tls is not None and identity is None:
+            ways.append("certificate")
+        elif self.security.tls is not None:
+            ways.append("certificate of a user")
+        return ", and no ".join(ways)
+
+    # Calls by gRPC
+
+    def of_call(self, method: str, context: Any) -> tuple[Principal, str]:
+        """(who makes a call, the digest that its request must have); before the request is received.
+
+        The digest is "" where the call carries no proof of its request; else see `check_request`.
+
+        Args:
+            context: gRPC's.
+
+        Raises:
+            UnauthenticatedError: nobody who is known here.
+            PermissionDeniedError: their role does not include the call.
+        """
+        if not self.enabled:
+            return ANYBODY, ""
+        takes = next((role for start, role in _TAKES if method.startswith(start)), "admin")
+        if not takes:
+            return ANYBODY, ""
+        name = method.rpartition("/")[2]
+        peer = str(context.peer())
+        try:
+            principal, digest = self._caller(method, context)
+            if not principal.may(takes):
+                raise self.forbidden(principal, takes, name)
+        except errors.OpError as e:
+            self.audit.write("refused", "", peer=peer, call=name, reason=e.message)
+            raise
+        if name in _AUDITED and principal.kind != "task":
+            self.audit.write("call", principal.id, peer=peer, call=name)
+        return principal, digest
+
+    def check_request(self, method: str, data: bytes, digest: str, context: Any) -> None:
+        """Raises UnauthenticatedError unless a request is the one that its call's proof is for."""
+        if same(request_digest(data).encode(), digest.encode("ascii", "replace")):
+            return
+        error = self.refusal("its request is not the one that it has proven")
+        name = method.rpartition("/")[2]
+        self.audit.write("refused", "", peer=str(context.peer()), call=name, reason=error.message)
+        raise error
+
+    def _caller(self, method: str, context: Any) -> tuple[Principal, str]:
+        shown: Sequence[tuple[str, Any]] = context.invocation_metadata()
+        found = {key: value for key, value in shown if key in (AUTHORIZATION, PROOF)}
+        identity = None if self.security.tls is None else identities.of_grpc(context.auth_context())
+        proven, claim, digest = False, "", ""
+        if PROOF in found and self._proofs is not None:
+            claim, digest, why = self._proofs.verify(str(found[PROOF]), method)
+            if why:
+                raise self.refusal(why)
+            proven = True
+        if claim or (identity is not None and identity.task):
+            task = claim or (identity.task if identity is not None else "")
+            return self._task_of(task, identity, proven), digest
+        if identity is not None and not identity.user and AUTHORIZATION not in found:
+            task = self._task_at(identity)
+            if task:
+                return Principal("task", task, "task"), digest
+        token = None
+        if AUTHORIZATION in found:
+            scheme, _, token = str(found[AUTHORIZATION]).partition(" ")
+            if scheme.lower() != "bearer":
+                raise self.refusal("its authorization is none by a token")
+        return self._client(token, identity, proven), digest
+
+    def _task_at(self, identity: Identity) -> str:
+        """The first task whose host a certificate without an identity of its own names; else ""."""
+        assert self._certificates is not None
+        for task, address in self._addresses.items():
+            if not identity.why_not_task(task, host_of(address), self._certificates.own):
+                return task
+        return ""
+
+    # Tokens alone, as for pages by HTTP
+
+    def of_authorization(self, header: str) -> Principal:
+        """Who shows a token in an Authorization header.
+
+        Raises:
+            UnauthenticatedError: nobody who is known here.
+        """
+        scheme, _, token = header.partition(" ")
+        return self._client(token if scheme.lower() == "bearer" else None, None, False)
+
+    def still(self, principal: Principal) -> bool:
+        """Whether a principal that was let in before still would be."""
+        if not principal.token:
+            return True
+        return self._tokens is not None and self._tokens.holds(principal.token, principal.role)
+
+    # Refusing
+
+    def refusal(self, why: str) -> errors.OpError:
+        """The error for somebody who is not let in, which is counted."""
+        with self._lock:
+            self.refused["unauthenticated"] += 1
+        return errors.UnauthenticatedError(None, None, f"{self._task} refuses: {why}")
+
+    def forbidden(self, principal: Principal, role: str, what: str) -> errors.OpError:
+        """The error for somebody who does not have a role, which is counted."""
+        with self._lock:
+            self.refused["forbidden"] += 1
+        text = f"{self._task} refuses: {what} takes the role {role}, and {principal.id} has {principal.role}"
+        return errors.PermissionDeniedError(None, None, text)
+
+    def check_use(self, principal: Principal, owner: str, session: str) -> None:
+        """Raises PermissionDeniedError unless a principal may use a session."""
+        if principal is ANYBODY or principal.may_use(owner):
+            return
+        with self._lock:
+            self.refused["forbidden"] += 1
+        raise errors.PermissionDeniedError(
+            None, None, f"{self._task} refuses: session {session} is not one of {principal.id}"
+        )

@@ -1,0 +1,76 @@
+"""The task's file of tokens, which is read again when it has changed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+
+from tensorfleet.security import tokens
+from tensorfleet.security.settings import SecurityError
+from tensorfleet.security.tokens import Token
+
+log = logging.getLogger(__name__)
+
+_Stamp = tuple[int, int, int]
+
+
+class TokenFile:
+    """Who holds which token, as the file says at the time.
+
+    A file that cannot be understood, as while it is being edited, leaves what was read before in force; one
+    that is gone lets nobody in.
+
+    Raises:
+        SecurityError: the file cannot be used.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._stamp = self._now()
+        self._tokens = tokens.read(path)
+        if self._stamp is None:
+            raise SecurityError(f"{path} cannot be read")
+
+    def _now(self) -> _Stamp | None:
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+    def _current(self) -> list[Token]:
+        stamp = self._now()
+        if stamp == self._stamp:
+            return self._tokens
+        read: list[Token] | None = []
+        if stamp is None:
+            log.error("nobody is let in by a token: %s is gone", self._path)
+        else:
+            try:
+                read = tokens.read(self._path)
+                log.info("%d tokens read again from %s", len(read), self._path)
+            except SecurityError as e:
+                log.error("the tokens are not replaced: %s", e)
+                read = None
+        with self._lock:
+            self._stamp = stamp
+            if read is not None:
+                self._tokens = read
+            return self._tokens
+
+    def find(self, text: str) -> tuple[Token | None, str]:
+        """(the token of a text, why it is not accepted)."""
+        found = tokens.find(self._current(), text)
+        if found is None:
+            return None, "the token is not known here: it is wrong, or was revoked"
+        if not found.valid(time.time()):
+            return None, f"the token {found.name} has expired"
+        return found, ""
+
+    def holds(self, hash: str, role: str) -> bool:
+        """Whether a token that was accepted before still is one, of the same role."""
+        now = time.time()
+        return any(t.hash == hash and t.role == role and t.valid(now) for t in self._current())

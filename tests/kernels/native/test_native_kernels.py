@@ -1,0 +1,202 @@
+"""Kernels that have a compiled form give what NumPy gives, also of NaN, infinity and ties."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tensorfleet.core import dtypes
+from tensorfleet_service.devices import native
+from tensorfleet_service.kernels.training.recording import Recorder, apply_recorded
+from tensorfleet_service.kernels.training.training_rules import RULES
+from tests.kernels.harness import run_op
+
+pytestmark = pytest.mark.skipif(native.native is None, reason="no compiled kernels")
+
+Both = Callable[..., None]
+
+
+def floats(*shape: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+@pytest.fixture
+def both(monkeypatch: pytest.MonkeyPatch) -> Both:
+    """Compares an op's results by compiled code, which must have been called, with those by NumPy."""
+
+    def compare(
+        function: str, op: str, *inputs: Any, rtol: float = 2e-6, atol: float = 1e-6, **attrs: Any
+    ) -> None:
+        calls = []
+
+        class Watched:
+            def __getattr__(self, name: str) -> Any:
+                calls.append(name)
+                return getattr(module, name)
+
+        module = native.native
+        with monkeypatch.context() as patch:
+            patch.setattr(native, "LEAST", 1)
+            for user in ("nn.norm", "nn.cross_entropy", "nn.activation", "nn.pool"):
+                patch.setattr(f"tensorfleet_service.kernels.{user}.native", Watched())
+            patch.setattr(native, "native", Watched())
+            patch.setattr("tensorfleet_service.kernels.math.compiled.native", Watched())
+            found = run_op(op, *inputs, **attrs)
+        assert function in calls
+        with monkeypatch.context() as patch:
+            patch.setattr(native, "native", None)
+            expected = run_op(op, *inputs, **attrs)
+        pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
+        for one, other in pairs:
+            assert np.shape(one) == np.shape(other)
+            assert np.asarray(one).dtype == np.asarray(other).dtype
+            np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
+
+    return compare
+
+
+SHAPES = [(2, 3, 5, 1), (4, 7, 3, 3), (8, 8, 4, 16), (2, 5, 5, 70), (64, 16, 16, 16), (1, 1, 1, 5)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("is_training", [True, False])
+def test_batch_norm(shape: tuple[int, ...], is_training: bool, both: Both) -> None:
+    x, channels = floats(*shape) * 3 + 100, shape[-1:]
+    statistics = (floats(*channels, seed=3), np.abs(floats(*channels, seed=4)) + 0.5)
+    empty = np.zeros(0, np.float32)
+    inputs = (x, floats(*channels, seed=1), floats(*channels, seed=2))
+    mean = (empty, empty) if is_training else statistics
+    both("batch_norm", "FusedBatchNormV3", *inputs, *mean, is_training=is_training, rtol=2e-4, atol=2e-4)
+    gradient = floats(*shape, seed=5)
+    statistics = (x.mean((0, 1, 2)), x.var((0, 1, 2)) + np.float32(0.1))
+    both(
+        "batch_norm_grad", "FusedBatchNormGradV3", gradient, x, inputs[1], *statistics, empty,
+        is_training=is_training, rtol=2e-4, atol=2e-3,
+    )  # fmt: skip
+
+
+def test_batch_norm_of_nan_and_infinity(both: Both) -> None:
+    x = floats(4, 6, 6, 8)
+    x[0, 0, 0, 1], x[1, 2, 3, 2] = np.nan, np.inf
+    empty = np.zeros(0, np.float32)
+    both(
+        "batch_norm",
+        "FusedBatchNormV3",
+        x,
+        np.ones(8, np.float32),
+        np.zeros(8, np.float32),
+        empty,
+        empty,
+        rtol=1e-5,
+    )
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (5, 3), (3, 1024), (7, 10_001)])
+def test_softmax_and_cross_entropy(shape: tuple[int, int], both: Both) -> None:
+    logits, targets = floats(*shape) * 20, np.abs(floats(*shape, seed=1))
+    labels = np.random.default_rng(2).integers(0, shape[1], shape[0])
+    for op in ("Softmax", "LogSoftmax"):
+        both("softmax", op, logits, rtol=1e-5)
+    both("cross_entropy", "SoftmaxCrossEntropyWithLogits", logits, targets, rtol=1e-4, atol=1e-5)
+    for dtype in (np.int32, np.int64):
+        both(
+            "cross_entropy",
+            "SparseSoftmaxCrossEntropyWithLogits",
+            logits,
+            labels.astype(dtype),
+            rtol=1e-5,
+            atol=1e-5,
+        )
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+def test_cross_entropy_of_special_values(special: float, both: Both) -> None:
+    logits, targets = floats(4, 9), np.abs(floats(4, 9, seed=1))
+    logits[1, 2] = logits[2, 3] = special
+    targets[1, 2] = 0
+    both("cross_entropy", "SoftmaxCrossEntropyWithLogits", logits, targets, rtol=1e-5)
+    both(
+        "cross_entropy",
+        "SparseSoftmaxCrossEntropyWithLogits",
+        logits,
+        np.array([0, 2, 2, 8], np.int32),
+        rtol=1e-5,
+    )
+    both("softmax", "Softmax", logits, rtol=1e-5)
+
+
+@pytest.mark.parametrize("padding", [b"SAME", b"VALID"])
+@pytest.mark.parametrize(("window", "stride"), [(2, 2), (3, 2), (3, 1), (1, 2), (2, 3)])
+def test_max_pooling(padding: bytes, window: int, stride: int, both: Both) -> None:
+    images = np.round(floats(3, 9, 8, 5) * 2)  # many maxima are there twice
+    images[1, 2, 3, 4], images[2, 0, 0, 0] = np.nan, -np.inf
+    attrs = {"ksize": [1, window, window, 1], "strides": [1, stride, stride, 1], "padding": padding}
+    both("max_pool", "MaxPool", images, **attrs)
+    pooled = run_op("MaxPool", images, **attrs)
+    both("max_pool_grad", "MaxPoolGrad", images, pooled, floats(*pooled.shape), **attrs)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 7), (70, 3, 16), (4100, 2, 3), (2, 3, 9000)])
+@pytest.mark.parametrize("axes", [[0, 1, 2], [0], [0, 1], [2], [1, 2]])
+@pytest.mark.parametrize("keep", [True, False])
+def test_reductions(shape: tuple[int, ...], axes: list[int], keep: bool, both: Both) -> None:
+    x = floats(*shape) + 1
+    for op in ("Sum", "Mean"):
+        function = "column_sums" if 0 in axes and len(axes) < 3 else "row_reduce"
+        both(function, op, x, np.array(axes, np.int32), keep_dims=keep, rtol=1e-5, atol=1e-4)
+    if axes[-1] == 2:
+        x[0, 0, 0] = np.nan
+        both("row_reduce", "Max", x, np.array(axes, np.int32), keep_dims=keep)
+
+
+@pytest.mark.parametrize("count", [3, 16, 17, 40])
+def test_sums_of_many_arrays(count: int, both: Both) -> None:
+    both("evaluate", "AddN", [floats(70, 33, seed=i) for i in range(count)], rtol=0, atol=0)
+
+
+def test_the_gradient_of_a_bias(both: Both) -> None:
+    both("column_sums", "BiasAddGrad", floats(6, 7, 40), rtol=1e-5)
+    both("column_sums", "BiasAddGrad", floats(4000, 3), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("nesterov", [False, True])
+@pytest.mark.parametrize("name", sorted({*RULES} - {"Ftrl", "FtrlV2", "ProximalAdagrad"}))
+def test_updates_are_those_of_numpy_bit_by_bit(name: str, nesterov: bool) -> None:
+    rule = RULES[name]
+    attrs = {"use_nesterov": nesterov, "update_slots": True}
+    prepare = rule.build(np, attrs)
+    parameters = inspect.signature(prepare).parameters
+    numbers = [np.float32(x) for x in (0.1, 0.3, 0.25, 0.2, 0.15, 0.05)[: len(parameters)]]
+    variables = [np.abs(floats(3000, seed=i)) + 2 * (i == 2) for i in range(rule.variables)]
+    gradient = floats(3000, seed=9)
+    expected = [variable.copy() for variable in variables]
+    prepare(*numbers)([np.empty_like(gradient) for _ in range(rule.scratch)], *expected, gradient)
+    recorder = Recorder(rule.scratch)
+    assert apply_recorded(rule.build(recorder, attrs)(*numbers), recorder, variables, gradient)
+    for one, other in zip(variables, expected, strict=True):
+        if name == "PowerSign":
+            np.testing.assert_allclose(one, other, rtol=1e-6)
+        else:
+            np.testing.assert_array_equal(one, other)
+
+
+def test_what_masks_is_left_to_numpy() -> None:
+    recorder = Recorder(2)
+    update = RULES["Ftrl"].build(recorder, {"multiply_linear_by_lr": False})(
+        *map(np.float32, (0.1, 0.2, 0.3, -0.5))
+    )
+    arrays = [np.abs(floats(10, seed=i)) for i in range(3)]
+    before = [array.copy() for array in arrays]
+    assert not apply_recorded(update, recorder, arrays, floats(10))
+    for array, old in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(array, old)
+
+
+def test_small_floats_stay_with_numpy() -> None:
+    x = floats(3, 5).astype(dtypes.bfloat16.np)
+    assert not native.takes(x)
+    assert run_op("Softmax", x).dtype == x.dtype

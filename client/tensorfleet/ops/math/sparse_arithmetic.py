@@ -389,6 +389,5 @@ _QUOTIENTS = {
     **dict.fromkeys((dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64), dtypes.float64),
 }
 
-SparseTensor.__mul__ = _times  # type: ignore[attr-defined]
-SparseTensor.__div__ = _div  # type: ignore[attr-defined]
-SparseTensor.__truediv__ = _truediv  # type: ignore[attr-defined]
+for _name, _function in (("__mul__", _times), ("__div__", _div), ("__truediv__", _truediv)):
+    setattr(SparseTensor, _name, _function)

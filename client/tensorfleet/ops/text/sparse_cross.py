@@ -77,7 +77,7 @@ def sparse_cross_hashed(
         hash_key: mixed into the hashes.
     """
     sparse, dense = _crossed(inputs)
-    of_texts = [each.dtype.base is dtypes.string for each in (*sparse, *dense)]
+    of_texts = [each.dtype.base is dtypes.string for each in [*(x.values for x in sparse), *dense]]
     parts = apply_op(
         "SparseCross",
         *_columns(sparse),

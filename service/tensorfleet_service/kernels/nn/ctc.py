@@ -1,7 +1,7 @@
 """Connectionist temporal classification: the loss with its gradient, and decoders.
 
-The forward and backward variables of Graves et al. are logarithms of probabilities; each step of the recursion
-is one over all examples of the batch.
+The forward and backward variables of Graves et al. are logarithms of probabilities; each step of the
+recursion is one over all examples of the batch.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def _rows(indices: Any, values: Any, batch: int) -> list[list[int]]:
     if outside.any():
         i = int(np.flatnonzero(outside)[0])
         raise invalid(
-            f"label SparseTensor is not valid: indices[{i}] = [{int(first[i])},{int(indices[i, 1])}] is out of "
-            f"bounds: there are {batch} examples"
+            f"label SparseTensor is not valid: indices[{i}] = [{int(first[i])},{int(indices[i, 1])}] is out "
+            f"of bounds: there are {batch} examples"
         )
     later = (first[1:] > first[:-1]) | ((first[1:] == first[:-1]) & (indices[1:, 1] > indices[:-1, 1]))
     if not later.all():
@@ -130,8 +130,8 @@ def ctc_loss(node: KernelNode) -> Kernel:
             raise errors.ResourceExhaustedError(
                 None,
                 None,
-                f"ctc_loss of {time} times, {batch} examples and {states.shape[1] // 2} labels needs more than "
-                f"{MAX_STATES} states: use smaller batches",
+                f"ctc_loss of {time} times, {batch} examples and {states.shape[1] // 2} labels needs more "
+                f"than {MAX_STATES} states: use smaller batches",
             )
         log_y = _log_softmax(inputs.astype(np.float64))
         # [time, batch, states]: the logarithm of the probability of each state's class.
@@ -192,7 +192,7 @@ def _forward(of_states: Any, stay: Any, skip: Any, inside: Any) -> Any:
 
 
 def _backward(of_states: Any, stay: Any, skip: Any, counts: Any, lengths: Any) -> Any:
-    """For each time and state the logarithm of the probability of all paths from it to the end, without it."""
+    """For each time and state the logarithm of the probability of all paths from it to the end."""
     beta = np.full_like(of_states, _NONE)
     column = np.arange(stay.shape[1])
     ends = np.where((column < counts[:, None]) & (column >= counts[:, None] - 2), 0.0, _NONE)

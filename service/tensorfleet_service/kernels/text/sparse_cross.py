@@ -63,11 +63,11 @@ def _crossed(
     rows = len(columns[0][0]) if columns else 0
     starts = [np.concatenate([[0], ends]) for ends, _ in columns]
     lengths = [np.diff(begins) for begins in starts]
-    counts = np.prod(np.array(lengths, np.float64), 0) if columns else np.zeros(0)
-    if counts.sum() > MAX_CROSSES:
-        text = f"{int(counts.sum())} combinations are more than the {MAX_CROSSES} that a step may make"
+    size = float(np.prod(np.array(lengths, np.float64), 0).sum()) if columns else 0.0
+    if size > MAX_CROSSES:
+        text = f"{size:.0f} combinations are more than the {MAX_CROSSES} that a step may make"
         raise errors.ResourceExhaustedError(None, None, text)
-    counts = counts.astype(np.int64)
+    counts = np.prod(np.array(lengths, np.int64), 0) if columns else np.zeros(0, np.int64)
     total = int(counts.sum())
     row = np.repeat(np.arange(rows), counts)
     number = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -131,7 +131,8 @@ def sparse_cross_hashed(node: KernelNode) -> Kernel:
 
         def join(made: Array, values: Array, number: int) -> Array:
             made = made ^ _MULTIPLIER ^ (_mixed(values * _MULTIPLIER) * _MULTIPLIER)
-            return _mixed(_mixed(made * _MULTIPLIER) * _MULTIPLIER)
+            hashes: Array = _mixed(_mixed(made * _MULTIPLIER) * _MULTIPLIER)
+            return hashes
 
         places, made, shape = _crossed(columns, lambda count: np.full(count, key), join, np.uint64)
         return places, (made % limit).astype(np.int64), shape

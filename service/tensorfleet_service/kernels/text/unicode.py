@@ -112,7 +112,8 @@ def _code_point(number: int) -> int:
 
 def _encoded(points: Any, encoding: bytes) -> bytes:
     """The text of code points that are all there are."""
-    return points.astype("<u4").tobytes().decode("utf-32-le").encode(_OUTPUT[encoding])
+    text: str = points.astype("<u4").tobytes().decode("utf-32-le")
+    return text.encode(_OUTPUT[encoding])
 
 
 @array_kernel("UnicodeTranscode")

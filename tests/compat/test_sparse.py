@@ -362,3 +362,34 @@ def test_the_same_graph(case: str) -> None:
             ]
 
     assert nodes(tf) == nodes(tensorflow)
+
+
+@pytest.mark.parametrize("kind", ["batch", "shuffle_batch", "enqueue_many", "a dict"])
+def test_batches_of_sparse_tensors(kind: str) -> None:
+    def run(t: Any) -> Any:
+        with t.Graph().as_default() as graph:
+            places, shape = np.array([[0, 1], [2, 0], [2, 3]], np.int64), np.array([3, 4], np.int64)
+            sparse = t.SparseTensor(places, t.constant([1.0, 2.0, 3.0]), shape)
+            dense = t.constant([1, 2, 3])
+            if kind == "shuffle_batch":
+                made = t.train.shuffle_batch([sparse, dense], 2, 10, 2)
+            elif kind == "a dict":
+                made = t.train.batch({"s": sparse, "d": dense}, 2)
+                made = [made["s"], made["d"]]
+            else:
+                made = t.train.batch([sparse, dense], 2, enqueue_many=kind == "enqueue_many")
+            with t.Session(graph=graph) as session:
+                coordinator = t.train.Coordinator()
+                threads = t.train.start_queue_runners(session, coordinator)
+                try:
+                    found = [session.run(made) for _ in range(2)]
+                finally:
+                    coordinator.request_stop()
+                    coordinator.join(threads, stop_grace_period_secs=60, ignore_live_threads=True)
+            assert made[0].shape.ndims == len(found[0][0].dense_shape)
+            return found
+
+    for ours, theirs in zip(run(tf), run(tensorflow), strict=True):
+        for own, other in zip((*ours[0], ours[1]), (*theirs[0], theirs[1]), strict=True):
+            np.testing.assert_array_equal(own, other)
+            assert own.dtype == other.dtype

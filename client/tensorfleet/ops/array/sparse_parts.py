@@ -236,14 +236,14 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
     return SparseTensor(*parts)
 
 
-class _KeywordRequired:
+class KeywordRequired:
     """What stands for no value of the first argument, which is there so that the others get names."""
 
     def __repr__(self) -> str:
         return "KeywordRequired()"
 
 
-_keyword_required = _KeywordRequired()
+_keyword_required = KeywordRequired()
 
 
 def sparse_split(

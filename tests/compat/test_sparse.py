@@ -364,6 +364,27 @@ def test_the_same_graph(case: str) -> None:
     assert nodes(tf) == nodes(tensorflow)
 
 
+@pytest.mark.parametrize("buckets", [0, 3])
+def test_keys_of_tables(buckets: int) -> None:
+    def run(t: Any) -> Any:
+        with t.Graph().as_default() as graph, t.Session(graph=graph) as session:
+            words = _names(t)["words"]
+            init = t.lookup.KeyValueTensorInitializer(["to", "or"], np.array([0, 1], np.int64))
+            table = (
+                t.lookup.StaticVocabularyTable(init, buckets)
+                if buckets
+                else t.lookup.StaticHashTable(init, -1)
+            )
+            found = table.lookup(words)
+            assert isinstance(found, t.SparseTensor)
+            session.run(t.tables_initializer())
+            return session.run(found)
+
+    for own, other in zip(run(tf), run(tensorflow), strict=True):
+        np.testing.assert_array_equal(own, other)
+        assert own.dtype == other.dtype
+
+
 @pytest.mark.parametrize("kind", ["batch", "shuffle_batch", "enqueue_many", "a dict"])
 def test_batches_of_sparse_tensors(kind: str) -> None:
     def run(t: Any) -> Any:

@@ -214,6 +214,16 @@ from tensorfleet.ops.array.sorting import (
     searchsorted as searchsorted,
     sort as sort,
 )
+from tensorfleet.ops.array.sparse_parts import (
+    sparse_concat as sparse_concat,
+    sparse_fill_empty_rows as sparse_fill_empty_rows,
+    sparse_mask as sparse_mask,
+    sparse_reshape as sparse_reshape,
+    sparse_retain as sparse_retain,
+    sparse_slice as sparse_slice,
+    sparse_split as sparse_split,
+    sparse_transpose as sparse_transpose,
+)
 from tensorfleet.ops.array.sparse_tensor import (
     SparseTensor as SparseTensor,
     SparseTensorValue as SparseTensorValue,
@@ -280,6 +290,7 @@ from tensorfleet.ops.debugging.checks import (
     is_strictly_increasing as is_strictly_increasing,
     verify_tensor_all_finite as verify_tensor_all_finite,
 )
+from tensorfleet.ops.debugging.sparse_shapes import sparse_reset_shape as sparse_reset_shape
 from tensorfleet.ops.functional.histogram import histogram_fixed_width_bins as histogram_fixed_width_bins
 from tensorfleet.ops.functional.map_fn import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
 from tensorfleet.ops.image.patches import (
@@ -310,6 +321,7 @@ from tensorfleet.ops.io.parsing import (
     parse_single_example as parse_single_example,
     parse_single_sequence_example as parse_single_sequence_example,
     sparse_merge as sparse_merge,
+    sparse_to_indicator as sparse_to_indicator,
 )
 from tensorfleet.ops.io.readers import (
     FixedLengthRecordReader as FixedLengthRecordReader,
@@ -494,6 +506,18 @@ from tensorfleet.ops.math.segment import (
     unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
     unsorted_segment_sum as unsorted_segment_sum,
 )
+from tensorfleet.ops.math.sparse_arithmetic import (
+    sparse_add as sparse_add,
+    sparse_matmul as sparse_matmul,
+    sparse_maximum as sparse_maximum,
+    sparse_minimum as sparse_minimum,
+    sparse_reduce_max as sparse_reduce_max,
+    sparse_reduce_max_sparse as sparse_reduce_max_sparse,
+    sparse_reduce_sum as sparse_reduce_sum,
+    sparse_reduce_sum_sparse as sparse_reduce_sum_sparse,
+    sparse_softmax as sparse_softmax,
+    sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
+)
 from tensorfleet.ops.math.special import (
     digamma as digamma,
     erf as erf,
@@ -609,12 +633,14 @@ from tensorfleet.ops.state.variable_scope import (
     variable_scope as variable_scope,
 )
 from tensorfleet.ops.state.variables import Variable as Variable
+from tensorfleet.ops.text.edit_distance import edit_distance as edit_distance
 from tensorfleet.ops.text.hashing import (
     fingerprint as fingerprint,
     string_to_hash_bucket as string_to_hash_bucket,
     string_to_hash_bucket_fast as string_to_hash_bucket_fast,
     string_to_hash_bucket_strong as string_to_hash_bucket_strong,
 )
+from tensorfleet.ops.text.splitting import string_split as string_split
 from tensorfleet.ops.text.strings import (
     as_string as as_string,
     decode_base64 as decode_base64,

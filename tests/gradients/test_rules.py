@@ -38,7 +38,10 @@ _ELSEWHERE = {
     **dict.fromkeys(("Round", "Rint", "Ceil", "Floor", "FloorDiv", "TruncateDiv"), "steps: None"),
 }
 # Families whose rules are compared with TensorFlow's instead, or run in loops.
-_FAMILIES_ELSEWHERE = ("conv", "cross_entropy", "norm", "pool", "control_flow", "tensor_array")
+_FAMILIES_ELSEWHERE = (
+    *("conv", "cross_entropy", "norm", "pool", "control_flow", "tensor_array"),
+    *("ctc", "fourier", "image", "quantization", "sparse_arithmetic", "sparse_parts"),
+)
 
 
 def _family(rule: gradient_registry.Rule) -> str:

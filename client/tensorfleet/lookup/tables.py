@@ -16,6 +16,7 @@ from tensorfleet.graph.framework import add_to_collection, colocate_with, name_s
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.sparse_tensor import SparseTensor
 
 
 class LookupInterface:
@@ -303,12 +304,15 @@ class InitializableLookupTableBase(LookupInterface):
         """The older name of `initializer`."""
         return self._init_op
 
-    def lookup(self, keys: Any, name: str | None = None) -> Tensor:
-        """The value of each key, in the shape of `keys`; `default_value` where there is none.
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """The value of each key, in the shape of `keys`; `default_value` where there is none. Of a
+        SparseTensor those of its elements.
 
         Raises:
             TypeError: keys of another dtype than the table's.
         """
+        if isinstance(keys, SparseTensor):
+            return keys.with_values(self.lookup(keys.values, name))
         keys = self._check_keys(keys)
         values = [self.resource_handle, keys, self._default_value]
         with name_scope(name, f"{self.name}_Lookup", values):

@@ -28,6 +28,7 @@ from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.constants import range as range_
 from tensorfleet.ops.array.selection import where_v2
 from tensorfleet.ops.array.shaping import size
+from tensorfleet.ops.array.sparse_tensor import SparseTensor
 from tensorfleet.ops.math.arithmetic import add
 from tensorfleet.ops.math.comparison import not_equal
 from tensorfleet.ops.text.hashing import string_to_hash_bucket_fast, string_to_hash_bucket_strong
@@ -106,8 +107,10 @@ class IdTableWithHashBuckets(LookupInterface):
             known = self._table.size() if self._table is not None else constant(0, dtypes.int64)
             return known + self._num_oov_buckets
 
-    def lookup(self, keys: Any, name: str | None = None) -> Tensor:
-        """The id of each key, int64 in the shape of `keys`."""
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """The id of each key, int64 in the shape of `keys`; of a SparseTensor those of its elements."""
+        if isinstance(keys, SparseTensor):
+            return keys.with_values(self.lookup(keys.values, name))
         keys = self._check_keys(keys)
         if self._num_oov_buckets == 0:
             assert self._table is not None
@@ -267,13 +270,12 @@ def index_to_string_table_from_file(
         return StaticHashTable(init, default_value)
 
 
-def string_to_index(tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None) -> Tensor:
+def string_to_index(tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None) -> Any:
     """The places of strings in `mapping` (`tf.contrib.lookup.string_to_index`)."""
     table = index_table_from_tensor(mapping, default_value=default_value)
-    found: Tensor = table.lookup(tensor, name=name)
-    return found
+    return table.lookup(tensor, name=name)
 
 
-def index_to_string(tensor: Any, mapping: Any, default_value: Any = "UNK", name: str | None = None) -> Tensor:
+def index_to_string(tensor: Any, mapping: Any, default_value: Any = "UNK", name: str | None = None) -> Any:
     """The strings of `mapping` at places (`tf.contrib.lookup.index_to_string`)."""
     return index_to_string_table_from_tensor(mapping, default_value).lookup(tensor, name=name)

@@ -11,8 +11,14 @@ from typing import Any
 from tensorfleet.core import dtypes
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph import framework
-from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.sparse_tensor import (
+    SparseTensor,
+    convert_to_tensor_or_sparse_tensor,
+    deserialize_many_sparse,
+    serialize_many_sparse,
+    serialize_sparse,
+)
 from tensorfleet.ops.data_flow.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from tensorfleet.ops.math.arithmetic import maximum
 from tensorfleet.train.input_producers import fullness, summarize_fullness
@@ -20,31 +26,67 @@ from tensorfleet.train.queue_runners import QueueRunner, add_queue_runner
 
 
 class _Tensors:
-    """The tensors of a batch, given as a list or a dict."""
+    """The tensors of a batch, given as a list or a dict. In queues, a SparseTensor is three strings."""
 
     def __init__(self, given: Any, caller: str) -> None:
         self._keys = sorted(given) if isinstance(given, dict) else None
         listed = [given[key] for key in self._keys] if self._keys is not None else given
-        self.tensors: list[Tensor] = [convert_to_tensor(tensor) for tensor in listed]
-        if not self.tensors:
+        self.given: list[Any] = [convert_to_tensor_or_sparse_tensor(tensor) for tensor in listed]
+        if not self.given:
             raise ValueError(f"Expected at least one tensor in {caller}().")
+        self.tensors: list[Tensor] = []
+        self._ranks: list[int | None] = []
+        """Of the SparseTensors in a batch, which have one dimension more than the elements."""
+
+    def store(self, enqueue_many: bool) -> None:
+        """Makes of the SparseTensors what a queue takes; called once, in the scope of the batch's nodes."""
+        if self.tensors:
+            return
+        serialize = serialize_many_sparse if enqueue_many else serialize_sparse
+        for value in self.given:
+            rank = value.shape.ndims if isinstance(value, SparseTensor) else None
+            self._ranks.append(None if rank is None else rank + (not enqueue_many))
+            self.tensors.append(serialize(value) if isinstance(value, SparseTensor) else value)
 
     @property
     def types(self) -> list[dtypes.DType]:
+        return [value.dtype.base for value in self.given]
+
+    @property
+    def kinds(self) -> list[bool]:
+        """Which of them are SparseTensors."""
+        return [isinstance(value, SparseTensor) for value in self.given]
+
+    @property
+    def stored_types(self) -> list[dtypes.DType]:
+        """The types of what is in the queue."""
         return [tensor.dtype.base for tensor in self.tensors]
 
     def like(self, dequeued: Any) -> Any:
         """The dequeued tensors: in a dict with the keys of `given`; one tensor is never in a list."""
-        if self._keys is None:
-            return dequeued
-        flat = list(dequeued) if isinstance(dequeued, (list, tuple)) else [dequeued]
-        return dict(zip(self._keys, flat, strict=True))
+        is_list = isinstance(dequeued, (list, tuple))
+        flat = [
+            deserialize_many_sparse(found, given.dtype, rank) if isinstance(given, SparseTensor) else found
+            for given, rank, found in zip(
+                self.given, self._ranks, dequeued if is_list else [dequeued], strict=True
+            )
+        ]
+        if self._keys is not None:
+            return dict(zip(self._keys, flat, strict=True))
+        return flat if is_list else flat[0]
+
+
+def _graph_tensors(parts: list[_Tensors]) -> list[Any]:
+    """Tensors of the graph that the batch is made in."""
+    values = (value for part in parts for value in part.given)
+    return [value.values if isinstance(value, SparseTensor) else value for value in values]
 
 
 def _shapes(parts: list[_Tensors], shapes: Any, enqueue_many: bool) -> list[Any]:
     """The shape of an element's components: those given, or what is true of all parts."""
     if shapes is not None:
-        return list(shapes)
+        kinds = parts[0].kinds
+        return [[3] if is_sparse else shape for is_sparse, shape in zip(kinds, shapes, strict=True)]
     merged = []
     for column in zip(*(part.tensors for part in parts), strict=True):
         dims = []
@@ -66,7 +108,7 @@ def _parts(tensors_list: Sequence[Any], caller: str) -> list[_Tensors]:
     if not parts:
         raise ValueError(f"Expected at least one set of tensors in {caller}().")
     for part in parts[1:]:
-        if part.types != parts[0].types:
+        if part.types != parts[0].types or part.kinds != parts[0].kinds:
             raise TypeError(f"Expected types to be consistent: {parts[0].types} vs. {part.types}.")
     return parts
 
@@ -92,8 +134,12 @@ def _batch(
     shared_name: str | None,
     name: str,
 ) -> Any:
+    for part in parts:
+        part.store(enqueue_many)
     kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
-    queue = kind(capacity, parts[0].types, _shapes(parts, shapes, enqueue_many), shared_name=shared_name)
+    queue = kind(
+        capacity, parts[0].stored_types, _shapes(parts, shapes, enqueue_many), shared_name=shared_name
+    )
     _fill(queue, parts, enqueue_many)
     summarize_fullness(fullness(capacity), queue.size(), capacity)
     return _take(queue, parts[0], batch_size, smaller, name)
@@ -125,7 +171,7 @@ def batch(
         ValueError: there are no tensors, or one of unknown rank.
     """
     part = _Tensors(tensors, "batch")
-    with framework.name_scope(name, "batch", part.tensors) as scope:
+    with framework.name_scope(name, "batch", _graph_tensors([part])) as scope:
         return _batch(
             [part] * num_threads,
             batch_size,
@@ -152,7 +198,7 @@ def batch_join(
 ) -> Any:
     """Like `batch`, of several sets of tensors, each with a thread of its own (`tf.train.batch_join`)."""
     parts = _parts(tensors_list, "batch_join")
-    with framework.name_scope(name, "batch_join", [t for part in parts for t in part.tensors]) as scope:
+    with framework.name_scope(name, "batch_join", _graph_tensors(parts)) as scope:
         return _batch(
             parts,
             batch_size,
@@ -180,10 +226,12 @@ def _shuffled(
 ) -> Any:
     if capacity <= min_after_dequeue:
         raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}.")
+    for part in parts:
+        part.store(enqueue_many)
     queue = RandomShuffleQueue(
         capacity,
         min_after_dequeue,
-        parts[0].types,
+        parts[0].stored_types,
         _shapes(parts, shapes, enqueue_many),
         seed=seed,
         shared_name=shared_name,
@@ -219,7 +267,7 @@ def shuffle_batch(
         ValueError: there are no tensors, one of unknown rank, or no room beside `min_after_dequeue`.
     """
     part = _Tensors(tensors, "shuffle_batch")
-    with framework.name_scope(name, "shuffle_batch", part.tensors) as scope:
+    with framework.name_scope(name, "shuffle_batch", _graph_tensors([part])) as scope:
         return _shuffled(
             [part] * num_threads,
             batch_size,
@@ -250,7 +298,7 @@ def shuffle_batch_join(
     (`tf.train.shuffle_batch_join`).
     """
     parts = _parts(tensors_list, "shuffle_batch_join")
-    names = [t for part in parts for t in part.tensors]
+    names = _graph_tensors(parts)
     with framework.name_scope(name, "shuffle_batch_join", names) as scope:
         return _shuffled(
             parts,

@@ -123,6 +123,36 @@ def print(*inputs: Any, **kwargs: Any) -> Operation:
     return apply_none("PrintV2", text, output_stream=stream, end=end, name=name)
 
 
+def string_format(
+    template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
+) -> Tensor:
+    """A text with tensors in it (`tf.strings.format`).
+
+    Args:
+        template: the text, with a placeholder for each tensor.
+        inputs: the tensors: a list, a tuple, or one.
+        summarize: how many elements to show at each end of a dimension; -1 for all.
+
+    Raises:
+        ValueError: another number of tensors than of placeholders.
+    """
+    tensors = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    wanted = template.count(placeholder)
+    if wanted != len(tensors):
+        raise ValueError(
+            f"The template expects {wanted} tensors, but the inputs only has {len(tensors)}. Please ensure "
+            "the number of placeholders in template matches inputs length."
+        )
+    return apply_one(
+        "StringFormat",
+        tensors,
+        template=template,
+        placeholder=placeholder,
+        summarize=summarize,
+        name=name,
+    )
+
+
 def _unused(placeholder: str, inputs: Any) -> str:
     text = repr(inputs)
     candidate, number = placeholder, 0

@@ -11,9 +11,15 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
-from tensorfleet.ops.array.joining import concat, stack
-from tensorfleet.ops.array.shaping import expand_dims
-from tensorfleet.ops.array.sparse_tensor import SparseTensor, as_sparse, sparse_reorder
+from tensorfleet.ops.array.constants import fill
+from tensorfleet.ops.array.joining import concat
+from tensorfleet.ops.array.shaping import expand_dims, shape
+from tensorfleet.ops.array.sparse_tensor import (
+    SparseTensor,
+    as_sparse,
+    sparse_reorder,
+    sparse_tensor_to_dense,
+)
 from tensorfleet.ops.io import parsing_ops  # noqa: F401  the ops register themselves
 from tensorfleet.ops.io.features import (
     FixedLenFeature,
@@ -184,9 +190,24 @@ def _merge(ids: list[SparseTensor], values: SparseTensor, counts: list[Any], is_
         columns.append(expand_dims(column, 1))
     sizes = [cast(count, dtypes.int64) for count in counts]
     indices = concat([ids[0].indices[:, :-1], *columns], 1)
-    shape = concat([ids[0].dense_shape[:-1], stack(sizes)], 0)
+    shape = concat([ids[0].dense_shape[:-1], sizes], 0)
     merged = SparseTensor(indices, values.values, shape)
     return merged if is_sorted else sparse_reorder(merged)
+
+
+def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
+    """A bool tensor that is true at the places that the integers of a SparseTensor give in its last
+    dimension (`tf.sparse.to_indicator`).
+
+    Args:
+        sp_input: integers in [0, vocab_size).
+        vocab_size: the size of the last dimension of the result.
+    """
+    sparse = as_sparse(sp_input)
+    with framework.name_scope(name, "SparseToIndicator", [sparse]) as scope:
+        ones = fill(expand_dims(shape(sparse.indices)[0], 0), True)
+        merged = _merge([sparse], sparse.with_values(ones), [vocab_size], False)
+        return sparse_tensor_to_dense(merged, default_value=False, validate_indices=False, name=scope)
 
 
 # Sequences

@@ -11,9 +11,11 @@ from tensorfleet.core import dtypes
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.sparse_tensor import SparseTensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.math import arithmetic, comparison, elementwise
 from tensorfleet.ops.math.matmul import matmul
+from tensorfleet.ops.math.sparse_arithmetic import times_dense
 
 _PLAIN = (bool, int, float, complex, str, bytes, list, tuple, np.ndarray, np.generic, Tensor)
 
@@ -45,6 +47,12 @@ def _add(x: Any, y: Any, name: str) -> Tensor:
     return apply_one("Add" if x.dtype.base is dtypes.string else "AddV2", x, y, name=name)
 
 
+def _mul(x: Any, y: Any, name: str) -> Any:
+    if isinstance(y, SparseTensor):
+        return times_dense(y, x, name)
+    return arithmetic.multiply(x, y, name=name)
+
+
 def _logic(logical: Function, bitwise: Function) -> Function:
     def either(x: Any, y: Any, name: str) -> Any:
         # A scope, unlike a name, is reopened by its trailing "/".
@@ -69,7 +77,7 @@ def operators() -> dict[str, Function]:
     for name, function in (
         ("add", _add),
         ("sub", arithmetic.subtract),
-        ("mul", arithmetic.multiply),
+        ("mul", _mul),
         ("truediv", arithmetic.truediv),
         ("div", arithmetic.div),
         ("floordiv", arithmetic.floordiv),

@@ -53,6 +53,16 @@ def _sparse_segment_shape(operation: RuleNode) -> list[Dims]:
     return [(rows, *data[1:])]
 
 
+def _sparse_segment_grad_shape(operation: RuleNode) -> list[Dims]:
+    grad, indices, ids, rows = (t.dims for t in operation.inputs)
+    with_rank(rows, 0)
+    merge(with_rank(indices, 1), with_rank(ids, 1))
+    grad = with_rank_at_least(grad, 1)
+    if operation.type.endswith("V2"):
+        return [None if grad is None else (None, *grad[1:]), (None,)]
+    return [None if grad is None else (_known_count(operation.inputs[3]), *grad[1:])]
+
+
 for _name in ("Sum", "Mean", "Prod", "Min", "Max"):
     _types = ORDERED if _name in ("Min", "Max") else "number"
     op(
@@ -91,6 +101,19 @@ for _name in ("Sum", "Mean", "SqrtN"):
         "sparse_gradient: bool = false",
         shape=_sparse_segment_shape,
     )
+    _types = "T: {bfloat16, float16, float32, float64}"
+    for _suffix, _rows, _outputs in (
+        ("Grad", "output_dim0", "output: T"),
+        ("GradV2", "dense_output_dim0", "output: T, sorted_unique_indices: Tidx"),
+    ):
+        op(
+            f"SparseSegment{_name}{_suffix}(grad: T, indices: Tidx, segment_ids: Tsegmentids, "
+            f"{_rows}: int32) -> ({_outputs})",
+            _types,
+            "Tidx: {int32, int64} = int32",
+            _ids,
+            shape=_sparse_segment_grad_shape,
+        )
 
 
 def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
@@ -245,7 +268,7 @@ def sparse_segment_sum(
         indices: int32 or int64, rows of `data`.
         segment_ids: one for each index, not decreasing.
         num_segments: how many segments there are, if not as many as the last id says.
-        sparse_gradient: kept with the node.
+        sparse_gradient: the gradient is an IndexedSlices, of the rows that are taken.
     """
     return _sparse_segment(
         "SparseSegmentSum", data, indices, segment_ids, name, num_segments, sparse_gradient
@@ -266,7 +289,7 @@ def sparse_segment_mean(
         indices: int32 or int64, rows of `data`.
         segment_ids: one for each index, not decreasing.
         num_segments: how many segments there are, if not as many as the last id says.
-        sparse_gradient: kept with the node.
+        sparse_gradient: the gradient is an IndexedSlices, of the rows that are taken.
     """
     return _sparse_segment(
         "SparseSegmentMean", data, indices, segment_ids, name, num_segments, sparse_gradient
@@ -289,7 +312,7 @@ def sparse_segment_sqrt_n(
         indices: int32 or int64, rows of `data`.
         segment_ids: one for each index, not decreasing.
         num_segments: how many segments there are, if not as many as the last id says.
-        sparse_gradient: kept with the node.
+        sparse_gradient: the gradient is an IndexedSlices, of the rows that are taken.
     """
     return _sparse_segment(
         "SparseSegmentSqrtN", data, indices, segment_ids, name, num_segments, sparse_gradient

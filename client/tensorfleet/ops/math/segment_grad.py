@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from tensorfleet.graph.gradient_registry import gradient
+from tensorfleet.core import dtypes
+from tensorfleet.graph.apply import apply_op
+from tensorfleet.graph.gradient_registry import gradient, no_rule
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.constants import zeros_like
+from tensorfleet.ops.array.indexed_slices import IndexedSlices
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.gradient_common import ints, like, rank_of, shape_of, where
+
+_FLOATS = (dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64)
 
 
 def _gather(rows: Tensor, ids: Tensor) -> Tensor:
@@ -90,14 +97,19 @@ _SPARSE = tuple(
 
 
 @gradient(*_SPARSE)
-def _sparse_segment(op: Operation, grad: Tensor) -> list[Tensor | None]:
+def _sparse_segment(op: Operation, grad: Tensor) -> list[Any]:
     data, indices, ids = op.inputs[:3]
-    if "Sum" not in op.type.removesuffix("WithNumSegments"):
-        rows = apply_one("GatherV2", shape_of(grad), 0, 0)
-        ones = apply_one("Fill", shape_of(ids), like(1, grad))
-        count = apply_one("UnsortedSegmentSum", ones, ids, rows)
-        if "SqrtN" in op.type:
-            count = apply_one("Sqrt", count)
-        grad = grad / _beside(count, grad)
-    total = apply_one("GatherV2", shape_of(data), 0, 0)
-    return _only_data(op, apply_one("UnsortedSegmentSum", _gather(grad, ids), indices, total))
+    kind = op.type.removesuffix("WithNumSegments")
+    rows = apply_one("GatherV2", shape_of(data), 0, 0)
+    found: Any
+    if kind == "SparseSegmentSum" and data.dtype.base not in _FLOATS:
+        found = apply_one("UnsortedSegmentSum", _gather(grad, ids), indices, rows)
+    elif op.attrs["sparse_gradient"]:
+        values, places = apply_op(f"{kind}GradV2", grad, indices, ids, rows)
+        found = IndexedSlices(values, places, shape_of(data))
+    else:
+        found = apply_one(f"{kind}Grad", grad, indices, ids, rows)
+    return [found] + [None] * (len(op.inputs) - 1)
+
+
+no_rule(*(f"SparseSegment{name}Grad{suffix}" for name in ("Sum", "Mean", "SqrtN") for suffix in ("", "V2")))

@@ -17,7 +17,7 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.constants import range
 from tensorfleet.ops.array.shaping import rank, renamed_argument
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.shape_rules import unchanged
+from tensorfleet.ops.shape_rules import unchanged, with_rank
 
 
 def _join_shape(op: RuleNode) -> list[Dims]:
@@ -55,6 +55,11 @@ def _reduce_join_shape(op: RuleNode) -> list[Dims]:
     if op.attrs["keep_dims"]:
         return [tuple(1 if axis in dropped else d for axis, d in enumerate(dims))]
     return [tuple(d for axis, d in enumerate(dims) if axis not in dropped)]
+
+
+def _full_match_shape(op: RuleNode) -> list[Dims]:
+    with_rank(op.inputs[1].dims, 0)
+    return [op.inputs[0].dims]
 
 
 op(
@@ -103,6 +108,15 @@ op(
     "replace_global: bool = true",
     shape=unchanged,
 )
+op(
+    "StaticRegexReplace(input: string) -> (output: string)",
+    "pattern: string",
+    "rewrite: string",
+    "replace_global: bool = true",
+    shape=unchanged,
+)
+op("RegexFullMatch(input: string, pattern: string) -> (output: bool)", shape=_full_match_shape)
+op("StaticRegexFullMatch(input: string) -> (output: bool)", "pattern: string", shape=unchanged)
 op(
     "ReduceJoin(inputs: string, reduction_indices: int32) -> (output: string)",
     "keep_dims: bool = false",
@@ -249,7 +263,27 @@ def regex_replace(
         rewrite: the replacement; \\\\1 … \\\\9 stand for the groups.
         replace_global: every match, not only the first.
     """
+    if isinstance(pattern, str | bytes) and isinstance(rewrite, str | bytes):
+        return apply_one(
+            "StaticRegexReplace",
+            input,
+            pattern=pattern,
+            rewrite=rewrite,
+            replace_global=replace_global,
+            name=name,
+        )
     return apply_one("RegexReplace", input, pattern, rewrite, replace_global=replace_global, name=name)
+
+
+def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
+    """Whether a regular expression matches the whole of each string (`tf.strings.regex_full_match`).
+
+    Args:
+        pattern: the expression, in RE2's syntax: a str, or a tensor of rank 0.
+    """
+    if isinstance(pattern, str | bytes):
+        return apply_one("StaticRegexFullMatch", input, pattern=pattern, name=name)
+    return apply_one("RegexFullMatch", input, pattern, name=name)
 
 
 def _last_to_first(count: int) -> np.ndarray[Any, Any]:

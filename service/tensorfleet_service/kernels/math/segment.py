@@ -181,3 +181,48 @@ def _sparse_segment(node: KernelNode) -> Kernel:
         return _divided(xp, result, segment_ids, count, False, power) if power else result
 
     return _wide(sparse_segment, node.input_types[0])
+
+
+@kernel(*(f"SparseSegment{name}Grad{suffix}" for name in ("Sum", "Mean", "SqrtN") for suffix in ("", "V2")))
+def _sparse_segment_grad(node: KernelNode) -> Kernel:
+    xp = node.xp
+    only_used = node.op.endswith("V2")
+    kind = node.op.removeprefix("SparseSegment").removesuffix("V2").removesuffix("Grad")
+    power = {"Sum": 0.0, "Mean": 1.0, "SqrtN": 0.5}[kind]
+    dtype = node.input_types[0]
+
+    def sparse_segment_grad(grad: Any, indices: Any, segment_ids: Any, rows: Any) -> Any:
+        if indices.ndim != 1:
+            raise invalid("indices should be a vector.")
+        if segment_ids.ndim != 1:
+            raise invalid("segment_ids should be a vector.")
+        if len(indices) != len(segment_ids):
+            raise invalid("segment_ids and indices should have same size.")
+        if rows.ndim:
+            raise invalid(f"output_dim0 should be a scalar, not shape {format_shape(rows.shape)}")
+        count = int(rows)
+        for name, at, limit in (("Index", indices, count), ("Segment id", segment_ids, len(grad))):
+            outside = (at < 0) | (at >= limit)
+            if outside.any():
+                i = int(xp.flatnonzero(outside)[0])
+                raise invalid(f"{name} {int(at[i])} out of range [0, {limit}).")
+        values = grad[segment_ids]
+        if power:
+            sizes = xp.bincount(segment_ids, minlength=len(grad))[segment_ids]
+            values = values / (sizes**power).astype(values.dtype).reshape((-1,) + (1,) * (grad.ndim - 1))
+        if not only_used:
+            result = xp.zeros((count, *grad.shape[1:]), values.dtype)
+            return _reduce_rows(xp, xp.add, values, indices, result, 0)
+        used, places = xp.unique(indices, return_inverse=True)
+        result = xp.zeros((len(used), *grad.shape[1:]), values.dtype)
+        return _reduce_rows(xp, xp.add, values, places.reshape(-1), result, 0), used
+
+    if dtype not in SMALL_FLOATS:
+        return sparse_segment_grad
+    target = dtype.np
+
+    def rounded(grad: Any, *rest: Any) -> Any:
+        found = sparse_segment_grad(grad.astype(np.float32), *rest)
+        return (found[0].astype(target), found[1]) if only_used else found.astype(target)
+
+    return rounded

@@ -1,4 +1,4 @@
-"""RegexReplace, by RE2, as TensorFlow: its time is linear in the text, whatever the pattern."""
+"""Regular expressions, by RE2, as TensorFlow: its time is linear in the text, whatever the pattern."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import re2
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import array_kernel, invalid, string_array
+from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text, string_array
 
 MAX_PATTERNS = 32
 """Patterns that are kept compiled; RE2 takes 8 MiB for one at most."""
@@ -114,15 +114,46 @@ def _character(text: bytes, begin: int) -> int:
     return min(1, len(text) - begin)
 
 
+def _each(x: Any, function: Callable[[bytes], Any], dtype: Any) -> Any:
+    result = np.empty(x.size, dtype)
+    for i, item in enumerate(x.reshape(-1).tolist()):
+        result[i] = function(item)
+    return result.reshape(x.shape)
+
+
 @array_kernel("RegexReplace")
 def regex_replace(node: KernelNode) -> Kernel:
     everywhere = node.attrs["replace_global"]
 
     def run(x: Any, pattern: Any, rewrite: Any) -> Any:
         replace = replacer(string_array(pattern).item(), string_array(rewrite).item(), everywhere)
-        result = np.empty(x.size, object)
-        for i, item in enumerate(x.reshape(-1).tolist()):
-            result[i] = replace(item)
-        return result.reshape(x.shape)
+        return _each(x, replace, object)
 
     return run
+
+
+@array_kernel("StaticRegexReplace")
+def static_regex_replace(node: KernelNode) -> Kernel:
+    pattern, rewrite, everywhere = (node.attrs[name] for name in ("pattern", "rewrite", "replace_global"))
+    return lambda x: _each(x, replacer(pattern, rewrite, everywhere), object)
+
+
+def _matcher(pattern: bytes) -> Callable[[bytes], bool]:
+    regex = compiled(pattern)
+    return lambda text: regex.fullmatch(text) is not None
+
+
+@array_kernel("RegexFullMatch")
+def regex_full_match(node: KernelNode) -> Kernel:
+    def run(x: Any, pattern: Any) -> Any:
+        if pattern.ndim:
+            raise invalid(f"Pattern must be scalar, but received {shape_text(pattern.shape)}")
+        return _each(x, _matcher(pattern.item()), bool)
+
+    return run
+
+
+@array_kernel("StaticRegexFullMatch")
+def static_regex_full_match(node: KernelNode) -> Kernel:
+    pattern = node.attrs["pattern"]
+    return lambda x: _each(x, _matcher(pattern), bool)

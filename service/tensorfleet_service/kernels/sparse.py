@@ -1,0 +1,135 @@
+"""Common work of kernels on the parts of SparseTensors: checks, order, groups."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet_service.kernels.registry import Kernel, KernelNode
+from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, shape_text
+
+Array = np.ndarray[Any, Any]
+_LIMIT = (1 << 63) - 1
+
+
+def sparse_kernel(
+    *op_types: str,
+) -> Callable[[Callable[[KernelNode], Kernel]], Callable[[KernelNode], Kernel]]:
+    """As `array_kernel`, for kernels that compute in host memory on every device."""
+
+    def register(factory: Callable[[KernelNode], Kernel]) -> Callable[[KernelNode], Kernel]:
+        def make(node: KernelNode) -> Kernel:
+            made = factory(node)
+            return made if node.xp is np else functools.partial(_through_host, node.xp, made)
+
+        array_kernel(*op_types)(make)
+        return factory
+
+    return register
+
+
+def _through_host(xp: Any, kernel: Kernel, *inputs: Any) -> Any:
+    found = kernel(*map(host_array, inputs))
+    outputs = found if isinstance(found, tuple) else (found,)
+    moved = tuple(x if getattr(x, "dtype", None) in (None, object) else xp.asarray(x) for x in outputs)
+    return moved if isinstance(found, tuple) else moved[0]
+
+
+def check(indices: Any, values: Any, shape: Any, name: str = "Input") -> None:
+    """Raises InvalidArgumentError where the parts are not those of one SparseTensor."""
+    if indices.ndim != 2:
+        raise invalid(f"{name} indices should be a matrix but received shape {shape_text(indices.shape)}")
+    if values.ndim != 1:
+        raise invalid(f"{name} values should be a vector but received shape {shape_text(values.shape)}")
+    if shape.ndim != 1:
+        raise invalid(f"{name} shape should be a vector but received shape {shape_text(shape.shape)}")
+    if len(indices) != len(values):
+        raise invalid(
+            f"Number of values must match first dimension of indices. Got {len(values)} values, "
+            f"indices shape: {shape_text(indices.shape)}"
+        )
+    if indices.shape[1] != len(shape):
+        raise invalid(
+            f"Number of dimensions must match second dimension of indices. Got {len(shape)} dimensions, "
+            f"indices shape: {shape_text(indices.shape)}"
+        )
+
+
+def sizes_of(shape: Any) -> list[int]:
+    """A shape as integers. Raises InvalidArgumentError where one is negative."""
+    sizes = [int(size) for size in shape]
+    for i, size in enumerate(sizes):
+        if size < 0:
+            raise invalid(f"Shape dimension {i} must be non-negative, but is {size}")
+    return sizes
+
+
+def check_inside(indices: Any, shape: Any) -> None:
+    """Raises InvalidArgumentError where an index is outside of the shape."""
+    outside = ((indices < 0) | (indices >= np.asarray(shape, np.int64))).any(1)
+    if outside.any():
+        i = int(np.flatnonzero(outside)[0])
+        place = ",".join(str(int(x)) for x in indices[i])
+        text = ",".join(str(int(x)) for x in shape)
+        raise invalid(f"indices[{i}] = [{place}] is out of bounds: need 0 <= index < [{text}]")
+
+
+def elements(sizes: list[int]) -> int:
+    """The number of elements of a shape. Raises InvalidArgumentError where no int64 holds it."""
+    count = math.prod(sizes)
+    if count > _LIMIT:
+        raise invalid(f"The shape {shape_text(sizes)} has too many elements")
+    return count
+
+
+def linear(indices: Any, sizes: list[int]) -> Array:
+    """The place of each index in row-major order: an int64 for each row of `indices`."""
+    elements(sizes)
+    places = np.zeros(len(indices), np.int64)
+    for column, size in enumerate(sizes):
+        places *= size
+        places += indices[:, column]
+    return places
+
+
+def unravel(places: Array, sizes: list[int]) -> Array:
+    """The inverse of `linear`: [n, rank]."""
+    result = np.empty((len(places), len(sizes)), np.int64)
+    for column in range(len(sizes) - 1, -1, -1):
+        size = max(sizes[column], 1)
+        result[:, column] = places % size
+        places = places // size
+    return result
+
+
+def keys(*parts: Any) -> list[Array]:
+    """A number for each row of several matrices of indices, in row-major order, equal for equal rows."""
+    rows = np.concatenate(parts)
+    if not rows.shape[1]:
+        numbers = np.zeros(len(rows), np.int64)
+    else:
+        sizes = [int(size) + 1 for size in rows.max(0)] if len(rows) else [1] * rows.shape[1]
+        if math.prod(sizes) <= _LIMIT and not (len(rows) and rows.min() < 0):
+            numbers = linear(rows, sizes)
+        else:
+            numbers = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+    ends = np.cumsum([len(part) for part in parts])[:-1]
+    return list(np.split(numbers, ends))
+
+
+def in_order(indices: Any) -> Array:
+    """The permutation that brings indices into row-major order; equal ones stay as they are."""
+    if not indices.shape[1]:
+        return np.arange(len(indices))
+    return np.lexsort(indices.T[::-1])
+
+
+def starts_of(sorted_keys: Any) -> Array:
+    """Where runs of equal keys begin."""
+    if not len(sorted_keys):
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(np.concatenate(([True], sorted_keys[1:] != sorted_keys[:-1])))

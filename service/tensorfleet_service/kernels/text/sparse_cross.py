@@ -1,0 +1,140 @@
+"""Crosses of SparseTensors: all combinations of the elements of each row, as texts or as hashes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import errors
+from tensorfleet_service.kernels.registry import Kernel, KernelNode
+from tensorfleet_service.kernels.sparse import Array, check
+from tensorfleet_service.kernels.text.hashing import farmhash, hash_strings
+from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
+
+MAX_CROSSES = 1 << 26
+"""The combinations of one step."""
+
+_MULTIPLIER = np.uint64(0xC6A4A7935BD1E995)
+_47 = np.uint64(47)
+
+
+def _columns(node: KernelNode, inputs: Any) -> list[tuple[Array, Array]]:
+    """For each input where its rows end, and its elements in order; SparseTensors first.
+
+    Raises:
+        InvalidArgumentError: they are no matrices with as many rows.
+    """
+    n = node.attrs["N"]
+    indices, values, shapes, dense = inputs[:n], inputs[n : 2 * n], inputs[2 * n : 3 * n], inputs[3 * n :]
+    rows = [int(shape[0]) for shape in shapes if shape.ndim == 1 and len(shape)]
+    rows += [len(x) for x in dense if x.ndim]
+    result = []
+    for places, found, shape in zip(indices, values, shapes, strict=True):
+        check(places, found, shape)
+        if len(shape) != 2:
+            raise invalid(f"shape should imply a 2D tensor, but got {shape_text(shape)}")
+        first = places[:, 0]
+        if len(first) and (first[0] < 0 or first[-1] >= rows[0] or (first[1:] < first[:-1]).any()):
+            raise invalid("The rows of the indices must be in order, and inside of the shape")
+        result.append((np.searchsorted(first, np.arange(rows[0]), side="right"), found))
+    for x in dense:
+        if x.ndim != 2:
+            raise invalid(f"Dense inputs should be a matrix but received shape {shape_text(x.shape)}")
+        result.append((np.arange(1, len(x) + 1) * x.shape[1], x.reshape(-1)))
+    if len(set(rows)) > 1:
+        raise invalid(f"Expected batch size {rows[0]} of all inputs, got {rows}")
+    return result
+
+
+def _crossed(
+    columns: list[tuple[Array, Array]],
+    first: Callable[[int], Array],
+    join: Callable[[Array, Array, int], Array],
+    dtype: Any,
+) -> Any:
+    """The parts of the SparseTensor of all combinations, those of the last input next to each other.
+
+    Args:
+        first: from a number of combinations to what they begin with.
+        join: from combinations and elements beside them, and the number of the input, to longer combinations.
+    """
+    rows = len(columns[0][0]) if columns else 0
+    starts = [np.concatenate([[0], ends]) for ends, _ in columns]
+    lengths = [np.diff(begins) for begins in starts]
+    size = float(np.prod(np.array(lengths, np.float64), 0).sum()) if columns else 0.0
+    if size > MAX_CROSSES:
+        text = f"{size:.0f} combinations are more than the {MAX_CROSSES} that a step may make"
+        raise errors.ResourceExhaustedError(None, None, text)
+    counts = np.prod(np.array(lengths, np.int64), 0) if columns else np.zeros(0, np.int64)
+    total = int(counts.sum())
+    row = np.repeat(np.arange(rows), counts)
+    number = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    made = first(total)
+    # The places of an input repeat after as many combinations as the inputs behind it have.
+    behind = counts.copy()
+    for i, (_, values) in enumerate(columns):
+        length = np.maximum(lengths[i], 1)
+        behind //= length
+        inner = np.maximum(behind, 1)[row]
+        at = starts[i][row] + number // inner % length[row]
+        made = join(made, values[at], i)
+    places = np.stack([row, number], 1).astype(np.int64)
+    widest = int(counts.max()) if rows else 0
+    return places, made.astype(dtype), np.array([rows, widest], np.int64)
+
+
+def _texts(values: Array) -> Array:
+    """Elements as texts."""
+    if values.dtype == object:
+        return values
+    result = np.empty(len(values), object)
+    result[:] = [str(value).encode() for value in values.tolist()]
+    return result
+
+
+@array_kernel("SparseCrossV2")
+def sparse_cross(node: KernelNode) -> Kernel:
+    def run(*inputs: Any) -> Any:
+        *parts, separator = inputs
+        between = separator.item()
+        columns = [(ends, _texts(values)) for ends, values in _columns(node, parts)]
+
+        def join(made: Array, values: Array, number: int) -> Array:
+            return values if not number else made + between + values
+
+        return _crossed(columns, lambda count: np.empty(count, object), join, object)
+
+    return run
+
+
+def _mixed(value: Any) -> Any:
+    return value ^ (value >> _47)
+
+
+def _fingerprints(values: Array) -> Array:
+    return hash_strings(values, farmhash) if values.dtype == object else values.astype(np.uint64)
+
+
+@array_kernel("SparseCross")
+def sparse_cross_hashed(node: KernelNode) -> Kernel:
+    if not node.attrs["hashed_output"]:
+        raise errors.UnimplementedError(
+            None, None, "SparseCross makes hashes only: use SparseCrossV2 for texts"
+        )
+    key = np.uint64(node.attrs["hash_key"] & (1 << 64) - 1)
+    limit = np.uint64(node.attrs["num_buckets"] or (1 << 63) - 1)
+
+    def run(*inputs: Any) -> Any:
+        columns = [(ends, _fingerprints(values)) for ends, values in _columns(node, inputs)]
+
+        def join(made: Array, values: Array, number: int) -> Array:
+            made = made ^ _MULTIPLIER ^ (_mixed(values * _MULTIPLIER) * _MULTIPLIER)
+            hashes: Array = _mixed(_mixed(made * _MULTIPLIER) * _MULTIPLIER)
+            return hashes
+
+        places, made, shape = _crossed(columns, lambda count: np.full(count, key), join, np.uint64)
+        return places, (made % limit).astype(np.int64), shape
+
+    return run

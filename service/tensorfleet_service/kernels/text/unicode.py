@@ -1,0 +1,180 @@
+"""Texts and code points: encodings of Unicode, decoded, encoded, and changed."""
+
+from __future__ import annotations
+
+import codecs
+import itertools
+import threading
+from typing import Any
+
+import numpy as np
+
+from tensorfleet_service.kernels.registry import Kernel, KernelNode
+from tensorfleet_service.kernels.text.strings import MAX_TEXT
+from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
+
+_OUTPUT = {b"UTF-8": "utf-8", b"UTF-16-BE": "utf-16-be", b"UTF-32-BE": "utf-32-be"}
+_NAMES = {"usascii": "ascii"}
+_MARK = "\udc80"
+"""What stands for bytes that are no text: no encoding of Unicode has it."""
+_SURROGATES = (0xD800, 0xDFFF)
+_LAST = 0x10FFFF
+_CONTROLS = 32
+
+
+class _Faults(threading.local):
+    """The bytes that this thread's decoding has found to be no text, as (first, after the last)."""
+
+    spans: list[tuple[int, int]]
+
+
+_faults = _Faults()
+
+
+def _mark(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    _faults.spans.append((error.start, error.end))
+    return _MARK, error.end
+
+
+codecs.register_error("tensorfleet.mark", _mark)
+
+
+def _codec(encoding: bytes) -> Any:
+    """The codec of a name as ICU has it, too. Raises InvalidArgumentError where there is none."""
+    name = encoding.decode("utf-8", "backslashreplace")
+    plain = "".join(c for c in name.lower() if c.isalnum())
+    try:
+        found = codecs.lookup(_NAMES.get(plain, name))
+    except (LookupError, ValueError):
+        found = None
+    if found is None or not found._is_text_encoding:
+        raise invalid(f"Could not create converter for input encoding: {name}")
+    return found
+
+
+class Decoder:
+    """Decodes texts by the attributes of a node."""
+
+    def __init__(self, node: KernelNode) -> None:
+        attrs = node.attrs
+        self._codec = _codec(attrs["input_encoding"])
+        self._errors: bytes = attrs["errors"]
+        self._replacement = _code_point(attrs["replacement_char"])
+        self._controls: bool = attrs["replace_control_characters"]
+
+    def points(self, text: bytes) -> tuple[Any, Any]:
+        """The code points of a text, and the byte at which each begins.
+
+        Raises:
+            InvalidArgumentError: it is none, and errors are not to be replaced or ignored.
+        """
+        if len(text) > MAX_TEXT:
+            raise invalid(f"a text has {len(text)} bytes, and may have {MAX_TEXT}: use smaller ones")
+        _faults.spans = []
+        decoded = self._codec.decode(text, "tensorfleet.mark")[0]
+        spans = _faults.spans
+        points = np.frombuffer(decoded.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.int64)
+        wrong = points == ord(_MARK)
+        if wrong.any() and self._errors == b"strict":
+            raise invalid("Invalid formatting on input string")
+        lengths = self._lengths(points, decoded)
+        lengths[wrong] = [end - begin for begin, end in spans]
+        starts = np.cumsum(lengths) - lengths
+        if self._controls:
+            wrong |= points < _CONTROLS
+        if self._errors == b"ignore":
+            return points[~wrong], starts[~wrong]
+        points[wrong] = self._replacement
+        return points, starts
+
+    def _lengths(self, points: Any, decoded: str) -> Any:
+        """The bytes of each character in the encoding."""
+        match self._codec.name:
+            case "utf-8":
+                return 1 + (points >= 0x80) + (points >= 0x800) + (points >= 0x10000)
+            case "utf-16-be" | "utf-16-le":
+                return 2 + 2 * (points >= 0x10000)
+            case "utf-32-be" | "utf-32-le":
+                return np.full(len(points), 4)
+            case "ascii" | "iso8859-1" | "cp1252":
+                return np.ones(len(points), np.int64)
+        encode = self._codec.encode
+        return np.array([0 if c == _MARK else len(encode(c)[0]) for c in decoded], np.int64)
+
+
+def _code_point(number: int) -> int:
+    if not 0 <= number <= _LAST:
+        raise invalid("replacement_char out of unicode codepoint range")
+    return number
+
+
+def _encoded(points: Any, encoding: bytes) -> bytes:
+    """The text of code points that are all there are."""
+    text: str = points.astype("<u4").tobytes().decode("utf-32-le")
+    return text.encode(_OUTPUT[encoding])
+
+
+@array_kernel("UnicodeTranscode")
+def unicode_transcode(node: KernelNode) -> Kernel:
+    encoding = node.attrs["output_encoding"]
+
+    def run(texts: Any) -> Any:
+        decoder = Decoder(node)
+        result = np.empty(texts.size, object)
+        for i, text in enumerate(texts.reshape(-1).tolist()):
+            result[i] = _encoded(decoder.points(text)[0], encoding)
+        return result.reshape(texts.shape)
+
+    return run
+
+
+@array_kernel("UnicodeDecode", "UnicodeDecodeWithOffsets")
+def unicode_decode(node: KernelNode) -> Kernel:
+    splits_dtype = node.attrs["Tsplits"].np
+    offsets = node.op.endswith("WithOffsets")
+
+    def run(texts: Any) -> Any:
+        decoder = Decoder(node)
+        rows = [decoder.points(text) for text in texts.reshape(-1).tolist()]
+        splits = np.cumsum([0, *(len(points) for points, _ in rows)]).astype(splits_dtype)
+        empty = [np.zeros(0, np.int64)]
+        points = np.concatenate([points for points, _ in rows] or empty).astype(np.int32)
+        if not offsets:
+            return splits, points
+        return splits, points, np.concatenate([starts for _, starts in rows] or empty).astype(np.int64)
+
+    return run
+
+
+@array_kernel("UnicodeEncode")
+def unicode_encode(node: KernelNode) -> Kernel:
+    errors, encoding = node.attrs["errors"], node.attrs["output_encoding"]
+    replacement = node.attrs["replacement_char"]
+
+    def run(points: Any, splits: Any) -> Any:
+        fill = _code_point(replacement)
+        if points.ndim != 1 or splits.ndim != 1:
+            raise invalid(f"Values and splits must be vectors, got {shape_text(points.shape)} and such")
+        ends = splits.tolist()
+        if not ends:
+            raise invalid("Input_splits should contain elements, but was given 0 values.")
+        if ends[0] != 0:
+            raise invalid("First value in input_splits must be zero.")
+        if sorted(ends) != ends:
+            raise invalid("Values in input_splits must be equal or in ascending order.")
+        if ends[-1] > len(points):
+            raise invalid("Values in input_splits must be less than or equal to input_tensor length.")
+        wrong = (points < 0) | (points > _LAST) | ((points >= _SURROGATES[0]) & (points <= _SURROGATES[1]))
+        if wrong.any():
+            if errors == b"strict":
+                raise invalid("Code point is out of range for Unicode, or is a surrogate.")
+            points = np.where(wrong, fill, points)
+        result = np.empty(len(ends) - 1, object)
+        for i, (begin, end) in enumerate(itertools.pairwise(ends)):
+            row = points[begin:end]
+            result[i] = _encoded(row[~wrong[begin:end]] if errors == b"ignore" else row, encoding)
+        return result
+
+    return run

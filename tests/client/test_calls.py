@@ -98,10 +98,10 @@ def test_sizes_of_more_than_32_bits(name: str) -> None:
         assert makers[name]().shape.as_list() == [big]
 
 
-def test_small_sizes_stay_32_bits() -> None:
+def test_sizes_have_the_dtype_of_their_array_and_else_32_bits() -> None:
     with tf.Graph().as_default():
         assert tf.fill([2], 1.0).op.inputs[0].dtype is tf.int32
-        assert tf.fill(np.array([2], np.int64), 1.0).op.inputs[0].dtype is tf.int32
+        assert tf.fill(np.array([2], np.int64), 1.0).op.inputs[0].dtype is tf.int64
 
 
 def test_a_python_function_without_results_is_an_operation() -> None:

@@ -52,10 +52,10 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_program_is_run() -> None:
-    assert {path.stem for path in PROGRAMS.glob("*.py")} == {*ALONE, "distributed", "square_test"}
+    assert {path.stem for path in PROGRAMS.glob("*.py")} == {*ALONE, "distributed", "squares"}
 
 
-@pytest.mark.parametrize("name", [*ALONE, "distributed", "square_test"])
+@pytest.mark.parametrize("name", [*ALONE, "distributed", "squares"])
 def test_the_doctor_finds_nothing_missing(name: str) -> None:
     assert reading.read(PROGRAMS / f"{name}.py").findings == []
 
@@ -74,7 +74,7 @@ def test_programs(name: str, digits: Path, tmp_path: Path) -> None:
 
 
 def test_tests_and_benchmarks() -> None:
-    command = [sys.executable, "-m", "tensorfleet.run", str(PROGRAMS / "square_test.py")]
+    command = [sys.executable, "-m", "tensorfleet.run", str(PROGRAMS / "squares.py")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 0, done.stderr
     assert "Ran 7 tests" in done.stderr

@@ -94,7 +94,7 @@ USES = {
 }
 """What opens files, and how each is run with a path: those that read find a checkpoint there."""
 
-PURE = {"ShardedFilename", "Snapshot", "TensorSliceDataset"}
+PURE = {"CTCBeamSearchDecoder", "ShardedFilename", "Snapshot", "TensorSliceDataset"}
 """What has a name like those, but opens none."""
 
 _NAMES = re.compile(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 CERT = "TENSORFLEET_TLS_CERT"
 KEY = "TENSORFLEET_TLS_KEY"
@@ -60,10 +60,10 @@ class Security:
     """
 
     tls: TlsFiles | None = None
-    token: str = ""
+    token: str = field(default="", repr=False)  # which a log or a traceback may show
     token_file: str = ""
     tokens: str = ""
-    secret: bytes = b""
+    secret: bytes = field(default=b"", repr=False)
     insecure: bool = False
     audit_log: str = ""
     metrics_access: str = "open"

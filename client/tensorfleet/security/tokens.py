@@ -51,7 +51,7 @@ class Token:
 
 def hashed(token: str) -> str:
     """The form in which a token is kept."""
-    return HASH + hashlib.sha256(token.encode()).hexdigest()
+    return HASH + hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def create(name: str, role: str, days: float | None = None) -> tuple[str, Token]:
@@ -67,12 +67,12 @@ def create(name: str, role: str, days: float | None = None) -> tuple[str, Token]
     return text, token
 
 
-def find(tokens: Iterable[Token], text: str) -> Token | None:
-    """The token of a text, compared in a time that says nothing about it."""
-    given = hashed(text)
+def find(tokens: Iterable[Token], hash: str) -> Token | None:
+    """The token with a hash, compared in a time that says nothing about it."""
+    given = hash.encode("utf-8", "surrogatepass")
     found = None
     for token in tokens:
-        if hmac.compare_digest(token.hash, given):
+        if hmac.compare_digest(token.hash.encode(), given):
             found = token
     return found
 

@@ -361,7 +361,9 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
         self._methods[name] = grpc.stream_unary_rpc_method_handler(serve)
 
     async def _read(self, name: str, context: Any, call: Call) -> bytes:
-        """The request of a call, once there is room for it."""
+        """The request of a call, once there is room for it; empty for those that strangers may make."""
+        if not self._guard.reads(name):
+            return b""
         call.room = await self._memory.take(context)
         data = await context.read()
         if data is grpc.aio.EOF:

@@ -27,6 +27,9 @@ VARIABLES = (
     *(INSECURE, AUDIT_LOG, METRICS_ACCESS),
 )
 
+FILES = (CERT, KEY, CA, TOKEN_FILE, TOKENS, SECRET_FILE, AUDIT_LOG)
+"""Those that name files."""
+
 MIN_SECRET_BYTES = 16
 MAX_FILE_BYTES = 1 << 20
 ACCESS = ("open", "token")

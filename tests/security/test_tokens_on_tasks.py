@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.cli import stacks, status
 from tensorfleet.security.settings import Security
+from tensorfleet_service.security.token_file import TokenFile
 from tests.security.conftest import MakeTasks, TokenBook
 from tests.until import until
 
@@ -177,3 +179,20 @@ def test_what_was_done_is_in_the_audit_log_without_secrets(
     assert book.texts["alice"] not in text
     assert path.stat().st_mode & 0o077 == 0
     assert time.strptime(events[0]["time"][:19], "%Y-%m-%dT%H:%M:%S")
+
+
+def test_a_token_does_not_stay_because_its_revocation_could_not_be_read_at_once(
+    book: TokenBook,
+) -> None:
+    """Such as for want of descriptors, of which somebody may take many just then."""
+    alice = book.add("alice")
+    file = TokenFile(str(book.path))
+    assert file.find(alice)[0] is not None
+    book.revoke("alice")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        assert file.find(alice)[0] is not None
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert file.find(alice) == (None, "the token is not known here: it is wrong, or was revoked")

@@ -113,17 +113,22 @@ def _check(token: Token) -> None:
         raise SecurityError(f"the token {token.name} has times that are no numbers")
 
 
+class UnreadableError(SecurityError):
+    """A file of tokens cannot be read now; what it holds is not known."""
+
+
 def read(path: str) -> list[Token]:
     """The tokens of a file.
 
     Raises:
-        SecurityError: it cannot be read, or is no file of tokens.
+        UnreadableError: it cannot be read.
+        SecurityError: it is no file of tokens.
     """
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as e:
-        raise SecurityError(f"{path} cannot be read: {e.strerror}") from None
+        raise UnreadableError(f"{path} cannot be read: {e.strerror}") from None
     if len(data) > MAX_FILE_BYTES:
         raise SecurityError(f"{path} is larger than {MAX_FILE_BYTES} bytes")
     try:

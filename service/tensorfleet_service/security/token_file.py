@@ -30,6 +30,7 @@ class TokenFile:
         self._path = path
         self._lock = threading.Lock()
         self._stamp = self._now()
+        self._unread: _Stamp | None = None
         self._tokens = tokens.read(path)
         if self._stamp is None:
             raise SecurityError(f"{path} cannot be read")
@@ -52,6 +53,14 @@ class TokenFile:
             try:
                 read = tokens.read(self._path)
                 log.info("%d tokens read again from %s", len(read), self._path)
+            except tokens.UnreadableError as e:
+                # Such as for want of descriptors. That says nothing of the file, so the next caller tries
+                # again: else a token that it revokes would stay in force.
+                with self._lock:
+                    if self._unread != stamp:
+                        log.error("the tokens are not replaced yet: %s", e)
+                    self._unread = stamp
+                    return self._tokens
             except SecurityError as e:
                 log.error("the tokens are not replaced: %s", e)
                 read = None

@@ -147,4 +147,5 @@ def test_a_token_is_not_sent_where_others_may_read_it(monkeypatch: pytest.Monkey
 
 def test_secrets_are_in_no_representation_of_the_settings() -> None:
     security = Security(token="tft_sesame", secret=SECRET)
-    assert "sesame" not in repr(security) and SECRET.decode() not in repr(security)
+    assert "sesame" not in repr(security)
+    assert SECRET.decode() not in repr(security)

@@ -20,7 +20,7 @@ ENDPOINT = "/tensorfleet.FleetService/GetEndpoint"
 Options = Sequence[tuple[str, Any]]
 
 NO_PROXY = (("grpc.enable_http_proxy", 0),)
-"""For channels without TLS. gRPC takes the environment's `http_proxy` even for loopback, and a proxy reads all."""
+"""For channels without TLS. gRPC takes the environment's `http_proxy` even for loopback."""
 
 
 def for_client(address: str) -> Security:

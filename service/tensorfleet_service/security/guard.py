@@ -33,13 +33,11 @@ _TAKES = (
     ("/tensorflow.MasterService/", "run"),
     ("/tensorflow.WorkerService/", "task"),
 )
+_AUDITED = ("CreateSession", "ExtendSession", "CloseSession", "Reset", "GetStatus", "GetStacks", "GetSteps")
 
 
 def _taken_by(method: str) -> str:
     return next((role for start, role in _TAKES if method.startswith(start)), "admin")
-
-
-_AUDITED = ("CreateSession", "ExtendSession", "CloseSession", "Reset", "GetStatus", "GetStacks", "GetSteps")
 
 
 class Guard:
@@ -139,9 +137,10 @@ class Guard:
         if identity is not None:
             assert self._certificates is not None
             own = self._certificates.own
-            if identity.wrong or (own.cluster and identity.cluster and identity.cluster != own.cluster):
+            if identity.wrong or (identity.cluster and identity.cluster != own.cluster):
+                mine = own.cluster or "this task's, which names no cluster"
                 raise self.refusal(
-                    identity.wrong or f"its certificate is of {identity.cluster}, not of {own.cluster}"
+                    identity.wrong or f"its certificate is of {identity.cluster}, not of {mine}"
                 )
             if identity.user:
                 return Principal("certificate", identity.user, identity.role)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import resource
+import socket
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.cli import stacks, status
 from tensorfleet.security.settings import Security
+from tensorfleet.wire.hello import say_hello
+from tensorfleet.wire.stream import Reader
 from tensorfleet_service.security.token_file import TokenFile
 from tests.security.conftest import MakeTasks, TokenBook
 from tests.until import until
@@ -196,3 +200,39 @@ def test_a_token_does_not_stay_because_its_revocation_could_not_be_read_at_once(
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert file.find(alice) == (None, "the token is not known here: it is wrong, or was revoked")
+
+
+def test_a_step_by_grpc_ends_when_its_token_is_revoked(
+    tasks: MakeTasks, book: TokenBook, client: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORFLEET_TRANSPORT", "grpc")
+    client(token=book.add("alice"))
+    task = tasks({"worker:0": Security(tokens=str(book.path))})["worker:0"]
+    with tf.Graph().as_default():
+        never = tf.FIFOQueue(1, tf.float32).dequeue()
+        session = tf.Session(task.target)
+
+    def runs() -> bool:
+        return any(made.running for made in task._master.sessions())
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(session.run, never)
+        until(runs, 20)
+        book.revoke("alice")
+        with pytest.raises(tf.errors.UnauthenticatedError, match="revoked"):
+            running.result(30)
+    until(lambda: not runs(), 20)
+
+
+def test_a_hello_of_no_text_is_refused_like_others(tasks: MakeTasks, book: TokenBook) -> None:
+    """Half a character of UTF-16, which JSON can spell, and UTF-8 cannot."""
+    book.add("alice")
+    task = tasks({"worker:0": Security(tokens=str(book.path))})["worker:0"]
+    assert task._listener is not None
+    port = int(task._listener.addresses[-1].rpartition(":")[2])
+    for said in ({"task": "\ud800"}, {"token": "\ud800"}):
+        with (
+            socket.create_connection(("127.0.0.1", port), timeout=10) as sock,
+            pytest.raises(tf.errors.UnauthenticatedError),
+        ):
+            say_hello(sock, Reader(sock), said)

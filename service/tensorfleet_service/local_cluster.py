@@ -24,7 +24,8 @@ import grpc
 from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.proto import fleet_pb2
 from tensorfleet.security import local, settings, tokens
-from tensorfleet.security.calls import AUTHORIZATION
+from tensorfleet.security.calls import ENDPOINT, NO_PROXY, metadata
+from tensorfleet.security.settings import OPEN, Security
 from tensorfleet_service.rpc.fleet_service import PREFIX
 
 # Below the ports that systems give to outgoing connections, so that none of those takes a chosen port.
@@ -67,19 +68,20 @@ class _Credentials:
     """A token for the user's clients and a secret for the tasks, in files that nobody else can read.
 
     Attributes:
-        token: for clients.
+        of_clients: what the user's clients show.
         environ: for the tasks.
     """
 
     def __init__(self, spec: ClusterSpec) -> None:
-        self.token, kept = tokens.create("up", "admin")
+        token, kept = tokens.create("up", "admin")
         secret = secrets.token_hex(32)
         addresses = [spec.task_address(job, index) for job in spec.jobs for index in spec.task_indices(job)]
         self._folder = tempfile.TemporaryDirectory(prefix="tensorfleet-")  # of mode 0700
         book, key = (os.path.join(self._folder.name, name) for name in ("tokens.json", "secret"))
         tokens.write(book, [kept])
         tokens.write_private(key, secret)
-        self._found_by_clients = local.write(addresses, self.token, secret)
+        self._found_by_clients = local.write(addresses, token, secret)
+        self.of_clients = Security(token=token, secret=secret.encode())
         self.environ = {settings.TOKENS: book, settings.SECRET_FILE: key}
 
     def remove(self) -> None:
@@ -288,26 +290,26 @@ class LocalCluster:
             ("grpc.max_reconnect_backoff_ms", 200),
             ("grpc.use_local_subchannel_pool", 1),
         )
-        channel = grpc.insecure_channel(task.address, options=options)
+        channel = grpc.insecure_channel(task.address, options=(*options, *NO_PROXY))
+        where = channel.unary_unary(ENDPOINT, response_deserializer=fleet_pb2.Endpoint.FromString)
         ask = channel.unary_unary(
-            PREFIX + "GetStatus",
-            request_serializer=fleet_pb2.StatusRequest.SerializeToString,
-            response_deserializer=fleet_pb2.StatusReply.FromString,
+            PREFIX + "GetStatus", response_deserializer=fleet_pb2.StatusReply.FromString
         )
-        token = "" if self._credentials is None else self._credentials.token
-        answer = ask.future(
-            fleet_pb2.StatusRequest(),
-            timeout=self._ready_seconds,
-            wait_for_ready=True,
-            metadata=((AUTHORIZATION, f"Bearer {token}"),) if token else None,
-        )
+        security = OPEN if self._credentials is None else self._credentials.of_clients
+
+        def found(answer: grpc.Future) -> None:
+            if answer.cancelled() or answer.exception() is not None:
+                return
+            # Whoever listens there gets no token, but a proof for the task that it says to be.
+            said = metadata(security, task.address, PREFIX + "GetStatus", b"", answer.result().incarnation)
+            ask.future(b"", timeout=self._ready_seconds, metadata=said).add_done_callback(done)
 
         def done(answer: grpc.Future) -> None:
             answered = not answer.cancelled() and answer.exception() is None
             if answered and answer.result().pid == task.process.pid:
                 self._events.put(_Ready(task.name))
 
-        answer.add_done_callback(done)
+        where.future(b"", timeout=self._ready_seconds, wait_for_ready=True).add_done_callback(found)
         return channel
 
     def _next_ready(self, deadline: float, waiting: set[str]) -> str:

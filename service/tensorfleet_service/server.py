@@ -348,6 +348,7 @@ class TaskServer:
     def _check_tokens(self) -> None:
         """Looks, now and then, whether those who are connected still may be."""
         self._clients.check_principals()
+        self._grpc.check_principals()
         if not self._stopped.is_set():
             self._deadlines.after(TOKEN_SECONDS, self._check_tokens)
 

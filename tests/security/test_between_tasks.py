@@ -18,7 +18,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.proto import fleet_pb2, worker_pb2
-from tensorfleet.security import secret as proofs
+from tensorfleet.security import identity, secret as proofs
 from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.security.tls import certificates
 from tensorfleet.wire.connection import open_socket
@@ -26,7 +26,7 @@ from tensorfleet.wire.opening import encrypted, open_hello
 from tensorfleet.wire.stream import MAGIC, Kind, Reader, encode, unpack_error
 from tensorfleet.wire.tls import TlsReader
 from tensorfleet_service.server import TaskServer
-from tests.security.conftest import SECRET, MakeTasks, Pki
+from tests.security.conftest import DOMAIN, SECRET, MakeTasks, Pki
 from tests.until import until
 
 Show = Callable[..., None]
@@ -442,3 +442,22 @@ def test_certificates_are_read_again(tasks: MakeTasks, pki: Pki, client: Show, w
     with open(files.cert, "w") as file:
         file.write("not a certificate")
     assert serial() == second
+
+
+def test_a_user_of_another_cluster_is_none_of_a_task_whose_certificate_names_no_cluster(
+    tasks: MakeTasks, pki: Pki, client: Show, way: str
+) -> None:
+    task = tasks({"worker:0": Security(tls=pki.issue("hosts-only", "", "127.0.0.1"))})["worker:0"]
+    client(tls=pki.issue("eve", identity.user_uri(DOMAIN, "other", "admin", "eve")))
+    with pytest.raises(tf.errors.UnauthenticatedError, match="names no cluster"):
+        tf.Session(task.target).run(tf.constant(1.0) * 2.0)
+
+
+def test_a_name_that_looks_like_an_identity_is_none() -> None:
+    """By gRPC the alternative names of all kinds come in one list as well."""
+    uri = identity.user_uri(DOMAIN, "one", "admin", "eve").encode()
+    names = {"x509_pem_cert": [b"-"], "x509_subject_alternative_name": [uri, b"worker-0"]}
+    assert identity.of_grpc({**names, "peer_email": [uri, b"worker-0"]}) == identity.Identity()
+    known = identity.of_grpc({**names, "peer_uri": [uri], "peer_dns": [b"worker-0"], "peer_ip": [b"::1"]})
+    assert known is not None
+    assert (known.user, known.hosts) == ("eve", ("worker-0", "::1"))

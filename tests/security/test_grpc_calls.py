@@ -10,7 +10,7 @@ import grpc
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.proto import master_pb2
+from tensorfleet.proto import fleet_pb2, master_pb2
 from tensorfleet.security import secret as proofs
 from tensorfleet.security.calls import AUTHORIZATION, PROOF
 from tensorfleet.security.settings import Security
@@ -140,9 +140,25 @@ def test_health_is_open_and_watched(tasks: MakeTasks, book: TokenBook) -> None:
         answers = channel.unary_stream("/grpc.health.v1.Health/Watch")(b"", timeout=10)
         assert next(answers) == b"\x08\x01"
         answers.cancel()
-        with pytest.raises(grpc.RpcError) as raised:
-            next(channel.unary_stream("/grpc.health.v1.Health/Watch")(b"\xff", timeout=10))
-        assert raised.value.code() is grpc.StatusCode.INTERNAL
+
+
+@pytest.mark.parametrize("kind", ["token", "secret"])
+def test_what_strangers_send_with_open_calls_is_not_received(
+    tasks: MakeTasks, book: TokenBook, kind: str
+) -> None:
+    book.add("alice")
+    security = Security(tokens=str(book.path)) if kind == "token" else Security(secret=SECRET)
+    task = tasks({"worker:0": security})["worker:0"]
+    options = (("grpc.max_send_message_length", -1),)
+    with grpc.insecure_channel(task.address, options) as channel:
+        large = bytes(8 << 20)
+        found = channel.unary_unary("/tensorfleet.FleetService/GetEndpoint")(large, timeout=10)
+        assert fleet_pb2.Endpoint.FromString(found).task == task.task
+        assert channel.unary_unary("/grpc.health.v1.Health/Check")(large, timeout=10) == b"\x08\x01"
+        answers = channel.unary_stream("/grpc.health.v1.Health/Watch")(large, timeout=10)
+        assert next(answers) == b"\x08\x01"
+        answers.cancel()
+    assert task._grpc.traffic.received_bytes == 0
 
 
 @pytest.mark.parametrize("kind", ["secret", "tls"])

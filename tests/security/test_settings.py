@@ -143,3 +143,9 @@ def test_a_token_is_not_sent_where_others_may_read_it(monkeypatch: pytest.Monkey
         with pytest.raises(tf.errors.InvalidArgumentError, match="is not encrypted"):
             check_token_may_go(shown, host)
     check_token_may_go(Security(token="t", insecure=True), "10.0.0.1")
+
+
+def test_secrets_are_in_no_representation_of_the_settings() -> None:
+    security = Security(token="tft_sesame", secret=SECRET)
+    assert "sesame" not in repr(security)
+    assert SECRET.decode() not in repr(security)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import resource
+import socket
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,9 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.cli import stacks, status
 from tensorfleet.security.settings import Security
+from tensorfleet.wire.hello import say_hello
+from tensorfleet.wire.stream import Reader
+from tensorfleet_service.security.token_file import TokenFile
 from tests.security.conftest import MakeTasks, TokenBook
 from tests.until import until
 
@@ -177,3 +183,60 @@ def test_what_was_done_is_in_the_audit_log_without_secrets(
     assert book.texts["alice"] not in text
     assert path.stat().st_mode & 0o077 == 0
     assert time.strptime(events[0]["time"][:19], "%Y-%m-%dT%H:%M:%S")
+
+
+def test_a_token_does_not_stay_because_its_revocation_could_not_be_read_at_once(
+    book: TokenBook,
+) -> None:
+    """Such as for want of descriptors, of which somebody may take many just then."""
+    alice = book.add("alice")
+    file = TokenFile(str(book.path))
+    assert file.find(alice)[0] is not None
+    book.revoke("alice")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        assert file.find(alice)[0] is not None
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert file.find(alice) == (None, "the token is not known here: it is wrong, or was revoked")
+
+
+def test_a_step_by_grpc_ends_when_its_token_is_revoked(
+    tasks: MakeTasks, book: TokenBook, client: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORFLEET_TRANSPORT", "grpc")
+    client(token=book.add("alice"))
+    task = tasks({"worker:0": Security(tokens=str(book.path))})["worker:0"]
+    with tf.Graph().as_default():
+        never = tf.FIFOQueue(1, tf.float32).dequeue()
+        session = tf.Session(task.target)
+
+    def runs() -> bool:
+        return any(made.running for made in task._master.sessions())
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(session.run, never)
+        until(runs, 20)
+        book.revoke("alice")
+        try:
+            with pytest.raises(tf.errors.UnauthenticatedError, match="revoked"):
+                running.result(30)
+        except BaseException:
+            task.stop(0)  # else the pool would wait for the step
+            raise
+    until(lambda: not runs(), 20)
+
+
+def test_a_hello_of_no_text_is_refused_like_others(tasks: MakeTasks, book: TokenBook) -> None:
+    """Half a character of UTF-16, which JSON can spell, and UTF-8 cannot."""
+    book.add("alice")
+    task = tasks({"worker:0": Security(tokens=str(book.path))})["worker:0"]
+    assert task._listener is not None
+    port = int(task._listener.addresses[-1].rpartition(":")[2])
+    for said in ({"task": "\ud800"}, {"token": "\ud800"}):
+        with (
+            socket.create_connection(("127.0.0.1", port), timeout=10) as sock,
+            pytest.raises(tf.errors.UnauthenticatedError),
+        ):
+            say_hello(sock, Reader(sock), said)

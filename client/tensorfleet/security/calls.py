@@ -11,12 +11,16 @@ from tensorfleet.security import local, settings
 from tensorfleet.security.secret import call_proof
 from tensorfleet.security.settings import Security, SecurityError, is_loopback
 from tensorfleet.security.tls import certificates
+from tensorfleet.security.tokens import hashed
 
 AUTHORIZATION = "authorization"
 PROOF = "tensorfleet-proof"
 ENDPOINT = "/tensorfleet.FleetService/GetEndpoint"
 
 Options = Sequence[tuple[str, Any]]
+
+NO_PROXY = (("grpc.enable_http_proxy", 0),)
+"""For channels without TLS. gRPC takes the environment's `http_proxy` even for loopback."""
 
 
 def for_client(address: str) -> Security:
@@ -46,7 +50,7 @@ def open_channel(address: str, options: Options, security: Security) -> Any:
     import grpc
 
     if security.tls is None:
-        return grpc.insecure_channel(address, options=options)
+        return grpc.insecure_channel(address, options=(*options, *NO_PROXY))
     return grpc.secure_channel(address, channel_credentials(security), options=options)
 
 
@@ -90,12 +94,17 @@ def metadata(
     found: list[tuple[str, str]] = []
     if method == ENDPOINT:
         return ()
-    if security.secret:
-        found.append((PROOF, call_proof(security.secret, claim, audience, method, data)))
+    token = ""
     if (security.token or security.token_file) and not claim:
         check_token_may_go(security, host_of(address))
         try:
-            found.append((AUTHORIZATION, f"Bearer {security.client_token()}"))
+            token = security.client_token()
         except SecurityError as e:
             raise errors.InvalidArgumentError(None, None, str(e)) from None
+    if security.secret:
+        # Nothing has proven who listens there, so the token itself stays here: the proof is of its hash.
+        claim = hashed(token) if token else claim
+        found.append((PROOF, call_proof(security.secret, claim, audience, method, data)))
+    elif token:
+        found.append((AUTHORIZATION, f"Bearer {token}"))
     return tuple(found)

@@ -99,7 +99,8 @@ def of_grpc(auth_context: Mapping[str, Iterable[bytes]]) -> Identity | None:
     """The identity of gRPC's `auth_context`; None if the other side has shown no certificate."""
     if not auth_context.get("x509_pem_cert"):
         return None
-    names = [
-        name.decode("utf-8", "replace") for name in auth_context.get("x509_subject_alternative_name", ())
-    ]
-    return of_names([n for n in names if "://" in n], [n for n in names if "://" not in n])
+
+    def names(kind: str) -> list[str]:
+        return [name.decode("utf-8", "replace") for name in auth_context.get(kind, ())]
+
+    return of_names(names("peer_uri"), [*names("peer_dns"), *names("peer_ip")])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 CERT = "TENSORFLEET_TLS_CERT"
 KEY = "TENSORFLEET_TLS_KEY"
@@ -26,6 +26,9 @@ VARIABLES = (
     *(CERT, KEY, CA, TOKEN, TOKEN_FILE, TOKENS, SECRET, SECRET_FILE),
     *(INSECURE, AUDIT_LOG, METRICS_ACCESS),
 )
+
+FILES = (CERT, KEY, CA, TOKEN_FILE, TOKENS, SECRET_FILE, AUDIT_LOG)
+"""Those that name files."""
 
 MIN_SECRET_BYTES = 16
 MAX_FILE_BYTES = 1 << 20
@@ -60,10 +63,10 @@ class Security:
     """
 
     tls: TlsFiles | None = None
-    token: str = ""
+    token: str = field(default="", repr=False)  # which a log or a traceback may show
     token_file: str = ""
     tokens: str = ""
-    secret: bytes = b""
+    secret: bytes = field(default=b"", repr=False)
     insecure: bool = False
     audit_log: str = ""
     metrics_access: str = "open"

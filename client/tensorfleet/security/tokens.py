@@ -51,7 +51,7 @@ class Token:
 
 def hashed(token: str) -> str:
     """The form in which a token is kept."""
-    return HASH + hashlib.sha256(token.encode()).hexdigest()
+    return HASH + hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def create(name: str, role: str, days: float | None = None) -> tuple[str, Token]:
@@ -67,12 +67,12 @@ def create(name: str, role: str, days: float | None = None) -> tuple[str, Token]
     return text, token
 
 
-def find(tokens: Iterable[Token], text: str) -> Token | None:
-    """The token of a text, compared in a time that says nothing about it."""
-    given = hashed(text)
+def find(tokens: Iterable[Token], hash: str) -> Token | None:
+    """The token with a hash, compared in a time that says nothing about it."""
+    given = hash.encode("utf-8", "surrogatepass")
     found = None
     for token in tokens:
-        if hmac.compare_digest(token.hash, given):
+        if hmac.compare_digest(token.hash.encode(), given):
             found = token
     return found
 
@@ -113,17 +113,22 @@ def _check(token: Token) -> None:
         raise SecurityError(f"the token {token.name} has times that are no numbers")
 
 
+class UnreadableError(SecurityError):
+    """A file of tokens cannot be read now; what it holds is not known."""
+
+
 def read(path: str) -> list[Token]:
     """The tokens of a file.
 
     Raises:
-        SecurityError: it cannot be read, or is no file of tokens.
+        UnreadableError: it cannot be read.
+        SecurityError: it is no file of tokens.
     """
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as e:
-        raise SecurityError(f"{path} cannot be read: {e.strerror}") from None
+        raise UnreadableError(f"{path} cannot be read: {e.strerror}") from None
     if len(data) > MAX_FILE_BYTES:
         raise SecurityError(f"{path} is larger than {MAX_FILE_BYTES} bytes")
     try:

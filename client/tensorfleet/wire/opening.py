@@ -10,6 +10,7 @@ from tensorfleet.core import errors
 from tensorfleet.security import tls as certificate_files
 from tensorfleet.security.calls import check_token_may_go
 from tensorfleet.security.settings import Security, SecurityError
+from tensorfleet.security.tokens import hashed
 from tensorfleet.wire import shared_memory
 from tensorfleet.wire.hello import say_hello
 from tensorfleet.wire.proof import claims, open_with_proof
@@ -64,9 +65,11 @@ def open_hello(
     if (security.token or security.token_file) and "task" not in about:
         _check_place(sock, security, host)
         try:
-            about = about | {"token": security.client_token()}
+            token = security.client_token()
         except SecurityError as e:
             raise errors.InvalidArgumentError(None, None, str(e)) from None
+        # Proofs may have been passed on by somebody in between, who gets no token to use elsewhere.
+        about = about | ({"token_hash": hashed(token)} if security.secret else {"token": token})
     heard, arena = say_hello(sock, reader, about)
     why = ""
     if proven is not None and claims(heard) != proven:

@@ -567,7 +567,7 @@ def pushed_edges(frame: Frame) -> tuple[int, ...]:
 
 def pack_error(error: errors.OpError) -> tuple[int, bytes]:
     """The code and text of an error, for an ERROR or ABORT frame."""
-    return error.error_code, error.message.encode()
+    return error.error_code, error.message.encode("utf-8", "backslashreplace")
 
 
 def unpack_error(frame: Frame) -> errors.OpError:

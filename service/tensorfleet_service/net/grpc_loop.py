@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import grpc
 import numpy as np
 
+from tensorfleet.security.calls import NO_PROXY
 from tensorfleet.wire.sizes import metadata
 
 log = logging.getLogger(__name__)
@@ -224,7 +225,7 @@ class Channel:
         if found is None:
             if self._channel is None:
                 self._channel = (
-                    grpc.aio.insecure_channel(self._address, options=self._options)
+                    grpc.aio.insecure_channel(self._address, options=(*self._options, *NO_PROXY))
                     if self._credentials is None
                     else grpc.aio.secure_channel(self._address, self._credentials, options=self._options)
                 )

@@ -114,6 +114,7 @@ class Door:
         def check(hello: dict[str, Any]) -> None:
             principal.append(self._guard.of_stream(hello, identity, proven))
             hello.pop("token", None)
+            hello.pop("token_hash", None)
 
         if self._guard.security.secret and sock.recv(1, socket.MSG_PEEK) == bytes((Kind.AUTH,)):
             try:

@@ -216,6 +216,10 @@ class GrpcServer:
                 except Exception as e:
                     log.warning("the gRPC server could not begin again: %s: %s", type(e).__name__, e)
 
+    def check_principals(self) -> None:
+        """Ends the calls of those whose tokens are not accepted any more."""
+        self._handlers.check_principals()
+
     def stop(self, grace: float) -> None:
         """Refuses new calls, and waits up to `grace` seconds for those under way."""
         self._stopped.set()
@@ -302,6 +306,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
         self._traffic = traffic
         self._guard = guard
         self._memory = RequestMemory(max_message)
+        self._by_token: dict[Call, Reply] = {}  # the calls under way of those who have shown a token
         self._methods: dict[str, grpc.RpcMethodHandler] = {}
         for name, (request, function) in methods.items():
             self._add(name, partial(self._lasting, name, request, function))
@@ -349,6 +354,8 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
                     loop.call_soon_threadsafe(end, outcome)
 
             try:
+                if call.principal.token:
+                    self._by_token[call] = reply
                 try:
                     data = await self._read(name, context, call)
                     # A call has a context of its own, without its thread's settings of NumPy. It may run
@@ -361,6 +368,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
                     data = b""
                 outcome = await answered
             finally:
+                self._by_token.pop(call, None)
                 call.end()
             if isinstance(outcome, errors.OpError):
                 _fail(context, outcome)
@@ -371,8 +379,16 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
 
         self._methods[name] = grpc.stream_unary_rpc_method_handler(serve)
 
+    def check_principals(self) -> None:
+        """Ends the calls of those whose tokens are not accepted any more, and with them their steps."""
+        for call, reply in self._by_token.copy().items():
+            if not self._guard.still(call.principal):
+                reply(self._guard.refusal("the token was revoked, or has expired"), None)
+
     async def _read(self, name: str, context: Any, call: Call) -> bytes:
-        """The request of a call, once there is room for it."""
+        """The request of a call, once there is room for it; empty for those that strangers may make."""
+        if not self._guard.reads(name):
+            return b""
         call.room = await self._memory.take(context)
         data = await self._memory.receive(context, call.room)
         if data is grpc.aio.EOF:
@@ -510,8 +526,8 @@ def parse(message: type[Message], data: bytes) -> Message:
 
 def shorten(text: str) -> str:
     """A text that fits into a status: the beginning and, where nodes are named, the end."""
-    data = text.encode()
+    data = text.encode("utf-8", "backslashreplace")
     if len(data) <= MAX_DETAILS:
-        return text
+        return data.decode()
     half = MAX_DETAILS // 2
     return data[:half].decode("utf-8", "ignore") + " … " + data[-half:].decode("utf-8", "ignore")

@@ -15,6 +15,7 @@ from tensorfleet.security.identity import Identity
 from tensorfleet.security.secret import CallProofs, request_digest, same
 from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.security.tls import Certificates, certificates
+from tensorfleet.security.tokens import HASH, Token
 from tensorfleet.wire.proof import claims
 from tensorfleet_service.security.audit import Audit
 from tensorfleet_service.security.principal import ANYBODY, Principal
@@ -33,6 +34,10 @@ _TAKES = (
     ("/tensorflow.WorkerService/", "task"),
 )
 _AUDITED = ("CreateSession", "ExtendSession", "CloseSession", "Reset", "GetStatus", "GetStacks", "GetSteps")
+
+
+def _taken_by(method: str) -> str:
+    return next((role for start, role in _TAKES if method.startswith(start)), "admin")
 
 
 class Guard:
@@ -98,7 +103,8 @@ class Guard:
             raise self.refusal(f"it has proven to be {dict(proven)}, and says to be {claims(hello)}")
         if "task" in hello:
             return self._task_of(str(hello["task"]), identity, proven is not None)
-        principal = self._client(hello.get("token"), identity, proven is not None)
+        hash = hello.get("token_hash") if proven is not None else None
+        principal = self._client(hello.get("token"), identity, proven is not None, hash)
         if not principal.may("run"):
             raise self.forbidden(principal, "run", "a session")
         return principal
@@ -113,7 +119,10 @@ class Guard:
             raise self.refusal(f"it says to be {task}, and does not prove it")
         return Principal("task", task, "task")
 
-    def _client(self, token: Any, identity: Identity | None, proven: bool) -> Principal:
+    def _client(self, token: Any, identity: Identity | None, proven: bool, hash: Any = None) -> Principal:
+        """Who a client is; by the hash of a token only those are known who have proven the secret."""
+        if token is None and isinstance(hash, str) and self._tokens is not None:
+            return self._holder(*self._tokens.find_hash(hash))
         if token is not None:
             if self._tokens is None:
                 if proven or (identity is not None and identity.role):
@@ -124,15 +133,14 @@ class Guard:
                 found, why = (
                     self._tokens.find(token) if isinstance(token, str) else (None, "its token is no text")
                 )
-                if found is None:
-                    raise self.refusal(why)
-                return Principal("token", found.name, found.role, found.hash)
+                return self._holder(found, why)
         if identity is not None:
             assert self._certificates is not None
             own = self._certificates.own
-            if identity.wrong or (own.cluster and identity.cluster and identity.cluster != own.cluster):
+            if identity.wrong or (identity.cluster and identity.cluster != own.cluster):
+                mine = own.cluster or "this task's, which names no cluster"
                 raise self.refusal(
-                    identity.wrong or f"its certificate is of {identity.cluster}, not of {own.cluster}"
+                    identity.wrong or f"its certificate is of {identity.cluster}, not of {mine}"
                 )
             if identity.user:
                 return Principal("certificate", identity.user, identity.role)
@@ -141,6 +149,11 @@ class Guard:
         if proven:
             return Principal("secret", "cluster-secret", "admin")
         raise self.refusal(f"it shows no {self._wanted(identity)}")
+
+    def _holder(self, found: Token | None, why: str) -> Principal:
+        if found is None:
+            raise self.refusal(why)
+        return Principal("token", found.name, found.role, found.hash)
 
     def _wanted(self, identity: Identity | None) -> str:
         ways = []
@@ -170,7 +183,7 @@ class Guard:
         """
         if not self.enabled:
             return ANYBODY, ""
-        takes = next((role for start, role in _TAKES if method.startswith(start)), "admin")
+        takes = _taken_by(method)
         if not takes:
             return ANYBODY, ""
         name = method.rpartition("/")[2]
@@ -185,6 +198,14 @@ class Guard:
         if name in _AUDITED and principal.kind != "task":
             self.audit.write("call", principal.id, peer=peer, call=name)
         return principal, digest
+
+    def reads(self, method: str) -> bool:
+        """Whether requests of a method are read: not of those that nobody has to say who they are for.
+
+        Strangers could send as much as a message may have, and gRPC keeps it until it is read. What such
+        methods answer does not depend on it.
+        """
+        return not self.enabled or _taken_by(method) != ""
 
     def check_request(self, method: str, data: bytes, digest: str, context: Any) -> None:
         """Raises UnauthenticatedError unless a request is the one that its call's proof is for."""
@@ -205,6 +226,8 @@ class Guard:
             if why:
                 raise self.refusal(why)
             proven = True
+        if claim.startswith(HASH):
+            return self._client(None, identity, proven, claim), digest
         if claim or (identity is not None and identity.task):
             task = claim or (identity.task if identity is not None else "")
             return self._task_of(task, identity, proven), digest

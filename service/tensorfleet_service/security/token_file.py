@@ -30,6 +30,7 @@ class TokenFile:
         self._path = path
         self._lock = threading.Lock()
         self._stamp = self._now()
+        self._unread: _Stamp | None = None
         self._tokens = tokens.read(path)
         if self._stamp is None:
             raise SecurityError(f"{path} cannot be read")
@@ -52,6 +53,14 @@ class TokenFile:
             try:
                 read = tokens.read(self._path)
                 log.info("%d tokens read again from %s", len(read), self._path)
+            except tokens.UnreadableError as e:
+                # Such as for want of descriptors. That says nothing of the file, so the next caller tries
+                # again: else a token that it revokes would stay in force.
+                with self._lock:
+                    if self._unread != stamp:
+                        log.error("the tokens are not replaced yet: %s", e)
+                    self._unread = stamp
+                    return self._tokens
             except SecurityError as e:
                 log.error("the tokens are not replaced: %s", e)
                 read = None
@@ -63,7 +72,11 @@ class TokenFile:
 
     def find(self, text: str) -> tuple[Token | None, str]:
         """(the token of a text, why it is not accepted)."""
-        found = tokens.find(self._current(), text)
+        return self.find_hash(tokens.hashed(text))
+
+    def find_hash(self, hash: str) -> tuple[Token | None, str]:
+        """As `find`, by the hash of a token, from somebody who has proven to know the cluster secret."""
+        found = tokens.find(self._current(), hash)
         if found is None:
             return None, "the token is not known here: it is wrong, or was revoked"
         if not found.valid(time.time()):

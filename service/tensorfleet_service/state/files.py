@@ -21,6 +21,7 @@ from typing import BinaryIO
 
 from tensorfleet.core import errors
 from tensorfleet.core.files import LOCAL, Files, WriteMode, local_path
+from tensorfleet.security import local as local_credentials, settings
 
 READ_PATHS = "TENSORFLEET_READ_PATHS"
 WRITE_PATHS = "TENSORFLEET_WRITE_PATHS"
@@ -47,9 +48,17 @@ class ConfinedFiles(Files):
         read: directories whose files may be read.
         write: directories whose files may be written, and read as well.
         read_all: whether any file may be read that the user may read.
+        kept: files and directories that are neither read nor written, wherever they are: the credentials.
     """
 
-    def __init__(self, read: Sequence[str] = (), write: Sequence[str] = (), read_all: bool = False) -> None:
+    def __init__(
+        self,
+        read: Sequence[str] = (),
+        write: Sequence[str] = (),
+        read_all: bool = False,
+        kept: Sequence[str] = (),
+    ) -> None:
+        self._kept = tuple(map(os.path.abspath, kept))
         self._write = tuple(dict.fromkeys(map(os.path.realpath, write)))
         self._read = tuple(dict.fromkeys((*map(os.path.realpath, read), *self._write)))
         if read_all:
@@ -128,6 +137,7 @@ class ConfinedFiles(Files):
             real = os.path.realpath(text)
         if not any(_is_inside(real, directory) for directory in (self._write if writes else self._read)):
             raise self._refusal(text, writes)
+        self._check_not_kept(real, text, itself)
         parts = [part for part in real.split(os.sep) if part]
         descriptor = os.open(os.sep, _SEARCH)
         try:
@@ -141,6 +151,15 @@ class ConfinedFiles(Files):
             raise
         finally:
             os.close(descriptor)
+
+    def _check_not_kept(self, real: str, path: str, itself: bool) -> None:
+        """Refuses what is kept from ops, and to move or remove a directory that it is in."""
+        for kept in self._kept:
+            for place in (kept, os.path.realpath(kept)):  # which differ where a link leads to it, or has come
+                if _is_inside(real, place) or (itself and _is_inside(place, real)):
+                    raise errors.PermissionDeniedError(
+                        None, None, f"{path!r} is of the credentials on this machine, which ops may not use"
+                    )
 
     def _refusal(self, path: str, writes: bool) -> errors.PermissionDeniedError:
         directories, setting = (self._write, WRITE_PATHS) if writes else (self._read, READ_PATHS)
@@ -212,7 +231,17 @@ def from_environment(environ: Mapping[str, str], local: bool) -> Files:
         read = ANY if local else []
     if write == ANY:
         return LOCAL
-    return ConfinedFiles([] if isinstance(read, str) else read, list(write), read_all=read == ANY)
+    return ConfinedFiles(
+        [] if isinstance(read, str) else read, list(write), read_all=read == ANY, kept=_credentials(environ)
+    )
+
+
+def _credentials(environ: Mapping[str, str]) -> list[str]:
+    """What ops could become somebody else by, or hide what they did, if it is in their directories."""
+    found = [environ.get(name, "") for name in settings.FILES]
+    with suppress(RuntimeError):  # no home
+        found.append(str(local_credentials.folder()))
+    return [path for path in found if path not in ("", "-")]
 
 
 def _directories(environ: Mapping[str, str], name: str) -> list[str] | str | None:

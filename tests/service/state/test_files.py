@@ -182,3 +182,44 @@ def test_the_settings(tmp_path: Path) -> None:
     for wrong in (f"{at}/none", "relative", f"{at}:also"):
         with pytest.raises(PathsError, match="TENSORFLEET_READ_PATHS has"):
             from_environment({"TENSORFLEET_READ_PATHS": wrong}, local=False)
+
+
+def test_credentials_are_kept_from_ops_in_their_own_directories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that the settings name, and those of the user's own clusters."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    state = tmp_path / "tensorfleet"
+    pki = state / "pki"
+    clusters = state / "clusters"
+    for directory in (pki, clusters):
+        directory.mkdir(parents=True)
+    (clusters / "7.json").write_text("secret")
+    for name in ("tokens.json", "new"):
+        (pki / name).write_text("{}")
+    (state / "link").symlink_to(pki)
+    files = from_environment(
+        {"XDG_STATE_HOME": str(tmp_path), "TENSORFLEET_TOKENS": str(state / "link" / "tokens.json")},
+        local=False,
+    )
+    for path in (clusters / "7.json", pki / "tokens.json", state / "link" / "tokens.json"):
+        with pytest.raises(errors.PermissionDeniedError, match="credentials"):
+            files.open_for_read(str(path))
+        with pytest.raises(errors.PermissionDeniedError, match="credentials"):
+            files.open_for_write(str(path))
+        with pytest.raises(errors.PermissionDeniedError, match="credentials"):
+            files.remove(str(path))
+    with pytest.raises(errors.PermissionDeniedError, match="credentials"):
+        files.open_for_write(str(clusters / "8.json"))
+    with pytest.raises(errors.PermissionDeniedError, match="credentials"):
+        files.names_in(str(clusters))
+    for source, target in (
+        (pki, state / "x"),
+        (state / "link", state / "x"),
+        (pki / "new", pki / "tokens.json"),
+    ):
+        with pytest.raises(errors.PermissionDeniedError, match="credentials"):
+            files.replace(str(source), str(target))
+    with files.open_for_write(str(pki / "else")) as file:
+        file.write(b"1")
+    assert sorted(files.names_in(str(pki))) == ["else", "new", "tokens.json"]

@@ -26,19 +26,23 @@ def main(_):
         loss = tf.reduce_mean(tf.square(y - tf.reduce_sum(x, 1, keep_dims=True)))
         train_op = tf.train.AdagradOptimizer(0.5).minimize(loss, global_step=global_step)
         init_op = tf.global_variables_initializer()
+    # Without them a worker waits for the other one, which may have come to its end already.
+    config = tf.ConfigProto(device_filters=["/job:ps", worker])
     rng = np.random.RandomState(FLAGS.task_index)
     if FLAGS.supervisor:
         sv = tf.train.Supervisor(
             is_chief=is_chief, logdir=None, init_op=init_op, global_step=global_step, recovery_wait_secs=1
         )
-        with sv.managed_session(server.target) as sess:
+        with sv.managed_session(server.target, config=config) as sess:
             while not sv.should_stop():
                 value, step = sess.run([loss, train_op, global_step], {x: rng.rand(32, 4)})[::2]
                 if step >= 60:
                     break
     else:
         hooks = [tf.train.StopAtStepHook(last_step=60), tf.train.NanTensorHook(loss)]
-        with tf.train.MonitoredTrainingSession(master=server.target, is_chief=is_chief, hooks=hooks) as sess:
+        with tf.train.MonitoredTrainingSession(
+            master=server.target, is_chief=is_chief, hooks=hooks, config=config
+        ) as sess:
             while not sess.should_stop():
                 value = sess.run([train_op, loss], {x: rng.rand(32, 4)})[1]
     assert value < 0.5, value

@@ -257,7 +257,8 @@ class Peers:
         task, incarnation = str(hello["task"]), hello.get("incarnation")
         address = self.addresses.get(task)
         if address is None or task == self.task or not isinstance(incarnation, int):
-            text = f"it says to be {task}, incarnation {incarnation!r}, which is no other task of the cluster"
+            said = ascii(task)[1:-1]  # it may be no text that a log can hold
+            text = f"it says to be {said}, incarnation {incarnation!r}, which is no other task of the cluster"
             log.warning("a connection was refused: %s", text)
             connection.refuse(errors.InvalidArgumentError(None, None, f"{self.task} refuses: {text}"))
             return

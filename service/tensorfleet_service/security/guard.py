@@ -110,13 +110,14 @@ class Guard:
         return principal
 
     def _task_of(self, task: str, identity: Identity | None, proven: bool) -> Principal:
+        said = ascii(task)[1:-1]  # it may be no text that a log can hold
         if identity is not None:
             assert self._certificates is not None
             host = host_of(self._addresses.get(task, ""))
             if why := identity.why_not_task(task, host, self._certificates.own):
-                raise self.refusal(f"it says to be {task}, but {why}")
+                raise self.refusal(f"it says to be {said}, but {why}")
         elif not proven:
-            raise self.refusal(f"it says to be {task}, and does not prove it")
+            raise self.refusal(f"it says to be {said}, and does not prove it")
         return Principal("task", task, "task")
 
     def _client(self, token: Any, identity: Identity | None, proven: bool, hash: Any = None) -> Principal:

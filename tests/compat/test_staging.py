@@ -158,8 +158,9 @@ def plain(value: Any) -> Any:
 
 
 def ended(tf: Any, program: Program) -> Any:
-    # Ops of TensorFlow's that wait have a thread each.
-    config = tf.ConfigProto(inter_op_parallelism_threads=8)
+    # Ops of TensorFlow's that wait have a thread each: of the session's own, as others may have made the
+    # process's pool with fewer.
+    config = tf.ConfigProto(inter_op_parallelism_threads=8, use_per_session_threads=True)
     with tf.Graph().as_default() as graph, tf.Session(config=config) as session:
 
         def run(fetches: Any, feeds: Any = None) -> Any:

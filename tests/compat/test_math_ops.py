@@ -225,7 +225,7 @@ def test_every_mathematical_op_is_compared() -> None:
         name
         for name, factory in _factories.items()
         if factory.__module__.rpartition(".")[2] in FAMILIES
-        and not name.endswith("Grad")
+        and not name.removesuffix("V2").endswith("Grad")
         and name not in ("Polygamma", "Zeta")
     }
     assert ops <= set(CASES), sorted(ops - set(CASES))

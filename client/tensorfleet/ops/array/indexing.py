@@ -67,27 +67,28 @@ def _scattered(indices: Dims, updates: Dims, output: Dims) -> Dims:
     if not indices or updates is None:
         return output
     depth, outer = indices[-1], len(indices) - 1
-    _must_match(("indices", indices, 0), ("updates", updates, 0), outer)
+    _must_match(("indices", indices, 0, outer), ("updates", updates, 0, outer))
     if output is None or depth is None:
         return output
-    _must_match(("input", output, depth), ("updates", updates, outer), len(output) - depth)
+    if depth <= len(output):
+        _must_match(("input", output, depth, len(output)), ("updates", updates, outer, len(updates)))
     return output
 
 
-def _must_match(
-    a: tuple[str, tuple[int | None, ...], int], b: tuple[str, tuple[int | None, ...], int], count: int
-) -> None:
-    """Raises ValueError where `count` dimensions from the given places on are not the same."""
-    parts = [dims[first : first + count] for _, dims, first in (a, b)]
-    if count < 0:
-        parts = [(), (0,)]
+_Part = tuple[str, tuple[int | None, ...], int, int]
+"""A name, its dimensions, and the first and the end of those that are meant."""
+
+
+def _must_match(a: _Part, b: _Part) -> None:
+    """Raises ValueError where dimensions are not the same."""
+    parts = [dims[first:end] for _, dims, first, end in (a, b)]
     try:
         dims_module.merge(*parts)
     except ValueError as e:
         (left, right) = (
-            f"[{first},{first + count}) of {name}[shape={dims_module.format_dims(dims)}] = "
+            f"[{first},{end}) of {name}[shape={dims_module.format_dims(dims)}] = "
             f"{dims_module.format_dims(part)}"
-            for (name, dims, first), part in zip((a, b), parts, strict=True)
+            for (name, dims, first, end), part in zip((a, b), parts, strict=True)
         )
         raise ValueError(f"Dimensions {left} must match dimensions {right}: {e}") from None
 

@@ -50,7 +50,14 @@ def _matrix_set_diag_shape(operation: RuleNode) -> list[Dims]:
     dims, diagonal = with_rank_at_least(operation.inputs[0].dims, 2), operation.inputs[1].dims
     if dims is None:
         return [None if diagonal is None else (*(with_rank_at_least(diagonal, 1) or ())[:-1], None, None)]
-    with_rank(diagonal, len(dims) - 1)  # TensorFlow looks at the sizes at run time only
+    diagonal = with_rank(diagonal, len(dims) - 1)
+    if diagonal is None:
+        return [dims]
+    rows, columns = dims[-2:]
+    if rows is not None and columns is not None:
+        merge_dim(min(rows, columns), diagonal[-1])
+    if None in dims:  # else TensorFlow looks at the sizes of batches at run time only
+        dims = (*(merge(dims[:-2], diagonal[:-1]) or ()), rows, columns)
     return [dims]
 
 

@@ -35,7 +35,8 @@ RUN for package in client service; do \
     done
 # The compiled kernels are optional: where no compiler is to be had, NumPy computes. It stays in this stage.
 RUN { command -v cc >/dev/null \
-      || { apt-get update -q && apt-get install -q -y --no-install-recommends gcc libc6-dev; } >/dev/null; } \
+      || { timeout 40 apt-get update -q && timeout 80 apt-get install -q -y --no-install-recommends gcc libc6-dev; } \
+           >/dev/null; } \
     && (cd service/kernels_native && /tools/bin/hatchling build -t wheel -d /wheels >/dev/null) \
     || echo "without compiled kernels: no C compiler, or it failed"
 RUN python -m pip --python /opt/tensorfleet/bin/python install -q --no-compile --no-deps /wheels/*.whl

@@ -53,9 +53,11 @@ class RequestMemory:
 
     Args:
         largest: bytes of the largest request that gRPC lets in; -1: as many as a message may have.
+        budget: the memory that there is.
     """
 
-    def __init__(self, largest: int) -> None:
+    def __init__(self, largest: int, budget: memory.Budget = memory.BUDGET) -> None:
+        self._budget = budget
         self._largest = limits.MAX_MESSAGE_BYTES if largest < 0 else largest
         self._lock = threading.Lock()
         self._reserved = 0
@@ -71,7 +73,7 @@ class RequestMemory:
         Raises:
             ResourceExhaustedError: there is none within WAIT_SECONDS, or though nothing else is received.
         """
-        if memory.BUDGET.limit is None:
+        if self._budget.limit is None:
             return self._nothing
         for key, value in context.invocation_metadata():
             if key == SIZE:
@@ -141,10 +143,10 @@ class RequestMemory:
         """Takes the room if it is there."""
         with self._lock:
             if self._reserved:
-                fits = self._reserved + COPIES * size <= memory.BUDGET.room()
+                fits = self._reserved + COPIES * size <= self._budget.room()
             else:
-                memory.BUDGET.make_room(COPIES * size)
-                fits = COPIES_ALONE * size <= memory.BUDGET.room() or (
+                self._budget.make_room(COPIES * size)
+                fits = COPIES_ALONE * size <= self._budget.room() or (
                     not is_known and time.monotonic() < self._unchecked_until
                 )
             if fits:

@@ -136,6 +136,13 @@ WITHOUT_GENERATOR = {
     ),
     **dict.fromkeys(
         (
+            *("DenseToDenseSetOperation", "DenseToSparseSetOperation"),
+            *("SetSize", "SparseToSparseSetOperation"),
+        ),
+        "take SparseTensors: test_sets compares them with TensorFlow's, with random sets as well",
+    ),
+    **dict.fromkeys(
+        (
             *("Fingerprint", "HashTableV2", "InitializeTableFromTextFileV2", "InitializeTableV2"),
             *("LookupTableExportV2", "LookupTableFindV2", "LookupTableImportV2"),
             *("LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableSizeV2"),

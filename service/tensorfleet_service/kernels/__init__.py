@@ -31,6 +31,7 @@ _FAMILIES: tuple[str, ...] = (
     "data_flow.partition",
     "data_flow.queue_ops",
     "data_flow.selecting_datasets",
+    "data_flow.sets",
     "data_flow.stacks",
     "data_flow.staging",
     "data_flow.tensor_array",

@@ -49,6 +49,7 @@ _FAMILIES: tuple[str, ...] = (
     "io.logging",
     "io.parsing",
     "io.readers",
+    "io.remapping",
     "io.script",
     "io.sequences",
     "io.summary",

@@ -25,6 +25,7 @@ FLOORS = {
             "metrics",
             "losses",
             "distributions",
+            "signal",
             "layers",
             "rnn",
             "data",

@@ -68,7 +68,7 @@ def test_its_draws() -> None:
 )
 def test_independent_elements(arguments: dict[str, Any], diagonal: list[float]) -> None:
     d = tfd.MultivariateNormalDiag(**arguments)
-    x = [*LOC, [0.3, -1.0, 1.0]]
+    x = LOC + np.array([0.3, -1.0, 1.0])
     covariance = np.diag(np.square(diagonal)).astype(float)
     found = run(d.log_prob(x), d.covariance(), d.entropy(), d.mode(), d.stddev())
     np.testing.assert_allclose(found[0], log_density(x, LOC, covariance))

@@ -3,6 +3,7 @@
 import typing as _typing
 
 from tensorfleet.contrib import (
+    crf as crf,
     distributions as distributions,
     framework as framework,
     layers as layers,
@@ -24,6 +25,7 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(
         __name__,
         modules=(
+            "crf",
             "distributions",
             "framework",
             "layers",

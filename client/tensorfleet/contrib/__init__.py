@@ -3,6 +3,8 @@
 import typing as _typing
 
 from tensorfleet.contrib import (
+    crf as crf,
+    distributions as distributions,
     framework as framework,
     layers as layers,
     legacy_seq2seq as legacy_seq2seq,
@@ -23,6 +25,8 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(
         __name__,
         modules=(
+            "crf",
+            "distributions",
             "framework",
             "layers",
             "legacy_seq2seq",

@@ -46,11 +46,23 @@ def string_array(value: Any) -> np.ndarray[Any, Any]:
     return np.asarray(value, object)
 
 
+def string_vector(items: Sequence[bytes]) -> np.ndarray[Any, Any]:
+    """An object array of rank 1 of the items."""
+    result = np.empty(len(items), object)
+    result[:] = items
+    return result
+
+
 def host_array(value: Any) -> np.ndarray[Any, Any]:
     """Any value as an array in host memory; plain bytes as an object array of rank 0."""
     if isinstance(value, bytes):
         return string_array(value)
     return np.asarray(value if isinstance(value, (np.ndarray, np.generic)) else value.get())
+
+
+def own(value: Any) -> Any:
+    """A value that stays as it is: the memory of an array may be the caller's, who writes to it later."""
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def results(values: Sequence[Any]) -> Any:

@@ -11,8 +11,8 @@ import numpy as np
 
 from tensorfleet.checkpoint.files import reported
 from tensorfleet.core.files import Files
-from tensorfleet_service.kernels.common import invalid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import host_array, invalid
 from tensorfleet_service.state import philox
 
 _WORDS_PER_CLASS = 2048
@@ -185,7 +185,7 @@ def _run(node: KernelNode, sampler: _Sampler) -> Kernel:
         stream = philox.seeded_stream(secrets.randbits(64), secrets.randbits(64))
 
     def run(true_classes: Any) -> tuple[Any, Any, Any]:
-        true_classes = _host(true_classes)
+        true_classes = host_array(true_classes)
         _check_true(true_classes, num_true)
         if unique and num_sampled > sampler.range:
             raise invalid("Sampler's range is too small.")
@@ -203,10 +203,6 @@ def _run(node: KernelNode, sampler: _Sampler) -> Kernel:
         return xp.asarray(drawn), xp.asarray(counts[0]), xp.asarray(counts[1])
 
     return run
-
-
-def _host(value: Any) -> Any:
-    return value.get() if hasattr(value, "get") else value
 
 
 def _check_true(true_classes: Any, num_true: int) -> None:
@@ -283,7 +279,7 @@ def _accidental_hits(node: KernelNode) -> Kernel:
     xp, num_true = node.xp, node.attrs["num_true"]
 
     def run(true_classes: Any, sampled: Any) -> tuple[Any, Any, Any]:
-        true_classes, sampled = _host(true_classes), _host(sampled)
+        true_classes, sampled = host_array(true_classes), host_array(sampled)
         if true_classes.ndim != 2 or true_classes.shape[1] != num_true:
             raise invalid("true_candidates must be a batch_size * num_true matrix")
         if sampled.ndim != 1:

@@ -13,6 +13,7 @@ from tensorfleet.core.dims import format_dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.random import random_rates
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import host_array
 from tensorfleet_service.state import philox
 
 Sample = Callable[[tuple[int, ...]], Any]
@@ -155,7 +156,7 @@ def multinomial(node: KernelNode) -> Kernel:
     generator = np.random.Generator(np.random.SFC64())
 
     def run(logits: Any, num_samples: Any) -> Any:
-        logits, samples = _on_host(logits), _sample_count(num_samples)
+        logits, samples = host_array(logits), _sample_count(num_samples)
         if np.ndim(logits) != 2:
             raise errors.InvalidArgumentError(
                 None, None, f"logits should be a matrix, got shape {format_dims(np.shape(logits))}"
@@ -182,10 +183,6 @@ def _sample_count(num_samples: Any) -> int:
             None, None, f"num_samples should be a scalar, got shape {format_dims(num_samples.shape)}"
         )
     return int(num_samples)
-
-
-def _on_host(value: Any) -> Any:
-    return value.get() if hasattr(value, "get") else value
 
 
 def _simple_doubles(stream: philox.Stream, count: int) -> Any:
@@ -218,7 +215,7 @@ def random_by_rate(node: KernelNode) -> Kernel:
 
     def run(shape: Any, rate: Any) -> Any:
         dims = _vector_dims(shape)
-        rate = np.asarray(_on_host(rate), np.float64)
+        rate = host_array(rate).astype(np.float64, copy=False)
         samples = math.prod(dims)
         if not seeded and ((rate >= 0) & (rate < _FAST_RATES)).all():
             values = fast(rate, dims + rate.shape)
@@ -266,7 +263,7 @@ def algorithm(node: KernelNode) -> Kernel:
 
 
 def _seed_pair(seed: Any) -> Any:
-    seed = _on_host(seed)
+    seed = host_array(seed)
     if np.shape(seed) != (2,):
         raise errors.InvalidArgumentError(
             None, None, f"seed must have shape [2], not {format_dims(np.shape(seed))}"
@@ -278,7 +275,7 @@ def _stateless_stream(inputs: tuple[Any, ...], is_v2: bool) -> philox.Stream:
     """The stream of the inputs after the shape: a seed pair, or key, counter and algorithm."""
     if not is_v2:
         return philox.Stream(*philox.stateless_key_counter(_seed_pair(inputs[0])))
-    key, counter = (np.asarray(_on_host(value)).ravel().tolist() for value in inputs[:2])
+    key, counter = (host_array(value).ravel().tolist() for value in inputs[:2])
     return philox.Stream(key[0], counter[0] | (counter[1] << 64 if len(counter) > 1 else 0))
 
 
@@ -327,7 +324,7 @@ def stateless_multinomial(node: KernelNode) -> Kernel:
     xp, wanted = node.xp, node.attrs["output_dtype"].as_numpy_dtype
 
     def run(logits: Any, num_samples: Any, seed: Any) -> Any:
-        logits, samples = _on_host(logits), _sample_count(num_samples)
+        logits, samples = host_array(logits), _sample_count(num_samples)
         stream = philox.Stream(*philox.stateless_key_counter(_seed_pair(seed)))
         unit = _simple_doubles(stream, len(logits) * samples).reshape(len(logits), samples)
         return xp.asarray(_categorical(logits, unit).astype(wanted))

@@ -11,7 +11,7 @@ from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.sparse import Array, check
 from tensorfleet_service.kernels.text.hashing import farmhash, hash_strings
-from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
+from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text, string_vector
 
 MAX_CROSSES = 1 << 26
 """The combinations of one step."""
@@ -89,9 +89,7 @@ def _texts(values: Array) -> Array:
     """Elements as texts."""
     if values.dtype == object:
         return values
-    result = np.empty(len(values), object)
-    result[:] = [str(value).encode() for value in values.tolist()]
-    return result
+    return string_vector([str(value).encode() for value in values.tolist()])
 
 
 @array_kernel("SparseCrossV2")

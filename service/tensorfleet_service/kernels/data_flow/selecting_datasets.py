@@ -23,7 +23,7 @@ from tensorfleet_service.data.selecting import (
     Unique,
 )
 from tensorfleet_service.data.shuffle import numbers
-from tensorfleet_service.kernels.data_flow.dataset_ops import Make, callee_of, dataset_kernel
+from tensorfleet_service.kernels.data_flow.dataset_ops import Make, callee_of, calls_of, dataset_kernel
 from tensorfleet_service.kernels.functions.function_ops import library_of
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import host_array, results
@@ -65,18 +65,8 @@ def directed_interleave(node: KernelNode) -> Make:
 @dataset_kernel("GroupByWindowDataset")
 def group_by_window(node: KernelNode) -> Make:
     parts = ("key_func", "reduce_func", "window_size_func")
-    callees = [callee_of(node, part) for part in parts]
-    counts = [len(node.attrs[f"T{part}_other_arguments"]) for part in parts]
-
-    def make(source: Dataset, *captured: Any) -> Dataset:
-        calls = []
-        start = 0
-        for callee, count in zip(callees, counts, strict=True):
-            calls.append(Call(callee, captured[start : start + count]))
-            start += count
-        return GroupByWindow(source, *calls)
-
-    return make
+    calls = calls_of(node, parts, "T{}_other_arguments")
+    return lambda source, *captured: GroupByWindow(source, *calls(captured))
 
 
 @dataset_kernel("DenseToSparseBatchDataset")

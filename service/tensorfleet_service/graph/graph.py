@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorfleet.core import attr_value
 from tensorfleet.core.errors import NotFoundError
-from tensorfleet.graph.op_def import OpDef
+from tensorfleet.graph.op_def import OpDef, lookup
 from tensorfleet.proto import function_pb2, graph_pb2
 
 _MERGES = frozenset(("Merge", "RefMerge"))
@@ -131,6 +131,13 @@ def to_graph_def(
 def describe(nodes: Iterable[Node]) -> str:
     """One line for each node, `name = Op(inputs; ^controls) @ device`, for tests and for people."""
     return "".join(_line(node) + "\n" for node in nodes)
+
+
+def opdef_of(op: str) -> OpDef:
+    """The definition of an op type that the service itself adds to graphs."""
+    opdef = lookup(op)
+    assert isinstance(opdef, OpDef), f"Op type {op} is not defined"
+    return opdef
 
 
 def is_back_edge(source: Node, consumer: Node) -> bool:

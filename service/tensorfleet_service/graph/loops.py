@@ -22,8 +22,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.errors import InvalidArgumentError
-from tensorfleet.graph.op_def import OpDef, lookup
-from tensorfleet_service.graph.graph import Node, is_back_edge
+from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of
 
 ENTERS = frozenset(("Enter", "RefEnter"))
 EXITS = frozenset(("Exit", "RefExit"))
@@ -222,7 +221,7 @@ class _Spreading:
         return places + [place for control in token.controls for place in self._exchange(control, token)]
 
     def _make(self, op: str, name: str, attrs: dict[str, Any], device: str, frame: str) -> Node:
-        node = Node(self._name(name), _opdef(op), attrs)
+        node = Node(self._name(name), opdef_of(op), attrs)
         node.assigned = device
         self._add(node, frame)
         return node
@@ -284,9 +283,3 @@ def in_order(nodes: Sequence[Node], frames: Frames, triggers: Mapping[tuple[str,
         message = f"{node.name} depends on itself by way of a loop's end.\n\t [[{{{{node {node.name}}}}}]]"
         raise InvalidArgumentError(None, None, message)
     return result
-
-
-def _opdef(op: str) -> OpDef:
-    opdef = lookup(op)
-    assert opdef is not None, f"Op type {op} is not defined"
-    return opdef

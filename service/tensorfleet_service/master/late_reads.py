@@ -19,8 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tensorfleet.graph.op_def import OpDef, lookup
-from tensorfleet_service.graph.graph import Node
+from tensorfleet_service.graph.graph import Node, opdef_of
 from tensorfleet_service.graph.loops import ENTERS, find_frames
 
 Edge = tuple[Node, int]
@@ -227,9 +226,7 @@ class _Rewrite:
         return edge
 
     def _add(self, op: str, name: str, device: str, inputs: list[Edge], attrs: dict[str, Any]) -> Node:
-        opdef = lookup(op)
-        assert isinstance(opdef, OpDef), f"Op type {op} is not defined"
-        node = Node(self._name(name), opdef, attrs)
+        node = Node(self._name(name), opdef_of(op), attrs)
         node.assigned, node.why = device, f"with {inputs[0][0].name}"
         node.inputs = inputs
         self.nodes.append(node)

@@ -10,8 +10,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes
 from tensorfleet.graph.hints import KNOWN, SCALED, UNCHANGED
-from tensorfleet.graph.op_def import OpDef, lookup
-from tensorfleet_service.graph.graph import Node, is_back_edge
+from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of
 from tensorfleet_service.master.ordering import needless_controls
 
 Evaluate = Callable[[Node, list[Any]], Any]
@@ -200,7 +199,7 @@ class _Rewrite:
             if array is None:
                 continue
             name = node.name if len(arrays) == 1 else f"_folded_{index}_{node.name}"
-            constant = Node(name, _opdef("Const"), {"dtype": dtype, "value": array}, node.device)
+            constant = Node(name, opdef_of("Const"), {"dtype": dtype, "value": array}, node.device)
             constant.assigned, constant.why = node.assigned, node.why
             constant.controls += controls
             self.order.append(constant)
@@ -269,7 +268,7 @@ def _counted(copied: Node) -> Node:
         return copied
     if copied.attrs["keep_dims"] or np.asarray(axes.attrs["value"]).ravel().tolist() != [0]:
         return copied
-    size = Node(copied.name, _opdef("Size"), {key: shape.attrs[key] for key in ("T", "out_type")})
+    size = Node(copied.name, opdef_of("Size"), {key: shape.attrs[key] for key in ("T", "out_type")})
     size.device, size.assigned, size.why = copied.device, copied.assigned, copied.why
     size.inputs, size.controls = [shape.inputs[0]], copied.controls
     return size
@@ -372,9 +371,3 @@ def _range_bound(values: Sequence[Any]) -> float:
     start, limit, delta = (float(np.asarray(value).reshape(-1)[0]) for value in values)
     count = abs(limit - start) / abs(delta) if delta else math.inf
     return count if count <= _MAX_AXES else math.inf
-
-
-def _opdef(op: str) -> OpDef:
-    opdef = lookup(op)
-    assert opdef is not None, f"Op type {op} is not defined"
-    return opdef

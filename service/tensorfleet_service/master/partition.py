@@ -11,10 +11,9 @@ import numpy as np
 from tensorfleet.core import dtypes
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.errors import InvalidArgumentError
-from tensorfleet.graph.op_def import OpDef, lookup
 from tensorfleet_service.executor.rendezvous import FRAME_IDS
 from tensorfleet_service.graph.attributes import type_name
-from tensorfleet_service.graph.graph import Node, is_back_edge
+from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of
 from tensorfleet_service.graph.loops import ENTERS, EXITS, find_frames, in_order, is_spread, spread
 
 _CONTROL = -1  # the output index that stands for "has run"
@@ -204,7 +203,7 @@ class _Cut:
         """A node of an op with one type: there can be as many of them as of all other nodes."""
         pattern = self._patterns.get((op, dtype))
         if pattern is None:
-            pattern = self._patterns[(op, dtype)] = Node(name, _opdef(op), attrs)
+            pattern = self._patterns[(op, dtype)] = Node(name, opdef_of(op), attrs)
         node = pattern.copy()
         node.name, node.attrs = name, attrs
         return node
@@ -256,9 +255,3 @@ def _may_be_dead(nodes: Sequence[Node], frames: dict[Node, str]) -> set[Node]:
         if is_dead:
             found.add(node)
     return found
-
-
-def _opdef(op: str) -> OpDef:
-    opdef = lookup(op)
-    assert opdef is not None, f"Op type {op} is not defined"
-    return opdef

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tensorfleet.core.errors import InvalidArgumentError, NotFoundError
-from tensorfleet.graph.op_def import OpDef, lookup
 from tensorfleet_service.graph.attributes import type_name
-from tensorfleet_service.graph.graph import Node, is_back_edge
+from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of
 from tensorfleet_service.graph.session_graph import SessionGraph
 
 _PLACEHOLDERS = frozenset(("Placeholder", "PlaceholderV2"))
@@ -203,7 +202,7 @@ class _Walk:
         argument = self._args.get(position)
         if argument is None:
             attrs = {"T": node.output_types[index].base, "index": position}
-            argument = Node(f"_arg_{node.name}_{index}_{position}", _opdef("_Arg"), attrs)
+            argument = Node(f"_arg_{node.name}_{index}_{position}", opdef_of("_Arg"), attrs)
             self._args[position] = argument
             self.order.append(argument)
         return argument
@@ -211,7 +210,7 @@ class _Walk:
     def add_retval(self, node: Node, index: int, position: int) -> None:
         """Ends the order in the fetch of an output of a visited node."""
         attrs = {"T": node.output_types[index].base, "index": position}
-        retval = Node(f"_retval_{node.name}_{index}_{position}", _opdef("_Retval"), attrs)
+        retval = Node(f"_retval_{node.name}_{index}_{position}", opdef_of("_Retval"), attrs)
         retval.inputs.append((self._copies[node], index))
         self.order.append(retval)
 
@@ -220,9 +219,3 @@ class _Walk:
         for merge, position, source, index in self._loops:  # grows on the way
             self.visit(source)
             merge.inputs[position] = (self._copies[source], index)
-
-
-def _opdef(op: str) -> OpDef:
-    opdef = lookup(op)
-    assert opdef is not None, f"tensorfleet.ops.internal does not define {op}"
-    return opdef

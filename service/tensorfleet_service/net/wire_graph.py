@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core.errors import InvalidArgumentError
 from tensorfleet.graph.graph import MIN_CONSUMER_VERSION, PRODUCER_VERSION
-from tensorfleet.graph.op_def import lookup
 from tensorfleet_service.executor.layout import by_device, layout
 from tensorfleet_service.executor.rendezvous import FRAME_IDS, edge_of_name, key_of
 from tensorfleet_service.graph.fused_ops import take_apart
-from tensorfleet_service.graph.graph import Node, is_back_edge, to_graph_def
+from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of, to_graph_def
 from tensorfleet_service.graph.loops import find_frames
 from tensorfleet_service.graph.session_graph import from_graph_def
 
@@ -146,9 +145,7 @@ def _is_foreign(node: Node) -> bool:
 
 def _node(node: Node, op: str, attrs: dict[str, Any]) -> Node:
     """A node of another op in the place of one."""
-    opdef = lookup(op)
-    assert opdef is not None, f"Op type {op} is not defined"
-    made = Node(node.name, opdef, attrs, node.device)
+    made = Node(node.name, opdef_of(op), attrs, node.device)
     made.assigned = node.assigned
     return made
 

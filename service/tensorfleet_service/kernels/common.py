@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,18 +10,10 @@ import numpy as np
 from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import Explain, Expression
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 SMALL_FLOATS = (dtypes.float16, dtypes.bfloat16)
 """Dtypes that are computed in float32, as a rounding at each step of a longer computation would show."""
-
-
-def invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
-
-
-def format_shape(shape: Sequence[int]) -> str:
-    """A shape as TensorFlow's kernels write it: "[2,3]"."""
-    return "[" + ",".join(map(str, shape)) + "]"
 
 
 def broadcast_error(error: Exception, x: Any, y: Any) -> errors.OpError | None:
@@ -29,7 +21,7 @@ def broadcast_error(error: Exception, x: Any, y: Any) -> errors.OpError | None:
     try:
         np.broadcast_shapes(np.shape(x), np.shape(y))
     except ValueError:
-        return invalid(f"Incompatible shapes: {format_shape(np.shape(x))} vs. {format_shape(np.shape(y))}")
+        return invalid(f"Incompatible shapes: {shape_text(np.shape(x))} vs. {shape_text(np.shape(y))}")
     return None
 
 

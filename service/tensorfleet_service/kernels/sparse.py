@@ -39,14 +39,19 @@ def _through_host(xp: Any, kernel: Kernel, *inputs: Any) -> Any:
     return moved if isinstance(found, tuple) else moved[0]
 
 
-def check(indices: Any, values: Any, shape: Any, name: str = "Input") -> None:
-    """Raises InvalidArgumentError where the parts are not those of one SparseTensor."""
+def check_ranks(indices: Any, values: Any, shape: Any, name: str = "Input") -> None:
+    """Raises InvalidArgumentError where the parts of a SparseTensor are not a matrix and two vectors."""
     if indices.ndim != 2:
         raise invalid(f"{name} indices should be a matrix but received shape {shape_text(indices.shape)}")
     if values.ndim != 1:
         raise invalid(f"{name} values should be a vector but received shape {shape_text(values.shape)}")
     if shape.ndim != 1:
         raise invalid(f"{name} shape should be a vector but received shape {shape_text(shape.shape)}")
+
+
+def check(indices: Any, values: Any, shape: Any, name: str = "Input") -> None:
+    """Raises InvalidArgumentError where the parts are not those of one SparseTensor."""
+    check_ranks(indices, values, shape, name)
     if len(indices) != len(values):
         raise invalid(
             f"Number of values must match first dimension of indices. Got {len(values)} values, "

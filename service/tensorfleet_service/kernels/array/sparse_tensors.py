@@ -10,16 +10,12 @@ from google.protobuf.message import DecodeError
 from tensorfleet.core import dtypes, tensor_util
 from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
+from tensorfleet_service.kernels.sparse import check_ranks
 from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, shape_text
 
 
 def _check(indices: Any, values: Any, shape: Any) -> None:
-    if indices.ndim != 2:
-        raise invalid(f"Input indices should be a matrix but received shape {shape_text(indices.shape)}")
-    if values.ndim != 1:
-        raise invalid(f"Input values should be a vector but received shape {shape_text(values.shape)}")
-    if shape.ndim != 1:
-        raise invalid(f"Input shape should be a vector but received shape {shape_text(shape.shape)}")
+    check_ranks(indices, values, shape)
     if len(indices) != len(values):
         raise invalid(
             f"Number of elements in indices ({len(indices)}) and values ({len(values)}) do not match"

@@ -9,9 +9,9 @@ from typing import Any
 from tensorfleet.core import errors
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices.native import takes
-from tensorfleet_service.kernels.common import format_shape, invalid
 from tensorfleet_service.kernels.math.compiled import FULL, CompiledSteps, compile_steps
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 _AT_ONCE = 16
 
@@ -44,7 +44,7 @@ def _add_n(node: KernelNode) -> Kernel:
         i, other = next((i, x) for i, x in enumerate(rest, 1) if x.shape != first.shape)
         return invalid(
             f"Inputs to operation {node.name} of type {node.op} must have the same size and shape.  "
-            f"Input 0: {format_shape(first.shape)} != input {i}: {format_shape(other.shape)}"
+            f"Input 0: {shape_text(first.shape)} != input {i}: {shape_text(other.shape)}"
         )
 
     def add_n(first: Any, *rest: Any) -> Any:

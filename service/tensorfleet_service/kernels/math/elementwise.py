@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.core import dtypes
-from tensorfleet_service.kernels.common import SMALL_FLOATS, invalid, through_float32, unary
+from tensorfleet_service.kernels.common import SMALL_FLOATS, through_float32, unary
 from tensorfleet_service.kernels.math.formulas import formula_expression, formula_function, rounded_formula
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid
 
 _UFUNCS = {
     "Tan": "tan",

@@ -11,8 +11,9 @@ import numpy as np
 from tensorfleet.core import dtypes
 from tensorfleet_service.devices import native as compiled
 from tensorfleet_service.devices.blocks import in_parallel, shares, thread_count
-from tensorfleet_service.kernels.common import SMALL_FLOATS, invalid
+from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid
 
 LARGE = 1 << 20
 """Number of elements from which several threads reduce, 0.1 ms of work,"""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import errors
-from tensorfleet.core.dims import Dims
+from tensorfleet.core.dims import format_dims
 from tensorfleet_service.data.dataset import Dataset, Element, Rows, Run, many
 
 
@@ -70,7 +70,7 @@ def _stack(column: tuple[Any, ...], component: int) -> Any:
         if value.shape != shape:
             text = (
                 f"Cannot batch tensors with different shapes in component {component}. First element had "
-                f"shape {_text(shape)} and element {i} had shape {_text(value.shape)}."
+                f"shape {format_dims(shape)} and element {i} had shape {format_dims(value.shape)}."
             )
             raise errors.InvalidArgumentError(None, None, text)
         result[i] = value if shape else value[()]
@@ -155,7 +155,3 @@ def _pad(column: tuple[Any, ...], wanted: tuple[int, ...], value: Any) -> Any:
         place: tuple[Any, ...] = (row, *map(slice, item.shape))
         result[place] = item if item.shape else item[()]
     return result
-
-
-def _text(shape: Dims) -> str:
-    return f"[{','.join(map(str, shape or ()))}]"

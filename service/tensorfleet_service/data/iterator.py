@@ -17,6 +17,7 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet_service.data.ahead import Ahead
 from tensorfleet_service.data.dataset import Dataset, Element, Run, closed_error
 from tensorfleet_service.graph.attributes import type_name
+from tensorfleet_service.state.queues import dims_text
 from tensorfleet_service.threads.future import PENDING, Future
 
 if TYPE_CHECKING:
@@ -224,10 +225,7 @@ def check_structure(
             )
     for i, (dims, got_dims) in enumerate(zip(shapes, got_shapes, strict=False)):
         if not text and not compatible(dims, got_dims):
-            text = f"Incompatible shapes at component {i}: expected {_text(dims)} but got {_text(got_dims)}."
+            wanted, found = dims_text(dims), dims_text(got_dims)
+            text = f"Incompatible shapes at component {i}: expected {wanted} but got {found}."
     if text:
         raise errors.InvalidArgumentError(None, None, text)
-
-
-def _text(dims: Dims) -> str:
-    return "<unknown>" if dims is None else f"[{','.join('?' if d is None else str(d) for d in dims)}]"

@@ -33,6 +33,7 @@ from tensorfleet_service.observe.memory import memory_limit
 from tensorfleet_service.state.queues import Queue
 from tensorfleet_service.tracing.meter import BOUNDS, Histogram
 from tensorfleet_service.tracing.timed import NOT_RUN
+from tensorfleet_service.worker.progress import short_name
 
 if TYPE_CHECKING:
     from tensorfleet.wire.traffic import Traffic
@@ -250,7 +251,7 @@ def _traffic(task: Task) -> Iterator[Metric]:
         "sent": "Messages sent to a peer.",
         "received": "Messages received from a peer.",
     }
-    by_peer = {_short(peer): traffic for peer, traffic in task.peers.traffic.items()}
+    by_peer = {short_name(peer): traffic for peer, traffic in task.peers.traffic.items()}
     by_peer |= {CLIENTS: task.clients.traffic, GRPC: task.grpc_traffic}
     for attribute, text in families.items():
         name = attribute if attribute.endswith("bytes") else f"{attribute}_messages"
@@ -266,8 +267,8 @@ def _traffic(task: Task) -> Iterator[Metric]:
     )
     for name in task.peers.traffic:
         found = task.peers.existing(name)
-        connected.add_metric([_short(name)], found is not None)
-        waiting.add_metric([_short(name)], found.waiting if isinstance(found, Peer) else 0)
+        connected.add_metric([short_name(name)], found is not None)
+        waiting.add_metric([short_name(name)], found.waiting if isinstance(found, Peer) else 0)
     yield connected
     yield waiting
     yield _gauge("client_connections", "Open stream connections of clients.", task.clients.connections)
@@ -340,8 +341,3 @@ def _by_code(name: str, text: str, counts: dict[int, int]) -> CounterMetricFamil
     for code, name in CODES.items():
         family.add_metric([name], counts.get(code, 0))
     return family
-
-
-def _short(task: str) -> str:
-    """`/job:ps/task:0` of a canonical name."""
-    return task.replace("/replica:0", "")

@@ -260,8 +260,12 @@ class Queue:
             if batch:
                 expected = (size, *(got[1:] if expected is None else expected))
             if not compatible(expected, got):
-                text = f"Shape mismatch in tuple component {i}. Expected {_text(expected)}, got {_text(got)}"
-                raise errors.InvalidArgumentError(None, None, text)
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"Shape mismatch in tuple component {i}. Expected {dims_text(expected)}, "
+                    f"got {dims_text(got)}",
+                )
 
     def batch(self, elements: list[Element], xp: Any) -> Element:
         """The elements' components, stacked."""
@@ -292,10 +296,11 @@ def _tell(ended: _Ended) -> None:
 
 def shapes_text(shapes: list[Dims]) -> str:
     """The shapes of an element as messages write them."""
-    return f"[{','.join(map(_text, shapes))}]"
+    return f"[{','.join(map(dims_text, shapes))}]"
 
 
-def _text(dims: Dims) -> str:
+def dims_text(dims: Dims) -> str:
+    """A shape as messages of queues and iterators write it: "[2,?]", or "<unknown>"."""
     return "<unknown>" if dims is None else f"[{','.join('?' if d is None else str(d) for d in dims)}]"
 
 

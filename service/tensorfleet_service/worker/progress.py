@@ -107,12 +107,13 @@ def _tensor(edge: int, plan: AnyPlan) -> str:
             name = attrs["tensor_name"].decode().split("_", 2)[-1]
             source, target = attrs["send_device"].decode(), attrs["recv_device"].decode()
             if task_of(source) != task_of(target):
-                source, target = _short(task_of(source)), _short(task_of(target))
+                source, target = short_name(task_of(source)), short_name(task_of(target))
             return f"tensor {name} (edge {number}{turn}) from {source} to {target}"
     return f"the tensor of edge {number}{turn}"
 
 
-def _short(task: str) -> str:
+def short_name(task: str) -> str:
+    """`/job:ps/task:0` of a canonical name."""
     return task.replace("/replica:0", "")
 
 

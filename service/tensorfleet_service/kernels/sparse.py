@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, shape_text
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 Array = np.ndarray[Any, Any]
 _LIMIT = (1 << 63) - 1
-
-
-def sparse_kernel(
-    *op_types: str,
-) -> Callable[[Callable[[KernelNode], Kernel]], Callable[[KernelNode], Kernel]]:
-    """As `array_kernel`, for kernels that compute in host memory on every device."""
-
-    def register(factory: Callable[[KernelNode], Kernel]) -> Callable[[KernelNode], Kernel]:
-        def make(node: KernelNode) -> Kernel:
-            made = factory(node)
-            return made if node.xp is np else functools.partial(_through_host, node.xp, made)
-
-        array_kernel(*op_types)(make)
-        return factory
-
-    return register
-
-
-def _through_host(xp: Any, kernel: Kernel, *inputs: Any) -> Any:
-    found = kernel(*map(host_array, inputs))
-    outputs = found if isinstance(found, tuple) else (found,)
-    moved = tuple(x if getattr(x, "dtype", None) in (None, object) else xp.asarray(x) for x in outputs)
-    return moved if isinstance(found, tuple) else moved[0]
 
 
 def check_ranks(indices: Any, values: Any, shape: Any, name: str = "Input") -> None:

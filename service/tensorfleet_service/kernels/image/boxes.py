@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.image.common import Array, check_rank, host_kernel
+from tensorfleet_service.kernels.image.common import Array, check_rank
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 
 _NO_THRESHOLD = -np.inf
 Overlap = Callable[[int], Array]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.ops.image.patches import window_count
-from tensorfleet_service.kernels.image.common import Array, check_rank, host_kernel, positive_size
+from tensorfleet_service.kernels.image.common import Array, check_rank, positive_size
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 
 
 @host_kernel("ExtractImagePatches", "ExtractVolumePatches")

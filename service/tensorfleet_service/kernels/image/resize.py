@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.image.common import Array, check_rank, host_kernel, positive_size
+from tensorfleet_service.kernels.image.common import Array, check_rank, positive_size
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import invalid
+from tensorfleet_service.kernels.values import host_kernel, invalid
 
 _F = np.float32
 _ROWS, _COLUMNS = 1, 2

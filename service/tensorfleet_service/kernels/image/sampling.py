@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.image.common import Array, host_kernel
+from tensorfleet_service.kernels.image.common import Array
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 from tensorfleet_service.state import philox
 
 _F = np.float32

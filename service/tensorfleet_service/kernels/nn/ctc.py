@@ -13,8 +13,8 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.sparse import Array, sparse_kernel
-from tensorfleet_service.kernels.values import invalid
+from tensorfleet_service.kernels.sparse import Array
+from tensorfleet_service.kernels.values import host_kernel, invalid
 
 MAX_STATES = 1 << 27
 """The forward variables of one step: times by examples by states."""
@@ -117,7 +117,7 @@ def _rows(indices: Any, values: Any, batch: int) -> list[list[int]]:
     return [part.tolist() for part in np.split(values, ends[:-1])] if batch else []
 
 
-@sparse_kernel("CTCLoss")
+@host_kernel("CTCLoss")
 def ctc_loss(node: KernelNode) -> Kernel:
     merge = node.attrs["ctc_merge_repeated"]
 
@@ -219,7 +219,7 @@ def _sparse(rows: list[list[int]]) -> tuple[Array, Array, Array]:
     return np.stack([row, column], 1).astype(np.int64), values, shape
 
 
-@sparse_kernel("CTCGreedyDecoder")
+@host_kernel("CTCGreedyDecoder")
 def ctc_greedy_decoder(node: KernelNode) -> Kernel:
     merge, given = node.attrs["merge_repeated"], node.attrs["blank_index"]
 
@@ -241,7 +241,7 @@ def ctc_greedy_decoder(node: KernelNode) -> Kernel:
     return run
 
 
-@sparse_kernel("CTCBeamSearchDecoder")
+@host_kernel("CTCBeamSearchDecoder")
 def ctc_beam_search_decoder(node: KernelNode) -> Kernel:
     width, paths, merge = (node.attrs[name] for name in ("beam_width", "top_paths", "merge_repeated"))
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.sparse import check, elements, linear, sizes_of, sparse_kernel, starts_of
-from tensorfleet_service.kernels.values import invalid
+from tensorfleet_service.kernels.sparse import check, elements, linear, sizes_of, starts_of
+from tensorfleet_service.kernels.values import host_kernel, invalid
 
 
 def _sequences(indices: Any, values: Any, sizes: list[int]) -> dict[int, Any]:
@@ -36,7 +36,7 @@ def _distance(a: Any, b: Any) -> int:
     return int(row[-1])
 
 
-@sparse_kernel("EditDistance")
+@host_kernel("EditDistance")
 def edit_distance(node: KernelNode) -> Kernel:
     normalize = node.attrs["normalize"]
 

@@ -1,4 +1,4 @@
-"""Kernels: what computes each op type. Importing the package registers them all."""
+"""The kernels that compute the ops. Importing the package registers them all."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Common parts of mathematical kernels: errors of broadcasting, calls as expressions, small floats."""
+"""Common parts of elementwise kernels: errors of broadcasting, calls as expressions, small floats."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SMALL_FLOATS = (dtypes.float16, dtypes.bfloat16)
 
 
 def broadcast_error(error: Exception, x: Any, y: Any) -> errors.OpError | None:
-    """The error of a binary op whose inputs cannot be broadcast; None if that was not the trouble."""
+    """The error of a binary op whose inputs cannot be broadcast; None if they can."""
     try:
         np.broadcast_shapes(np.shape(x), np.shape(y))
     except ValueError:
@@ -26,13 +26,13 @@ def broadcast_error(error: Exception, x: Any, y: Any) -> errors.OpError | None:
 
 
 def unary(function: Callable[[Any], Any]) -> Expression:
-    """A call of a function (told apart by its `__name__`) of one input."""
+    """The expression that calls a function of one input. Functions are told apart by `__name__`."""
     name = function.__name__
     return Expression(f"{name}({{0}})", {name: function})
 
 
 def binary(function: Callable[[Any, Any], Any], explain: Explain | None = broadcast_error) -> Expression:
-    """A call of a function (told apart by its `__name__`) of two inputs."""
+    """The expression that calls a function of two inputs. Functions are told apart by `__name__`."""
     name = function.__name__
     return Expression(f"{name}({{0}}, {{1}})", {name: function}, explain)
 

@@ -1,4 +1,4 @@
-"""The kernel table: from an op type to what computes it.
+"""The table of kernels by op type.
 
 A kernel is made in two steps. When a graph is registered, the *factory* of each node's op type is called
 once with the node, and looks at attributes and dtypes. What it returns is called at every step with the

@@ -64,7 +64,7 @@ def sparse_slice(node: KernelNode) -> Kernel:
             if (given < 0).any():
                 raise invalid(f"Expected {name} to be non-negative")
         kept = ((indices >= start) & (indices - start < size)).all(1)
-        # What begins beyond the end is empty.
+        # A slice that begins beyond the end is empty.
         sizes = np.clip(np.minimum(size, shape - start), 0, None)
         return indices[kept] - start, values[kept], sizes
 
@@ -89,7 +89,7 @@ def sparse_slice_grad(node: KernelNode) -> Kernel:
 
 
 def _at(wanted: Any, there: Any, values: Any) -> Any:
-    """The values at the indices `wanted`, of those that stand at the indices `there`; 0 for the others."""
+    """The values at the indices `wanted`, given the values at the indices `there`; 0 where there is none."""
     asked, given = keys(wanted, there)
     result = np.zeros(len(asked), values.dtype)
     if not len(given):

@@ -38,7 +38,7 @@ def sparse_reorder(node: KernelNode) -> Kernel:
 
 
 def _packed(node: KernelNode) -> Any:
-    """The function that makes one of the three values of a serialized SparseTensor of an array."""
+    """The function from an array to one of the three values of a serialized SparseTensor."""
     if node.attrs["out_type"] is dtypes.variant:
         return host_array
     return lambda array: tensor_util.to_proto(host_array(array)).SerializeToString()

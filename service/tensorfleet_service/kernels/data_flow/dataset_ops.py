@@ -25,7 +25,7 @@ Make = Callable[..., Dataset]
 
 
 def dataset_kernel(*op_types: str) -> Callable[[Callable[[KernelNode], Make]], None]:
-    """Registers what makes a dataset of a node's inputs; its types and shapes are set here."""
+    """Registers a factory of functions that make a dataset of a node's inputs; sets its types and shapes."""
 
     def register(factory: Callable[[KernelNode], Make]) -> None:
         def made(node: KernelNode) -> Kernel:
@@ -189,11 +189,11 @@ def padded_batch(node: KernelNode) -> Make:
     return make
 
 
-# By functions
+# Datasets that call functions
 
 
 def _parallel(value: Any) -> int:
-    """The number of parallel calls: that of the cores where the user leaves it to us."""
+    """The number of parallel calls; for AUTOTUNE the number of cores."""
     number = int(value)
     return (os.cpu_count() or 1) if number == AUTOTUNE else number
 

@@ -67,7 +67,7 @@ def one_shot_iterator(node: KernelNode) -> Kernel:
     find = _handle(node)
     factory = library_of(node).instantiate(node.attrs["dataset_factory"], node.device, np)
     if factory.waits:
-        text = f"The dataset of {node.name} waits for other steps while it is made. Use an initializable one."
+        text = f"The dataset of {node.name} may wait for other steps. Use an initializable iterator."
         raise errors.UnimplementedError(None, None, text)
 
     def run() -> IteratorResource:

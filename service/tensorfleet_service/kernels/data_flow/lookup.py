@@ -1,4 +1,4 @@
-"""Kernels of `tensorfleet.ops.data_flow.lookup`: tables, and what fills them from files."""
+"""Kernels of `tensorfleet.ops.data_flow.lookup`: tables, and their initialization from files."""
 
 from __future__ import annotations
 

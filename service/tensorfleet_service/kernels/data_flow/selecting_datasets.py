@@ -1,4 +1,4 @@
-"""Datasets that pick, group and take apart elements, and what steps ask of a whole dataset."""
+"""Datasets that pick, group and take apart elements, and ops on whole datasets."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def parallel_interleave(node: KernelNode) -> Make:
 
 
 class _Random(Dataset):
-    """Random integers of 32 bits (`RandomDataset`); with two seeds of 0 others each time it is made."""
+    """Random integers of 32 bits (`RandomDataset`); if both seeds are 0, others each time it is made."""
 
     def __init__(self, seed: int, seed2: int) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ def assert_cardinality(node: KernelNode) -> Make:
 
 
 class _Counted(Dataset):
-    """The input, which must have so many elements (`AssertCardinalityDataset`)."""
+    """The input, checked to have `count` elements (`AssertCardinalityDataset`)."""
 
     def __init__(self, source: Dataset, count: int) -> None:
         super().__init__(source)
@@ -158,7 +158,7 @@ def _(dataset: _Random) -> int:
     return -1
 
 
-# What steps ask of a whole dataset
+# Ops on whole datasets
 
 
 @kernel("DatasetCardinality")
@@ -167,7 +167,7 @@ def dataset_cardinality(node: KernelNode) -> Kernel:
 
 
 def _in_background(node: KernelNode, work: Any) -> AsyncKernel:
-    """A kernel that goes over a dataset on a thread of its own: its elements may have to be waited for."""
+    """A kernel that iterates over a dataset on the pool, as it may have to wait for elements."""
     pool = library_of(node).pool
 
     def run(dataset: Dataset, *inputs: Any) -> Future:

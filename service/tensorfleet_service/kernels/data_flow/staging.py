@@ -50,7 +50,7 @@ def _map(node: KernelNode) -> Callable[[], MapStagingArea]:
 
 
 def _given(types: tuple[dtypes.DType, ...]) -> Callable[[Any], Any]:
-    """What hands a tuple on as outputs of these dtypes, now or once it is there."""
+    """The function that returns a tuple as outputs of these dtypes, at once or when its future completes."""
 
     def outputs(values: tuple[Any, ...]) -> Any:
         got = tuple(dtypes.as_dtype(value.dtype) for value in values)

@@ -121,7 +121,7 @@ def adjust_contrast(node: KernelNode) -> Kernel:
 
 @host_kernel("AdjustContrast")
 def adjust_contrast_within(node: KernelNode) -> Kernel:
-    """The older op, which limits its results."""
+    """The older op, which clips its results to a range."""
 
     def run(images: Array, factor: Array, lowest: Array, highest: Array) -> Array:
         _check_images(images, colours=False)

@@ -20,7 +20,7 @@ def positive_size(size: Any, name: str = "size") -> tuple[int, int]:
     """Height and width.
 
     Raises:
-        InvalidArgumentError: this is no vector of two positive numbers.
+        InvalidArgumentError: it is not a vector of two positive numbers.
     """
     if size.shape != (2,):
         raise invalid(f"{name} must be a vector of two elements, got shape {shape_text(size.shape)}")

@@ -1,4 +1,4 @@
-"""Boxes cut out of images and resized: CropAndResize and its gradients."""
+"""Crops of images at boxes, resized: CropAndResize and its gradients."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _F = np.float32
 
 @dataclass(slots=True)
 class Axis:
-    """Where the pixels of all boxes lie along one axis of their images: [boxes, crop size] each."""
+    """Positions of the pixels of all boxes along one axis of their images: [boxes, crop size] each."""
 
     positions: Array
     inside: Array
     lower: Array
     upper: Array
     share: Array
-    """Of the upper pixel."""
+    """The weight of the upper pixel."""
     nearest: Array
 
 

@@ -1,4 +1,4 @@
-"""The outlines of boxes drawn into images: DrawBoundingBoxes, DrawBoundingBoxesV2."""
+"""Outlines of boxes, drawn into images: DrawBoundingBoxes, DrawBoundingBoxesV2."""
 
 from __future__ import annotations
 

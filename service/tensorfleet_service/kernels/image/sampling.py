@@ -48,7 +48,7 @@ class _Draws:
 
 
 def _rounded(value: np.float32) -> int:
-    """Halves to even, as C's lrintf."""
+    """The nearest integer, halves to even, as by C's lrintf."""
     return int(np.rint(value))
 
 

@@ -49,7 +49,7 @@ def _opener(node: KernelNode, kind: str) -> Open:
             check_not_negative(**{f"{name}_bytes": value for name, value in sizes.items()})
             if not sizes["record"]:
                 raise invalid("record_bytes must be > 0")
-            # Whatever else the encoding says is none, as in TensorFlow.
+            # Any other encoding means none, as in TensorFlow.
             encoding = "ZLIB" if attrs.get("encoding") == b"ZLIB" else ""
             header, size, footer, hop = sizes.values()
             return opener(files, lambda file: Parts(content(file, encoding), size, header, footer, hop))

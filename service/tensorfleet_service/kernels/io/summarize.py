@@ -16,7 +16,7 @@ _ESCAPES = {code: f"\\{code:03o}" for code in (*range(32), 127)} | str.maketrans
 
 
 def element(value: Any, quote: bool = False) -> str:
-    """One element: floating point numbers in the fewest of two widths that read back the same."""
+    """The text of one element. Floats get the shorter of two precisions, if it reads back the same."""
     if isinstance(value, bytes):
         text = value.decode("utf-8", "backslashreplace").translate(_ESCAPES)
         return f'"{text}"' if quote else text

@@ -29,7 +29,7 @@ def _adjoint(x: Any) -> Any:
 
 
 def _wide(node: KernelNode, function: Callable[..., Any]) -> Kernel:
-    """`function` with small floats widened to float32, which LAPACK knows; one or several outputs."""
+    """`function` with small floats widened to float32, as LAPACK has none; one or several outputs."""
     if node.input_types[0] not in SMALL_FLOATS:
         return function
     target = node.input_types[0].np
@@ -42,7 +42,7 @@ def _wide(node: KernelNode, function: Callable[..., Any]) -> Kernel:
 
 
 def _or_fail(xp: Any, compute: Callable[..., Any], message: str, *inputs: Any) -> Any:
-    """The result of a decomposition; InvalidArgumentError where there is none, or NaNs have come into it."""
+    """The result of a decomposition. Raises InvalidArgumentError where it fails or contains NaNs."""
     try:
         result = compute(*inputs)
     except np.linalg.LinAlgError:
@@ -186,7 +186,7 @@ def _svd(node: KernelNode) -> Kernel:
         try:
             return xp.linalg.svd(x, full, vectors)
         except np.linalg.LinAlgError:
-            # LAPACK gives up on a NaN anywhere; the zeros have the right shapes.
+            # LAPACK fails on any NaN; a decomposition of zeros gives the shapes.
             empty = xp.linalg.svd(xp.zeros_like(x), full, vectors)
             return tuple(e + xp.nan for e in empty) if vectors else empty + xp.nan
 

@@ -120,7 +120,7 @@ def _multiplied(
     both = [label for label in x_labels if label in y_labels]
     batch = [label for label in both if label in output]
     summed = [label for label in both if label not in output]
-    # Repeated along what the other one has: a matter of strides.
+    # Broadcasting along dimensions of the other operand changes only strides.
     for label in summed:
         i, j = x_labels.index(label), y_labels.index(label)
         if x.shape[i] != y.shape[j]:

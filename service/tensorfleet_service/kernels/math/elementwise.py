@@ -64,11 +64,11 @@ def _from_output(node: KernelNode) -> Kernel:
     xp = node.xp
     dtype = node.input_types[0]
     is_complex = dtype.is_complex
-    # The callers of the other two do it, as in TensorFlow.
+    # The gradient functions of the other two conjugate, as in TensorFlow.
     conjugates = is_complex and node.op not in ("TanhGrad", "SigmoidGrad")
 
     def sqrt_grad(y: Any, dy: Any) -> Any:
-        # Nothing arrives, nothing goes on, not even through the infinite slope at 0.
+        # A gradient of 0 stays 0, even where the slope is infinite.
         return xp.where(dy == 0, dy, y.dtype.type(0.5) * dy / y)
 
     def rsqrt_grad(y: Any, dy: Any) -> Any:

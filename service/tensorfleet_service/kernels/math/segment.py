@@ -87,7 +87,7 @@ def _wide(function: Kernel, dtype: dtypes.DType) -> Kernel:
 
 
 def neutral_of(kind: str, dtype: Any) -> Any:
-    """The neutral number of an operation; of floats, as in TensorFlow, the greatest finite one."""
+    """The neutral element of an operation; for Min and Max of floats, as in TensorFlow, a finite number."""
     if kind in ("Min", "Max"):
         limits = dtypes.from_numpy(dtype)
         return limits.max if kind == "Min" else limits.min
@@ -126,7 +126,7 @@ def _unsorted_segment(node: KernelNode) -> Kernel:
             )
         result = xp.full((count, *data.shape[rank:]), neutral, data.dtype)
         ids = segment_ids.ravel()
-        if not data.size:  # as in TensorFlow, which does not look at the ids of nothing
+        if not data.size:  # TensorFlow does not check the ids of empty data either
             return result
         if int(ids.max()) >= count:
             position = int(xp.flatnonzero(ids >= count)[0])

@@ -21,7 +21,7 @@ from tensorfleet_service.kernels.sparse import (
 from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 
 CHUNK = 1 << 22
-"""So many products of a sparse and a dense matrix are there at once."""
+"""Number of elementwise products of a sparse and a dense matrix that are in memory at a time."""
 
 
 def _same_shapes(a: Any, b: Any) -> None:
@@ -46,7 +46,7 @@ def sparse_add(node: KernelNode) -> Kernel:
         total = np.zeros(len(places), av.dtype)
         total[groups[: len(av)]] = av
         np.add.at(total, groups[len(av) :], bv)
-        # Only what is a sum may be too small.
+        # Only sums are compared with the threshold, not single values.
         both = np.bincount(groups, minlength=len(places)) > 1
         kept = ~both | (np.abs(total) >= thresh)
         return places[kept], total[kept], ashape
@@ -55,7 +55,7 @@ def sparse_add(node: KernelNode) -> Kernel:
 
 
 def _united(a: Any, b: Any) -> tuple[Any, Any]:
-    """All indices in order, each once, and for each of a and then of b which of these it is."""
+    """All indices in order, each once, and the position among them of each index of a and then of b."""
     rows = np.concatenate([a, b])
     numbers = np.concatenate(keys(a, b))
     _, first, groups = np.unique(numbers, return_index=True, return_inverse=True)

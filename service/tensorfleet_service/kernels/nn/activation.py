@@ -51,7 +51,7 @@ def _float_activation(node: KernelNode) -> Kernel:
 
 
 def _or_compiled(function: Kernel, op: str, slope: float | None) -> Kernel:
-    """`function` of arrays, and of those that the compiled kernels take its steps there."""
+    """`function`, computed by the compiled kernels for the arrays that they take."""
     compiled = _compiled(op, slope)
     if compiled is None:
         return function
@@ -63,7 +63,9 @@ def _or_compiled(function: Kernel, op: str, slope: float | None) -> Kernel:
 
 
 def _compiled(op: str, slope: float | None) -> Kernel | None:
-    """The steps give the values of the functions beside them, also of NaN and infinity: 1 and 0 choose."""
+    """The compiled form of an op; None without one. It gives the same values, also for NaN and infinity:
+    branches are chosen by factors of 1 and 0.
+    """
     scale, scaled_alpha = str(_SELU_SCALE), str(_SELU_SCALE * _SELU_ALPHA)
     if op == "Selu":
         steps: list[Step] = [

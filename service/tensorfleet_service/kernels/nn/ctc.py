@@ -17,7 +17,7 @@ from tensorfleet_service.kernels.sparse import Array
 from tensorfleet_service.kernels.values import host_kernel, invalid
 
 MAX_STATES = 1 << 27
-"""The forward variables of one step: times by examples by states."""
+"""Limit on the forward variables of one step: times by examples by states."""
 
 _NONE = -np.inf
 
@@ -68,14 +68,14 @@ class _Labels:
             self.states[b, 1 : 2 * len(row) : 2] = row
 
     def _row(self, example: int, given: list[int], time: int) -> list[int]:
-        """The labels that count."""
+        """The labels of an example, without what follows them."""
         if not given:
             raise invalid(f"Labels length is zero in batch {example}")
         blank = self._classes - 1
         text = ",".join(map(str, given))
         if min(given) < 0:
             raise invalid(f"All labels must be nonnegative integers, batch: {example} labels: {text}")
-        # What is no label ends the sequence.
+        # The first value that is no label ends the sequence.
         count = next((i for i, label in enumerate(given) if label >= blank), len(given))
         if any(label < blank for label in given[count:]):
             raise invalid(
@@ -290,7 +290,7 @@ def _search(log_y: Any, width: int, paths: int) -> list[tuple[float, Prefix]]:
             longer = labels + totals[prefix]
             if prefix:
                 longer[prefix[-1]] = labels[prefix[-1]] + in_blank
-            # No more than the beam has room for can come of one sequence.
+            # Of the extensions of one sequence, no more than `width` can remain in the beam.
             likely = (
                 np.argpartition(-longer, width - 1)[:width] if len(longer) > width else range(len(longer))
             )

@@ -26,7 +26,7 @@ def _nudged(xp: Any, low: Any, high: Any, levels: tuple[Any, Any]) -> tuple[Any,
     with np.errstate(divide="ignore", invalid="ignore"):
         step = (high - low) / (last - first)
         zero = first - low / step
-        # Half a step goes away from zero, and zero's place is not negative.
+        # Halves are rounded away from zero, and zero's place is not negative.
         zero = xp.where(zero < first, first, xp.where(zero > last, last, xp.floor(zero + F32(0.5))))
         return (first - zero) * step, (last - zero) * step, step
 

@@ -186,7 +186,7 @@ def _sample_count(num_samples: Any) -> int:
 
 
 def _simple_doubles(stream: philox.Stream, count: int) -> Any:
-    """The numbers in [0, 1) that two 32-bit numbers at a time make, the first of them the upper half."""
+    """Numbers in [0, 1), each made of two 32-bit numbers, of which the first is the upper half."""
     return philox._unit_double(stream.numbers(-(-count // 2))).reshape(-1)[:count]
 
 
@@ -205,7 +205,7 @@ def _categorical(logits: Any, unit: Any) -> Any:
 
 @kernel("RandomGamma", "RandomPoissonV2")
 def random_by_rate(node: KernelNode) -> Kernel:
-    """The shape argument in front of the rates' own."""
+    """Samples of shape `shape + rates.shape`."""
     xp, dtype, is_gamma = node.xp, node.output_types[0], node.op == "RandomGamma"
     wanted = dtype.as_numpy_dtype
     generator = np.random.Generator(np.random.SFC64())
@@ -334,7 +334,7 @@ def stateless_multinomial(node: KernelNode) -> Kernel:
 
 @kernel("StatelessRandomUniformFullInt", "StatelessRandomUniformFullIntV2")
 def stateless_full_int(node: KernelNode) -> Kernel:
-    """Any number of the dtype, as likely as any other: the generator's own 32 bits, two of them for 64."""
+    """All numbers of the dtype with the same probability: outputs of the generator, of 32 bits each."""
     xp, wanted, is_v2 = node.xp, node.attrs["dtype"].as_numpy_dtype, node.op.endswith("V2")
     words = np.dtype(wanted).itemsize // 4
 

@@ -1,4 +1,4 @@
-"""Reference variables: VariableV2, Assign, AssignAdd, and what else changes a variable in place."""
+"""Reference variables: VariableV2, Assign, AssignAdd, and other ops that change a variable in place."""
 
 from __future__ import annotations
 

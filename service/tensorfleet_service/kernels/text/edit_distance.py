@@ -25,7 +25,7 @@ def _sequences(indices: Any, values: Any, sizes: list[int]) -> dict[int, Any]:
 
 
 def _distance(a: Any, b: Any) -> int:
-    """By rows of the table of distances; what an insertion brings is a running minimum."""
+    """The distance of two sequences, by rows of the table of distances; insertions are a running minimum."""
     steps = np.arange(len(b) + 1)
     row = steps
     for i, element in enumerate(a):

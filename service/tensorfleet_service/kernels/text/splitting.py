@@ -1,4 +1,4 @@
-"""Strings taken apart, and put together by segments: split, n-grams, joins."""
+"""Splitting of strings, n-grams, and joins by segments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text, string_vector
 
 MAX_TEXT = 1 << 30
-"""The bytes of all n-grams of one step."""
+"""Limit on the bytes of all n-grams of one step."""
 
 
 def _parts(texts: Any, split: Callable[[bytes], list[bytes]]) -> Any:
@@ -37,7 +37,7 @@ def string_split(node: KernelNode) -> Kernel:
         if delimiter.ndim:
             raise invalid(f"delimiter must be a scalar, got shape: {shape_text(delimiter.shape)}")
         signs = delimiter.item()
-        # Whatever sign it is, the first one takes its place.
+        # All delimiters are replaced by the first one.
         first = signs[:1]
         table = bytes.maketrans(signs, first * len(signs))
 

@@ -21,7 +21,7 @@ Build = Callable[[Any, dict[str, Any]], Prepare]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The update of one optimizer: on how many variables, with how many temporaries."""
+    """The update of one optimizer, with its numbers of variables and temporaries."""
 
     variables: int
     scratch: int

@@ -103,7 +103,7 @@ def test_the_role_read_sees_but_runs_nothing(
     client(token=book.texts["eve"])
     assert status.ask(task.address, 5).task == "/job:worker/replica:0/task:0"
     assert "MainThread" in stacks.ask(task.address, 5)
-    with pytest.raises(tf.errors.PermissionDeniedError, match="takes the role run"):
+    with pytest.raises(tf.errors.PermissionDeniedError, match="requires the role run"):
         run(task.target)
 
 

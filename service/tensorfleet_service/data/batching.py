@@ -1,4 +1,4 @@
-"""Datasets of batches: several elements stacked, as they are or padded to one shape."""
+"""Datasets of batches: several elements stacked, unchanged or padded to one shape."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def stack(elements: Sequence[Element]) -> Element:
     """The components of elements, stacked.
 
     Raises:
-        InvalidArgumentError: a component has not one shape in all elements.
+        InvalidArgumentError: a component's shapes differ between elements.
     """
     return tuple([_stack(column, i) for i, column in enumerate(zip(*elements, strict=True))])
 
@@ -78,11 +78,11 @@ def _stack(column: tuple[Any, ...], component: int) -> Any:
 
 
 class PaddedBatch(Dataset):
-    """`size` elements at a time, each component filled up to one shape (`PaddedBatchDatasetV2`).
+    """`size` elements at a time, each component padded to one shape (`PaddedBatchDatasetV2`).
 
     Args:
         shapes: the shape of each component; a negative size means the largest in the batch.
-        values: what each component is filled up with.
+        values: the padding of each component.
 
     Raises:
         InvalidArgumentError: the size is not positive.

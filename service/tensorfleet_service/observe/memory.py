@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-"""Files with a container's limit: of version 2 and version 1 of control groups."""
+"""The files with a container's limit, of versions 2 and 1 of control groups."""
 
 
 def memory_limit() -> int:
-    """The limit of the container, or the machine's memory where that is less, in bytes."""
+    """The limit of the container or the machine's memory, whichever is less, in bytes."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for path in LIMITS:
         try:

@@ -1,7 +1,7 @@
 """The state of one task: variables and other resources, kept between steps.
 
-A resource is named by its container, its kind and its name. Variables hand out their value itself, without
-a copy, and yet what a reader got never changes: an update works in place only while nobody else holds the
+A resource is named by its container, its kind and its name. Variables hand out their value itself, without a
+copy, and yet a value that was read never changes: an update works in place only while nobody else holds the
 array, and otherwise makes a new one.
 """
 
@@ -32,7 +32,7 @@ REFERENCE = "variable"
 RESOURCE = "resource_variable"
 """The kind of `VarHandleOp`'s variables."""
 
-# On a line of its own: what comes before is TensorFlow's text, which programs look at.
+# On a line of its own, as programs look at TensorFlow's text, which stands before it.
 _INITIALIZE = (
     "\nGive it a value first: run tf.global_variables_initializer() in a session of this cluster "
     "(tf.local_variables_initializer() for local variables, such as those of tf.metrics), or restore a "
@@ -59,7 +59,7 @@ _FREE = _references_when_free()
 
 
 def _is_free(references: int, value: Any) -> bool:
-    """Whether the array is nobody else's, so that it may be changed in place; scalars never may."""
+    """Whether nobody else holds the array, so that it may be changed in place; scalars never may."""
     return references == _FREE and not isinstance(value, (np.generic, bytes))
 
 
@@ -67,7 +67,7 @@ class Variable:
     """A value that lasts between steps, of a reference variable or of a resource variable.
 
     Attributes:
-        name, container: what names it.
+        name, container: its name among the task's resources.
         kind: REFERENCE or RESOURCE; only the wording of errors depends on it.
         dtype: its DType.
         dims: the shape it was declared with.
@@ -85,8 +85,8 @@ class Variable:
         self.dtype = dtype
         self.dims = dims
         self.lock = threading.Lock()
-        # None while there is no value, and while an update works on it: readers, who take no lock, must not
-        # get hold of an array that is changing.
+        # None while there is no value, and while an update works on it: readers take no lock, and must not
+        # get an array that is changing.
         self._value: Any = None
 
     @property
@@ -110,7 +110,7 @@ class Variable:
         return 0 if value is None else len(value) if isinstance(value, bytes) else int(value.nbytes)
 
     def read(self) -> Any:
-        """The value: an array that nobody may change, and that never will.
+        """The value: an array that nobody may change, and that does not change.
 
         Raises:
             FailedPreconditionError: the variable is not initialized.
@@ -128,7 +128,7 @@ class Variable:
         """Sets the value to a private copy of `value`, in the memory of the old one where that is free.
 
         Raises:
-            InvalidArgumentError: `validate_shape` is set, and `value` has not the variable's shape.
+            InvalidArgumentError: `validate_shape` is set, and `value` has another shape than the variable.
         """
         dims = _dims_of(value)
         with self.lock:
@@ -193,7 +193,7 @@ class Variable:
             self._value = None
 
     def _take(self) -> Any:
-        """The value, which the variable gives up for as long as it may change; under the lock."""
+        """Takes the value out of the variable, for as long as it may change; under the lock."""
         value = self._value
         if value is None:
             raise self._uninitialized(reading=False)
@@ -201,7 +201,7 @@ class Variable:
         return value
 
     def _take_own(self) -> Any:
-        """Like `_take`, an array that is contiguous and nobody else's."""
+        """Like `_take`, but a contiguous array that nobody else holds."""
         current = self._take()
         try:
             if isinstance(current, np.generic):
@@ -210,7 +210,7 @@ class Variable:
                 return current
             return current.copy()
         except BaseException:
-            self._value = current  # there is no memory for a copy, say: the variable keeps its value
+            self._value = current  # after an error, such as want of memory, the variable keeps its value
             raise
 
     def _uninitialized(self, reading: bool) -> errors.OpError:
@@ -285,7 +285,7 @@ class Resources:
     """All resources of one task. Safe to use from several threads.
 
     Args:
-        collectives: the task's part in collectives, which its kernels come to by its resources.
+        collectives: the task's part in collectives, for its kernels.
         files: the files that kernels may use; by default none.
     """
 
@@ -326,9 +326,8 @@ class Resources:
                 None,
                 None,
                 f"Variable {name} of container {container} is {has}, but this graph asks for {wanted}. "
-                "Another "
-                "process made it: build the same graph there, or forget what an earlier program left with "
-                "tf.Session.reset",
+                "Another process made it: build the same graph there, or forget what an earlier program left "
+                "with tf.Session.reset",
             )
         return found
 
@@ -362,7 +361,7 @@ class Resources:
                 resource.close()
 
     def close(self) -> None:
-        """Closes the resources that can be: what works for them in the background ends. Variables stay."""
+        """Closes resources with a `close` method, which ends their work in the background. Variables stay."""
         with self._lock:
             resources = list(self._table.values())
         for resource in resources:

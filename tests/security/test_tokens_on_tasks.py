@@ -134,7 +134,7 @@ def test_sessions_belong_to_their_token(
     assert mine.run(x) == 2.0
     transport = mine._transport  # type: ignore[attr-defined]
     transport._handle = handle
-    with pytest.raises(tf.errors.PermissionDeniedError, match="not one of token:mallory"):
+    with pytest.raises(tf.errors.PermissionDeniedError, match="does not belong to token:mallory"):
         transport.list_devices()
     with pytest.raises(tf.errors.PermissionDeniedError):
         transport.prepare((), ("mul:0",), ())([])

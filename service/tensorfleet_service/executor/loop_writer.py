@@ -1,26 +1,26 @@
-"""The code of one loop and of those in it; see `loops`.
+"""Writing the code of one loop and of those in it; see `loops`.
 
-What `Writer` makes of
+For
 
     tf.while_loop(
         lambda i, x: i < 10,
         lambda i, x: (i + 1, tf.cond(x > 0, lambda: x * 2.0, lambda: x + 1.0)),
         [i, x])
 
-is this, without the remarks:
+`Writer` writes this code, without the comments:
 
     def run(t, a):
-     v0, v1, = a; a.clear()                    # what enters
-     N[0] += 1                                 # how often the ops outside of the iterations have run
+     v0, v1, = a; a.clear()                    # the values that enter
+     N[0] += 1                                 # counts the ops outside of the iterations
      v2 = v0                                   # the loop's variables, v2 and v3, have names of their own
      v3 = v1
-     v0 = v1 = None                            # the names of values that ended are used again
+     v0 = v1 = None                            # free variables are reused
      while True:
-      if t.error is not None: raise t.error    # a step may end a loop that has no end
-      N[1] += 1                                # the condition
+      if t.error is not None: raise t.error    # a step that fails ends an infinite loop
+      N[1] += 1                                # counts the ops of the condition
       v1 = v2 < c0
       if not v1: break
-      N[2] += 1                                # what is in all iterations that have not ended the loop
+      N[2] += 1                                # counts the ops of the body
       v1 = None
       v1 = v2 + c2
       v2 = None                                # its last use
@@ -36,15 +36,15 @@ is this, without the remarks:
        v3 = None
        v5 = v4
        v4 = v0 = None
-      v3 = v0 = None                           # also where the other branch has kept them
+      v3 = v0 = None                           # the branch that does not use them has kept them
       v2, v3 = v1, v5                          # NextIteration: all variables at once
       v1 = v5 = None
      v1 = None
      return (v2, v3)                           # Exit
 
-`t` is the step, `a` the list of what enters, and each number in `N` counts the nodes that run together. As in
-a plan, a line is made of one node, constants (`c0`) and kernels are globals, and no value outlives its last
-use. A loop inside becomes a `while` inside.
+`t` is the step, `a` the list of the values that enter, and each number in `N` counts nodes that run together.
+As in a plan, each line belongs to one node, constants (`c0`) and kernels are globals, and no value outlives
+its last use. A nested loop becomes a nested `while`.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ from tensorfleet_service.executor.statements import (
 if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
 
-_MAX_NESTED = 15  # nested loops: Python takes 20,
-_MAX_INDENT = 80  # and 100 nested blocks
+_MAX_NESTED = 15  # limit on nested loops; Python's is 20
+_MAX_INDENT = 80  # limit on nested blocks; Python's is 100
 
 _OWN, _VARIABLE, _OUTER = range(3)
 
@@ -92,9 +92,9 @@ class Writer:
     """Writes the function of a loop.
 
     Attributes:
-        text, lines: the lines of the code, and what each is made of.
+        text, lines: the lines of the code, and the origin of each.
         names: its globals, without the list `N`.
-        counted: the nodes that each number in `N` counts.
+        counted: the nodes that are counted by each number in `N`.
     """
 
     def __init__(self, xp: ModuleType, kernels: dict[int, Any]) -> None:
@@ -110,7 +110,7 @@ class Writer:
         self._numbers: dict[int, int] = {}
 
     def write(self, loop: Loop) -> None:
-        """Raises Unstructured: the loop is not as tf.while_loop makes loops."""
+        """Writes the function. Raises Unstructured if the loop does not have tf.while_loop's form."""
         self.add(0, "def run(t, a):")
         entered = [self.fresh() for _ in loop.enters]
         self.add(1, f"{', '.join(entered)}, = a; a.clear()")
@@ -119,11 +119,11 @@ class Writer:
         self.add(1, f"return {left[0] if len(left) == 1 else '(' + ', '.join(left) + ')'}")
 
     def loop(self, loop: Loop, entered: list[str], ending: Sequence[str], indent: int) -> list[str]:
-        """Writes a loop; the variables of what leaves it, all different.
+        """Writes a loop; returns the variables of the values that leave it, all different.
 
         Args:
-            entered: the variables of what enters it.
-            ending: those of them that nobody needs after the loop.
+            entered: the variables of the values that enter it.
+            ending: those of them that are not needed after the loop.
         """
         if self._nested >= _MAX_NESTED or indent > _MAX_INDENT:
             raise Unstructured
@@ -133,13 +133,13 @@ class Writer:
         return left
 
     def add(self, indent: int, statement: str, node: Node | None = None, *more: Any) -> None:
-        """Adds a line that is made of a node; `more` are the variables that it takes, and its expression."""
+        """Adds a line of a node; `more` are the variables that it reads, and its expression."""
         inputs, expression = (*more, None, None)[:2]
         self.text.append(" " * indent + statement)
         self.lines.append((node, inputs or [], expression))
 
     def begin_block(self, indent: int, nodes: list[Node]) -> None:
-        """Counts nodes that run together; more may be added to the list."""
+        """Begins to count nodes that run together; more may be added to the list."""
         self.add(indent, f"N[{len(self.counted)}] += 1")
         self.counted.append(nodes)
 
@@ -161,23 +161,23 @@ class Writer:
     # Variables
 
     def fresh(self) -> str:
-        """A variable that no value has had."""
+        """A new variable."""
         self._used += 1
         return f"v{self._used - 1}"
 
     def slot(self) -> str:
-        """A variable that no value has now: the one that was given back last."""
+        """A free variable, the one that was freed last."""
         return self._free.pop() if self._free else self.fresh()
 
     def clear(self, indent: int, names: Sequence[str], give: bool = False) -> None:
-        """Frees the values of variables; `give`: others may have the variables."""
+        """Drops the values of variables; with `give`, other values may reuse the variables."""
         if names:
             self.add(indent, f"{' = '.join(names)} = None")
         if give:
             self.give(names)
 
     def give(self, names: Sequence[str]) -> None:
-        """Lets others have variables."""
+        """Lets other values reuse variables."""
         self._free += names
 
 
@@ -191,14 +191,16 @@ class _LoopWriter:
         self._base = indent
         self._values: dict[Key, _Value] = {}
         self._path: Guard = ()
-        self._opened_by_if: list[bool] = []  # of each branch of the path; the others are opened by else
-        # The branch that has just ended, and the number of lines then: an else may follow there.
+        self._opened_by_if: list[bool] = []  # for each branch of the path, whether by `if` or by `else`
+        # The branch that has just ended, and the number of lines then: `else` may follow there.
         self._closed: tuple[Guard, int] = (), -1
-        # What is to be freed once branches have ended: how many there are around it, and whether its name is.
+        # Values to be freed when branches have ended: the depth, the variable, whether it may be reused.
         self._pending: list[tuple[int, str, bool]] = []
         self._early: list[str] = []  # variables that the body does not use
-        self._after: list[str] = []  # what the last iteration leaves, as its body does not run
-        self._nodes: dict[Guard, list[Node]] = {}  # those of the condition or of the body
+        self._after: list[
+            str
+        ] = []  # variables that are set after the last iteration, whose body does not run
+        self._nodes: dict[Guard, list[Node]] = {}  # counted nodes of the condition or of the body
         self._begun: set[Guard] = set()
 
     def write(self, entered: list[str], ending: Sequence[str]) -> list[str]:
@@ -222,7 +224,7 @@ class _LoopWriter:
     # The parts of a loop
 
     def _enter(self, entered: list[str]) -> tuple[set[str], list[str], list[str]]:
-        """The values that all iterations share, the variables of the loop, and what was made for it."""
+        """The variables of values that all iterations share, those of the loop, and those made for it."""
         writer, loop = self._writer, self._loop
         names = dict(zip(map(id, loop.enters), entered, strict=True))
         shared = set()
@@ -249,7 +251,7 @@ class _LoopWriter:
         return shared, variables, made
 
     def _begin_part(self, nodes: Sequence[Node]) -> None:
-        """Begins what runs before the condition is known, or after that."""
+        """Begins the condition's part or the body's part."""
         self._nodes = {(): list(nodes)}
         self._begun = {()}
         self._writer.begin_block(self._base + 1, self._nodes[()])
@@ -265,7 +267,7 @@ class _LoopWriter:
         self._end_values(self._items.at_end, [])
 
     def _exit(self, variables: list[str], ending: list[str]) -> list[str]:
-        """Writes what follows the loop; the names of what leaves it."""
+        """Writes the code after the loop; returns the variables of the values that leave it."""
         writer, items, base = self._writer, self._items, self._base
         left: list[str] = []
         copied: list[str] = []
@@ -341,7 +343,7 @@ class _LoopWriter:
         writer.give(unused)
 
     def _write_branch(self, item: Item, node: Node, branch: int, position: int) -> None:
-        """Writes one of the two values that a Merge may take."""
+        """Writes one of the two values of a Merge."""
         guard = self._items.guards.of(node)
         guard = guard[1:] if item.in_body else guard
         (source, index), used = node.inputs[branch], self._items.used
@@ -375,7 +377,7 @@ class _LoopWriter:
         return self._base + 1 + len(self._path)
 
     def _go_to(self, guard: Guard) -> None:
-        """Ends and begins branches."""
+        """Ends and begins branches, to get to a guard."""
         while self._path != guard[: len(self._path)]:
             self._closed = (), -1
             if self._opened_by_if.pop():
@@ -401,7 +403,7 @@ class _LoopWriter:
     # Ends
 
     def _ended(self, item: Item, position: int) -> tuple[list[str], list[str]]:
-        """The variables whose last use is at a position: those that are free now, and those to be cleared."""
+        """The variables whose last use is at a position: free ones, and those whose value must be dropped."""
         ended: list[str] = []
         cleared: list[str] = []
         for key in self._items.ended.get(position, ()):
@@ -411,7 +413,7 @@ class _LoopWriter:
             if item.in_body and not value.in_body and value.kind == _OWN:
                 self._after.append(value.name)
             if value.kind == _VARIABLE and not item.in_body:
-                self._early.append(value.name)  # it may be what leaves the loop
+                self._early.append(value.name)  # its value may leave the loop
                 continue
             if value.kind == _OWN and value.guard == item.guard:
                 ended.append(value.name)
@@ -422,7 +424,7 @@ class _LoopWriter:
         return ended, cleared
 
     def _end_values(self, position: int, cleared: list[str]) -> None:
-        """Frees variables, and what is used last at a position between items."""
+        """Frees variables, and the values whose last use is at a position between items."""
         values = [self._values[key] for key in self._items.ended.get(position, ()) if key in self._values]
         own = [value for value in values if value.kind == _OWN]
         self._after += [value.name for value in own if not value.in_body]
@@ -431,7 +433,7 @@ class _LoopWriter:
         self._writer.give(names)
 
     def _free_pending(self) -> None:
-        """Frees what a branch used last that had come from outside of it, whichever branch was taken."""
+        """Frees values from outside of a branch whose last use was in it, whichever branch was taken."""
         depth = len(self._path)
         ending = [entry for entry in self._pending if entry[0] == depth]
         if ending:

@@ -142,5 +142,5 @@ def make_kernel(node: KernelNode) -> Kernel | Expression | AsyncKernel:
     try:
         return factory(node)
     except UnicodeDecodeError as e:
-        message = f"An attribute is no text, {e}\n\t [[{{{{node {node.name}}}}}]]"
+        message = f"An attribute is not valid text: {e}\n\t [[{{{{node {node.name}}}}}]]"
         raise errors.InvalidArgumentError(None, None, message) from None

@@ -89,7 +89,7 @@ def parse(message: type[_Message], data: bytes) -> _Message:
 
 
 def check_room(size: int, what: str) -> None:
-    """Raises ResourceExhaustedError without memory for a copy of `size` bytes, as gRPC would end the process."""
+    """Raises ResourceExhaustedError without memory for a copy of `size` bytes: gRPC would end the process."""
     if memory.BUDGET.limit is None or size < _CHECKED_BYTES:
         return
     try:

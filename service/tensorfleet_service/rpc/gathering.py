@@ -1,4 +1,4 @@
-"""Gathering: a new session's connections to all other tasks of the cluster, made at once."""
+"""Gathering: connects a new session to all other tasks of the cluster at the same time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tensorfleet_service.net.peers import AnyPeer, Peers
 
 log = logging.getLogger(__name__)
 
-FIRST_SECONDS = 2.0  # without an answer, and the log says whom a session waits for
+FIRST_SECONDS = 2.0  # time without an answer after which the log names the tasks that a session waits for
 AGAIN_SECONDS = 10.0
-ATTEMPT_SECONDS = 5.0  # so soon a thread that tries to connect notices that nobody wants that any more
+ATTEMPT_SECONDS = 5.0  # length of an attempt, after which a thread checks whether the session still needs it
 
 _MAY_PASS = (errors.UNAVAILABLE, errors.DEADLINE_EXCEEDED, errors.ABORTED, errors.CANCELLED)
 
@@ -25,7 +25,7 @@ Found = Member | errors.OpError
 
 
 def is_final(error: errors.OpError) -> bool:
-    """Whether waiting longer is of no use: a task answers, and says that it is another one, for instance."""
+    """Whether waiting longer is of no use, as when another task answers at the address."""
     return error.error_code not in _MAY_PASS
 
 
@@ -36,15 +36,15 @@ def gather(
     timeout: float,
     join: Callable[[AnyPeer], Member],
 ) -> list[Found]:
-    """The members of a session, one for each of `tasks`, or why there is none.
+    """The members of a session, or an error, for each of `tasks`.
 
-    An error that waiting does not mend ends it at once, and is then the last of the list. While a task does
-    not answer, the log says so.
+    An error that waiting does not mend ends it at once, and is the last of the list. The log names tasks that
+    do not answer.
 
     Args:
         session: the handle.
-        timeout: in seconds, for each task.
-        join: makes a member of a connected peer; raises OpError.
+        timeout: for each task, in seconds.
+        join: the function from a connected peer to a member; raises OpError.
     """
     over = threading.Event()
     end = time.monotonic() + timeout
@@ -61,7 +61,7 @@ def gather(
                     return e
                 if peer is not None and peer.lost is None:
                     return e
-                # Not there yet; or the connection was one to the task before a restart.
+                # The task is not there yet, or the connection was to its process before a restart.
 
     def drop(future: Future[Found]) -> None:
         if not future.cancelled():
@@ -99,7 +99,7 @@ def _say(peers: Peers, tasks: Sequence[str], left: float) -> None:
         f"  {task} at {peers.addresses[task]}: {peers.problems.get(task, 'no answer yet')}" for task in tasks
     ]
     log.warning(
-        "a session of %s waits for %d other tasks, for %.0f s still:\n%s",
+        "a session of %s waits for %d other tasks, for at most %.0f s more:\n%s",
         peers.task,
         len(tasks),
         left,

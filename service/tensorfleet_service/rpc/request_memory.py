@@ -1,13 +1,14 @@
-"""Admission of requests by gRPC: by their sizes they are received now, wait, or are refused.
+"""Admission of requests by gRPC: by its size, a request is received at once, waits, or is refused.
 
-gRPC allocates what comes, and ends the process where that fails. So a request that may be large is not read
-before there is room for it within the memory budget; until then its sender is held back by HTTP/2.
+gRPC allocates memory for incoming messages, and ends the process if that fails. So a request that may be
+large is not read before there is room for it within the memory budget; until then HTTP/2 holds its sender
+back.
 
-Clients and tasks of ours say how large a request is (`tensorfleet.wire.sizes`). Of one of TensorFlow's nobody
-knows it before it is there: it is taken for the largest that is allowed, and received after a moment if it is
-alone.
+Clients and tasks of TensorFleet state the size of a request (`tensorfleet.wire.sizes`). The size of one of
+TensorFlow's is not known before it is there: it counts as the largest that is allowed, and is received after
+a moment if there is no other.
 
-Whoever has room, and whose request does not come, keeps it only until others have waited for it for a while.
+A caller whose request does not come keeps its room only until others have waited for it for a while.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ RETRY_SECONDS = 0.05  # steps free memory without a word
 
 
 class Ticket:
-    """Room for one request, until it is released."""
+    """The room for one request, until it is released."""
 
     __slots__ = ("_bytes", "_memory")
 
@@ -43,17 +44,17 @@ class Ticket:
         self._bytes = size
 
     def release(self) -> None:
-        """Gives the room back, from any thread; nothing happens the second time."""
+        """Gives the room back, from any thread; has no effect the second time."""
         if self._bytes:
             self._memory._release(self)
 
 
 class RequestMemory:
-    """Memory for the requests that are being received.
+    """The memory for requests that are being received.
 
     Args:
-        largest: bytes of the largest request that gRPC lets in; -1: as many as a message may have.
-        budget: the memory that there is.
+        largest: size in bytes of the largest request that gRPC accepts; -1: that of any message.
+        budget: the memory budget of the process.
     """
 
     def __init__(self, largest: int, budget: memory.Budget = memory.BUDGET) -> None:
@@ -63,15 +64,15 @@ class RequestMemory:
         self._reserved = 0
         self._unchecked_until = 0.0
         self._waiting: deque[asyncio.Event] = deque()
-        self._receiving: dict[asyncio.Timeout, float] = {}  # since when, by the loop's clock
+        self._receiving: dict[asyncio.Timeout, float] = {}  # the start of each, by the loop's clock
         self._loop: asyncio.AbstractEventLoop | None = None
         self._nothing = Ticket(self, 0)
 
     async def take(self, context: Any) -> Ticket:
-        """Waits for room for a call's request, which is to be released.
+        """Waits for room for a call's request, which the caller has to release.
 
         Raises:
-            ResourceExhaustedError: there is none within WAIT_SECONDS, or though nothing else is received.
+            ResourceExhaustedError: there is no room within WAIT_SECONDS, or even without other requests.
         """
         if self._budget.limit is None:
             return self._nothing
@@ -84,10 +85,10 @@ class RequestMemory:
         return await self._reserve(self._largest, False)
 
     async def receive(self, context: Any, room: Ticket) -> Any:
-        """The request of a call that was admitted: its bytes, or EOF.
+        """The request of an admitted call: its bytes, or EOF.
 
         Raises:
-            ResourceExhaustedError: it has not come for RECEIVE_SECONDS, and others wait for its room.
+            ResourceExhaustedError: it has not come within RECEIVE_SECONDS, and others wait for its room.
         """
         if room is self._nothing:
             return await context.read()
@@ -107,14 +108,14 @@ class RequestMemory:
             ) from None
 
     def _end_slow(self) -> None:
-        """Ends the requests that have had room for long, and are not there."""
+        """Ends the requests that have had room for long, and have not come."""
         now = asyncio.get_running_loop().time()
         for limit, since in self._receiving.items():
             if since < now - RECEIVE_SECONDS and not limit.expired():
                 limit.reschedule(now)
 
     async def _reserve(self, size: int, is_known: bool) -> Ticket:
-        """Room for a request, for one after the other, in the order in which they have come."""
+        """Room for a request. Requests get it in the order of their arrival."""
         if not self._waiting and self._try(size, is_known):
             return Ticket(self, COPIES * size)
         self._loop = asyncio.get_running_loop()
@@ -140,7 +141,7 @@ class RequestMemory:
         return Ticket(self, COPIES * size)
 
     def _try(self, size: int, is_known: bool) -> bool:
-        """Takes the room if it is there."""
+        """Takes the room if it is available."""
         with self._lock:
             if self._reserved:
                 fits = self._reserved + COPIES * size <= self._budget.room()

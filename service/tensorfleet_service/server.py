@@ -30,6 +30,7 @@ from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.remote import remote_member
+from tensorfleet_service.net import timeouts
 from tensorfleet_service.net.admission import Admission, client_of, connections_that_fit, limit_stalls
 from tensorfleet_service.net.discovery import discover
 from tensorfleet_service.net.peers import AnyPeer, Peers
@@ -58,9 +59,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 VERSION = "0.1.0"
-CREATE_SESSION_SECONDS = 30.0
 DRAIN_SECONDS = 20.0
-TOKEN_SECONDS = 2.0  # so soon after its token was revoked, a connection ends
 SWITCH_SECONDS = (
     0.0005  # a computing thread lets the threads that read connections have the interpreter this often
 )
@@ -350,13 +349,13 @@ class TaskServer:
         self._clients.check_principals()
         self._grpc.check_principals()
         if not self._stopped.is_set():
-            self._deadlines.after(TOKEN_SECONDS, self._check_tokens)
+            self._deadlines.after(timeouts.TOKEN_CHECK_SECONDS, self._check_tokens)
 
     def _join(self, session: str, config: ConfigProto) -> Sequence[Member]:
         """The members of a new session: this task first, then the others, which are connected all at once."""
         timeout = (config.operation_timeout_in_ms or self._config.operation_timeout_in_ms) / 1000
         own_limit = timeout > 0
-        timeout = timeout or CREATE_SESSION_SECONDS
+        timeout = timeout or timeouts.CREATE_SESSION_SECONDS
         isolate = config.isolate_session_state
         members: list[Member] = [LocalMember(self._worker, session, isolate)]
         others = [task for task in self._peers.addresses if task != self.task and _wanted(task, config)]
@@ -401,7 +400,7 @@ class TaskServer:
                     Method.CLEANUP_ALL,
                     worker_pb2.CleanupAllRequest(container=containers),
                     worker_pb2.CleanupAllResponse,
-                    CREATE_SESSION_SECONDS,
+                    timeouts.CREATE_SESSION_SECONDS,
                 )
 
 

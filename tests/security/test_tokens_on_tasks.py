@@ -145,7 +145,7 @@ def test_sessions_belong_to_their_token(
         numbers = [n for n, (session, _) in task._clients.signatures.items() if session.handle == handle]
         assert numbers
         for number in numbers:
-            with pytest.raises(tf.errors.PermissionDeniedError, match="not one of"):
+            with pytest.raises(tf.errors.PermissionDeniedError, match="does not belong to"):
                 transport.run(number, (), None, None, None)
     with pytest.raises(tf.errors.PermissionDeniedError, match="admin"):
         tf.Session.reset(task.target)

@@ -19,7 +19,7 @@ from tensorfleet.wire.limits import HELLO_SECONDS
 from tensorfleet.wire.opening import encrypted, open_hello, unauthenticated
 from tensorfleet.wire.tls import TlsConnection
 from tensorfleet.wire.traffic import Traffic
-from tensorfleet_service.net import limits
+from tensorfleet_service.net import limits, timeouts
 from tensorfleet_service.net.peer import Peer, TaskService
 from tensorfleet_service.net.peer_grpc import GrpcPeer
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 AnyPeer = Peer | GrpcPeer
-
-RETRY_SECONDS = 0.2
 
 
 class Peers:
@@ -217,7 +215,7 @@ class Peers:
                 finally:
                     lock.release()
             left = end - time.monotonic()
-            if left <= 0 or self._stopped.wait(min(RETRY_SECONDS, left)):
+            if left <= 0 or self._stopped.wait(min(timeouts.CONNECT_RETRY_SECONDS, left)):
                 text = f"{task} at {address} does not answer; last error: {last}"
                 known = self._peers.get(task)
                 if known is not None and known.lost is not None:

@@ -10,14 +10,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from tensorfleet.core import errors
 from tensorfleet_service.master.members import Member
-from tensorfleet_service.net import limits
+from tensorfleet_service.net import limits, timeouts
 from tensorfleet_service.net.peers import AnyPeer, Peers
 
 log = logging.getLogger(__name__)
 
-FIRST_SECONDS = 2.0  # time without an answer after which the log names the tasks that a session waits for
-AGAIN_SECONDS = 10.0
-ATTEMPT_SECONDS = 5.0  # length of an attempt, after which a thread checks whether the session still needs it
 
 _MAY_PASS = (errors.UNAVAILABLE, errors.DEADLINE_EXCEEDED, errors.ABORTED, errors.CANCELLED)
 
@@ -54,7 +51,7 @@ def gather(
             peer = None
             try:
                 left = max(end - time.monotonic(), 0)
-                peer = peers.get(task, min(left, ATTEMPT_SECONDS))
+                peer = peers.get(task, min(left, timeouts.CONNECT_ATTEMPT_SECONDS))
                 return join(peer)
             except errors.OpError as e:
                 if is_final(e) or over.is_set() or peers.closed or time.monotonic() >= end:
@@ -72,7 +69,7 @@ def gather(
     executor = ThreadPoolExecutor(min(len(tasks), limits.MAX_TASK_THREADS), thread_name_prefix="connect")
     futures = {executor.submit(connect, task): task for task in tasks}
     pending = set(futures)
-    say_at = time.monotonic() + FIRST_SECONDS
+    say_at = time.monotonic() + timeouts.FIRST_NOTICE_SECONDS
     try:
         while pending:
             done, pending = wait(pending, max(say_at - time.monotonic(), 0), FIRST_COMPLETED)
@@ -82,7 +79,7 @@ def gather(
                     before = [f.result() for f in futures if f not in pending and f is not future]
                     return [*before, found]
             if pending and time.monotonic() >= say_at:
-                say_at += AGAIN_SECONDS
+                say_at += timeouts.NEXT_NOTICE_SECONDS
                 left = max(end - time.monotonic(), 0)
                 absent = [futures[future] for future in futures if future in pending]
                 _say(peers, absent, left)

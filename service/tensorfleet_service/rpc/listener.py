@@ -11,13 +11,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from tensorfleet_service.net import timeouts
 from tensorfleet_service.net.admission import Admission
 from tensorfleet_service.rpc.door import Door, Visitor
 from tensorfleet_service.security.guard import Guard
 
 log = logging.getLogger(__name__)
 
-ROOM_SECONDS = 0.5  # until the next look for a free descriptor
 BACKLOG = 1024
 
 Accept = Callable[[Visitor], None]
@@ -82,7 +82,7 @@ class Listener:
                 if not refusing:
                     log.warning("connections cannot be accepted now: %s", e)
                 refusing = True
-                self._closed.wait(ROOM_SECONDS)
+                self._closed.wait(timeouts.DESCRIPTOR_SECONDS)
             else:
                 if refusing:
                     log.info("connections are accepted again")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import logging
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ from tensorfleet.proto.config_pb2 import RunOptions
 from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet_service.devices import memory
 from tensorfleet_service.master.partial import PartialRuns
+from tensorfleet_service.net import limits, timeouts
 from tensorfleet_service.net.failures import as_op_error, proto_of
 from tensorfleet_service.rpc.grpc_server import Call, Methods, Prompt, Reply
 from tensorfleet_service.security.guard import Guard
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-IDLE_VARIABLE = "TENSORFLEET_SESSION_IDLE_SECONDS"
-IDLE_SECONDS = float(os.environ.get(IDLE_VARIABLE, "86400"))
-REMEMBERED_REQUESTS = 10_000  # as TensorFlow's master
 LOCAL = "/tensorflow.MasterService/"
 
 
@@ -240,7 +237,7 @@ class MasterService:
         check = functools.partial(self._check_idle, session.handle, session.steps)
         with self._lock:
             if not session.closed:  # otherwise nobody would cancel the deadline
-                self._idle[session.handle] = self._deadlines.after(IDLE_SECONDS, check)
+                self._idle[session.handle] = self._deadlines.after(timeouts.IDLE_SESSION_SECONDS, check)
 
     def _check_idle(self, handle: str, steps: int) -> None:
         """Closes a session without steps for long, as the end of a client by gRPC is not noticed."""
@@ -249,7 +246,12 @@ class MasterService:
             if session.steps != steps or session.running:
                 self._watch(session)
                 return
-            log.info("session %s closed: no step for %g s", handle, IDLE_SECONDS, extra={"session": handle})
+            log.info(
+                "session %s closed: no step for %g s",
+                handle,
+                timeouts.IDLE_SESSION_SECONDS,
+                extra={"session": handle},
+            )
             self._master.close_session(handle)
         except errors.AbortedError:
             pass  # its client has just closed it
@@ -276,7 +278,7 @@ class MasterService:
                     f"The same request_id {request_id} was received before: the request was retried.",
                 )
             self._requests[request_id] = None
-            if len(self._requests) > REMEMBERED_REQUESTS:
+            if len(self._requests) > limits.REMEMBERED_REQUESTS:
                 self._requests.popitem(last=False)
 
 

@@ -23,15 +23,13 @@ from typing import Any
 from tensorfleet.core import errors
 from tensorfleet.wire.sizes import SIZE, SMALL
 from tensorfleet_service.devices import memory
-from tensorfleet_service.net import limits
+from tensorfleet_service.net import limits, timeouts
 
-COPIES = 3  # of a request, at most, until its values are arrays
-COPIES_ALONE = 2  # gRPC's own, and Python's: where those that come later fail, it is an error of the call
-WAIT_SECONDS = 30.0  # for room
-RECEIVE_SECONDS = 20.0  # for a request that has room, once another waits for some: less than that waits
-UNKNOWN_SECONDS = 1.0  # for room for one of unknown size, which may be small
-UNCHECKED_SECONDS = 10.0  # after that, while memory is short, nobody of these waits
-RETRY_SECONDS = 0.05  # steps free memory without a word
+COPIES = 3
+"""Number of copies of a request in memory, at most, until its values are arrays."""
+
+COPIES_ALONE = 2
+"""Number of copies, gRPC's and Python's, for which a single request needs room: later ones may fail."""
 
 
 class Ticket:
@@ -72,7 +70,7 @@ class RequestMemory:
         """Waits for room for a call's request, which the caller has to release.
 
         Raises:
-            ResourceExhaustedError: there is no room within WAIT_SECONDS, or even without other requests.
+            ResourceExhaustedError: there is no room in time, or even without other requests.
         """
         if self._budget.limit is None:
             return self._nothing
@@ -88,7 +86,7 @@ class RequestMemory:
         """The request of an admitted call: its bytes, or EOF.
 
         Raises:
-            ResourceExhaustedError: it has not come within RECEIVE_SECONDS, and others wait for its room.
+            ResourceExhaustedError: it has not come in time, and others wait for its room.
         """
         if room is self._nothing:
             return await context.read()
@@ -103,15 +101,15 @@ class RequestMemory:
             raise errors.ResourceExhaustedError(
                 None,
                 None,
-                f"The request did not come within {RECEIVE_SECONDS:g} s, while others waited for the memory "
-                "that was kept for it. Send less at once.",
+                f"The request did not come within {timeouts.REQUEST_SECONDS:g} s, while others waited for "
+                "the memory that was kept for it. Send less at once.",
             ) from None
 
     def _end_slow(self) -> None:
         """Ends the requests that have had room for long, and have not come."""
         now = asyncio.get_running_loop().time()
         for limit, since in self._receiving.items():
-            if since < now - RECEIVE_SECONDS and not limit.expired():
+            if since < now - timeouts.REQUEST_SECONDS and not limit.expired():
                 limit.reschedule(now)
 
     async def _reserve(self, size: int, is_known: bool) -> Ticket:
@@ -121,20 +119,21 @@ class RequestMemory:
         self._loop = asyncio.get_running_loop()
         changed = asyncio.Event()
         self._waiting.append(changed)
-        end = self._loop.time() + WAIT_SECONDS
+        end = self._loop.time() + timeouts.REQUEST_ROOM_SECONDS
         try:
             while self._waiting[0] is not changed or not self._try(size, is_known):
                 left = end - self._loop.time()
                 is_alone = not self._reserved and self._waiting[0] is changed
-                if is_alone and not is_known and left < WAIT_SECONDS - UNKNOWN_SECONDS:
-                    self._unchecked_until = time.monotonic() + UNCHECKED_SECONDS
+                waited = timeouts.REQUEST_ROOM_SECONDS - left
+                if is_alone and not is_known and waited > timeouts.UNKNOWN_REQUEST_SECONDS:
+                    self._unchecked_until = time.monotonic() + timeouts.UNCHECKED_REQUEST_SECONDS
                 elif left <= 0 or (is_alone and is_known):
                     what = f"a request of {size} bytes" if is_known else "a request of unknown size"
                     raise memory.exhausted(f"Out of memory to receive {what} by gRPC")
                 self._end_slow()
                 changed.clear()
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), min(left, RETRY_SECONDS))
+                    await asyncio.wait_for(changed.wait(), min(left, timeouts.REQUEST_RETRY_SECONDS))
         finally:
             self._waiting.remove(changed)
             self._wake()

@@ -39,11 +39,11 @@ from tensorfleet_service.observe.watchdog import Watchdog
 from tensorfleet_service.rpc.clients import ORPHAN_SECONDS, Clients
 from tensorfleet_service.rpc.door import Visitor
 from tensorfleet_service.rpc.fleet_service import FleetService
-from tensorfleet_service.rpc.gathering import gather, is_final
 from tensorfleet_service.rpc.grpc_server import GrpcServer
 from tensorfleet_service.rpc.health_service import HealthService
 from tensorfleet_service.rpc.listener import Listener
 from tensorfleet_service.rpc.master_service import MasterService
+from tensorfleet_service.rpc.session_members import gather, is_final
 from tensorfleet_service.rpc.tasks import Tasks
 from tensorfleet_service.rpc.worker_service import WorkerService
 from tensorfleet_service.security.guard import Guard

@@ -12,7 +12,7 @@ import numpy as np
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.devices import memory
 from tensorfleet_service.executor.failures import as_op_error
-from tensorfleet_service.executor.refusal import refusal
+from tensorfleet_service.executor.input_errors import refusal
 from tensorfleet_service.kernels.registry import Expression
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tensorfleet.core import errors
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.executor.evaluate import evaluate_node
-from tensorfleet_service.executor.layout import task_of
+from tensorfleet_service.executor.feed_layout import task_of
 from tensorfleet_service.graph.graph import Node, needed_functions
 from tensorfleet_service.graph.session_graph import SessionGraph
 from tensorfleet_service.master.colocate import holds_state, state_related

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
-from tensorfleet_service.executor.layout import Layout, layout
+from tensorfleet_service.executor.feed_layout import Layout, layout
 from tensorfleet_service.threads.run_queue import INLINE_SECONDS
 from tensorfleet_service.worker.progress import activities
 

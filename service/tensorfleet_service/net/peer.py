@@ -36,7 +36,7 @@ from tensorfleet.wire.stream import (
 )
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.net import limits
-from tensorfleet_service.net.failures import as_op_error
+from tensorfleet_service.net.tensor_protos import as_op_error
 from tensorfleet_service.threads.run_queue import run_queue
 from tensorfleet_service.threads.spin import SPINNER
 

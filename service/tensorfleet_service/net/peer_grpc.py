@@ -28,10 +28,10 @@ from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices.memory import exhausted
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.net import grpc_pushes
-from tensorfleet_service.net.failures import as_op_error, proto_of
 from tensorfleet_service.net.grpc_loop import Call, Channel, Ended
 from tensorfleet_service.net.grpc_pushes import value_of
 from tensorfleet_service.net.limits import check_room, parse
+from tensorfleet_service.net.tensor_protos import as_op_error, proto_of
 from tensorfleet_service.threads.run_queue import run_queue
 
 if TYPE_CHECKING:

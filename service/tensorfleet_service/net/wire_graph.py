@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core.errors import InvalidArgumentError
 from tensorfleet.graph.graph import MIN_CONSUMER_VERSION, PRODUCER_VERSION
-from tensorfleet_service.executor.layout import by_device, layout
+from tensorfleet_service.executor.feed_layout import by_device, layout
 from tensorfleet_service.executor.rendezvous import FRAME_IDS, edge_of_name, key_of
 from tensorfleet_service.graph.fused_ops import take_apart
 from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of, to_graph_def

@@ -26,10 +26,9 @@ from prometheus_client.core import (
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from tensorfleet_service.devices.memory import BUDGET
+from tensorfleet_service.devices.memory import BUDGET, find_limit
 from tensorfleet_service.kernels.registry import is_blocking
 from tensorfleet_service.net.peer import Peer
-from tensorfleet_service.observe.memory import memory_limit
 from tensorfleet_service.state.queues import Queue
 from tensorfleet_service.tracing.meter import BOUNDS, Histogram
 from tensorfleet_service.tracing.timed import NOT_RUN
@@ -121,8 +120,11 @@ def _task(task: Task) -> Iterator[Metric]:
         "tensorfleet_task", "The task that this process is.", {"job_name": job, "task_index": index}
     )
     yield _gauge("cluster_tasks", "Tasks in the ClusterSpec.", task.cluster_tasks)
+    memory = find_limit({})
     yield _gauge(
-        "memory_limit_bytes", "Memory of the container or, without a limit, of the machine.", memory_limit()
+        "memory_limit_bytes",
+        "Memory of the container or, without a limit, of the machine; 0 if unknown.",
+        memory.size if memory else 0,
     )
     budget = BUDGET.limit
     yield _gauge(

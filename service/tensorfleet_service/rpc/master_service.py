@@ -19,7 +19,7 @@ from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet_service.devices import memory
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.net import limits, timeouts
-from tensorfleet_service.net.failures import as_op_error, proto_of
+from tensorfleet_service.net.tensor_protos import as_op_error, proto_of
 from tensorfleet_service.rpc.grpc_server import Call, Methods, Prompt, Reply
 from tensorfleet_service.security.guard import Guard
 

@@ -10,9 +10,9 @@ from tensorfleet.proto import worker_pb2
 from tensorfleet.wire.connection import cork
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.executor.rendezvous import edge_of
-from tensorfleet_service.net.failures import proto_of
 from tensorfleet_service.net.grpc_pushes import pushed, take, value_of
 from tensorfleet_service.net.peer_grpc import SERVICE, GrpcPeer
+from tensorfleet_service.net.tensor_protos import proto_of
 from tensorfleet_service.rpc.grpc_server import Call, Methods, Prompt, Reply, at_once
 from tensorfleet_service.tracing.trace import StepTrace
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet_service.executor.dataflow import DataflowPlan
 from tensorfleet_service.executor.dataflow_run import DataflowRun
 from tensorfleet_service.executor.execution import Execution
-from tensorfleet_service.executor.layout import task_of
+from tensorfleet_service.executor.feed_layout import task_of
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.rendezvous import edge_number, iteration_of
 from tensorfleet_service.executor.step import Step, _Run

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet_service.executor.layout import task_of
+from tensorfleet_service.executor.feed_layout import task_of
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.rendezvous import key_of
 
 if TYPE_CHECKING:
-    from tensorfleet_service.executor.layout import Layout
+    from tensorfleet_service.executor.feed_layout import Layout
     from tensorfleet_service.executor.step import AnyPlan, Push
     from tensorfleet_service.graph.graph import Node
     from tensorfleet_service.kernels.registry import Watch
@@ -21,7 +21,7 @@ Pull = tuple[str, int, str]
 
 
 class TaskGraph:
-    """A task's part of a signature, with a plan for each device; `layout` orders its fed values and fetches.
+    """A task's part of a signature, with a plan for each device; in the order of `feed_layout`.
 
     Attributes:
         push: sends a tensor to another task.

@@ -21,8 +21,8 @@ from tensorfleet.core.files import LOCAL, Files
 from tensorfleet_service.devices.allocator import keep_freed_memory
 from tensorfleet_service.devices.blas import limit_threads
 from tensorfleet_service.executor.dataflow import DataflowPlan, needs_dataflow
+from tensorfleet_service.executor.feed_layout import by_device, layout, task_of
 from tensorfleet_service.executor.functions import Library
-from tensorfleet_service.executor.layout import by_device, layout, task_of
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.plan_writer import StatefulKernels
 from tensorfleet_service.executor.rendezvous import Rendezvous, edge_number, key_of

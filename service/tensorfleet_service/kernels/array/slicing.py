@@ -11,7 +11,7 @@ from tensorfleet.core import dtypes
 from tensorfleet.core.slice_spec import Index, SliceSpec
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
-from tensorfleet_service.state.resources import Variable
+from tensorfleet_service.state.variables import Variable
 
 
 @array_kernel("Slice")

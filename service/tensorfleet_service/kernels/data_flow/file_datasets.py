@@ -12,8 +12,8 @@ from tensorfleet.core import dtypes, errors
 from tensorfleet.records.compression import KINDS
 from tensorfleet.records.tfrecord import BUFFER
 from tensorfleet_service.data.dataset import Dataset, Element
+from tensorfleet_service.data.experimental import Listed
 from tensorfleet_service.data.files import CsvRecords, FileRecords
-from tensorfleet_service.data.selecting import Listed
 from tensorfleet_service.kernels.data_flow.dataset_ops import Make, dataset_kernel
 from tensorfleet_service.kernels.registry import KernelNode
 from tensorfleet_service.kernels.values import host_array, invalid

@@ -17,7 +17,7 @@ from tensorfleet_service.data.iterator import IteratorResource, check_structure
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels.functions.function_ops import library_of
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
-from tensorfleet_service.state.resources import DEFAULT_CONTAINER
+from tensorfleet_service.state.variables import DEFAULT_CONTAINER
 from tensorfleet_service.threads.future import Future
 
 ITERATOR = "iterator"

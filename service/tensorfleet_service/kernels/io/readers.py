@@ -25,7 +25,7 @@ from tensorfleet_service.records.sources import (
     opener,
 )
 from tensorfleet_service.state.queues import Queue
-from tensorfleet_service.state.resources import DEFAULT_CONTAINER
+from tensorfleet_service.state.variables import DEFAULT_CONTAINER
 from tensorfleet_service.threads.future import Future
 
 READER = "reader"

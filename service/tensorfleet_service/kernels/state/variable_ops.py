@@ -9,7 +9,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.state import scatter
-from tensorfleet_service.state.resources import DEFAULT_CONTAINER, REFERENCE, RESOURCE, Variable
+from tensorfleet_service.state.variables import DEFAULT_CONTAINER, REFERENCE, RESOURCE, Variable
 
 
 @kernel("Variable", "VariableV2", "VarHandleOp")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
 from tensorfleet_service.collectives.call import Call, Key, Place, Verb, describe, error_fields, order
-from tensorfleet_service.executor.layout import task_of
+from tensorfleet_service.executor.feed_layout import task_of
 
 if TYPE_CHECKING:
     from tensorfleet_service.net.peer import Peer

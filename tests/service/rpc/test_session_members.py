@@ -12,7 +12,7 @@ import tensorfleet as tf
 from tensorfleet.session import waiting
 from tensorfleet_service.local_cluster import free_ports
 from tensorfleet_service.net import timeouts
-from tensorfleet_service.rpc import gathering
+from tensorfleet_service.rpc import session_members
 
 
 def addresses(count: int) -> list[str]:
@@ -95,7 +95,7 @@ def test_a_task_that_comes_late_is_used(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_server_that_is_stopped_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     waits = threading.Event()
     monkeypatch.setattr(timeouts, "FIRST_NOTICE_SECONDS", 0.1)
-    monkeypatch.setattr(gathering, "_say", lambda *args: waits.set())
+    monkeypatch.setattr(session_members, "_say", lambda *args: waits.set())
     first, second = addresses(2)
     a = tf.train.Server({"local": [first, second]}, job_name="local", task_index=0)
     ended = threading.Event()

@@ -11,8 +11,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet_service.data.cardinality import cardinality
 from tensorfleet_service.data.dataset import Call, Dataset, Element, Run
-from tensorfleet_service.data.functional import Interleave
-from tensorfleet_service.data.selecting import (
+from tensorfleet_service.data.experimental import (
     Directed,
     GroupByWindow,
     IgnoreErrors,
@@ -22,6 +21,7 @@ from tensorfleet_service.data.selecting import (
     Unbatch,
     Unique,
 )
+from tensorfleet_service.data.functional import Interleave
 from tensorfleet_service.data.shuffle import numbers
 from tensorfleet_service.kernels.data_flow.dataset_ops import Make, callee_of, calls_of, dataset_kernel
 from tensorfleet_service.kernels.functions.function_ops import library_of

@@ -122,9 +122,7 @@ class OpGraph:
         self.ops: list[Op] = []
         begins = {id(loop.loop.enters[-1]): loop for loop in loops}
         inner = {id(node) for loop in loops for node in loop.loop.all_nodes()}
-        made: dict[
-            int, tuple[Op, int]
-        ] = {}  # the op of each node, and the index of its first output in the op
+        made: dict[int, tuple[Op, int]] = {}  # the op of each node, and the index of its output 0 in the op
         for node in nodes:
             loop = begins.get(id(node))
             if loop is not None:

@@ -34,8 +34,9 @@ from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
+from tensorfleet_service.executor.loop_code import LoopCode
 from tensorfleet_service.executor.loop_shape import Loop, Unstructured, find_loops
-from tensorfleet_service.executor.loop_writer import Writer
+from tensorfleet_service.executor.loop_writer import write_function
 from tensorfleet_service.executor.statements import explain
 from tensorfleet_service.kernels.registry import AsyncKernel
 
@@ -55,15 +56,15 @@ class CompiledLoop:
 
     def __init__(self, loop: Loop, device: str, xp: ModuleType, kernels: dict[int, Any]) -> None:
         """Compiles a loop. Raises Unstructured if it does not have the form that tf.while_loop gives it."""
-        writer = Writer(xp, kernels)
-        writer.write(loop)
+        code = LoopCode(xp, kernels)
+        write_function(code, loop)
         self.loop = loop
-        self.source = "\n".join(writer.text) + "\n"
-        self._lines = writer.lines
-        self._counted = writer.counted
-        self._counts = writer.names["N"] = [0] * len(writer.counted)
-        exec(compile(self.source, f"<loop of {device}>", "exec"), writer.names)
-        self.function: Callable[[Any, list[Any]], Any] = writer.names["run"]
+        self.source = "\n".join(code.text) + "\n"
+        self._lines = code.lines
+        self._counted = code.counted
+        self._counts = code.names["N"] = [0] * len(code.counted)
+        exec(compile(self.source, f"<loop of {device}>", "exec"), code.names)
+        self.function: Callable[[Any, list[Any]], Any] = code.names["run"]
         self._code = self.function.__code__
 
     def explain(self, error: BaseException) -> errors.OpError:

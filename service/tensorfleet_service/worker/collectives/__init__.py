@@ -2,6 +2,7 @@
 
     leader.py    brings the members of each collective together, on one task of the cluster
     sender.py    sends the data to the next task
+    early.py     chunks that arrive before their collective begins
     service.py   a task's part: its members, its messages, and its failures
 
 and, without I/O, in the room `collectives`:

@@ -39,6 +39,7 @@ from tensorfleet_service.net import limits, timeouts
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.threads.deadlines import Deadlines
 from tensorfleet_service.threads.future import Future
+from tensorfleet_service.worker.collectives.early import EarlyChunks
 from tensorfleet_service.worker.collectives.leader import Leader
 from tensorfleet_service.worker.collectives.sender import ChunkSender, streaming
 
@@ -64,8 +65,7 @@ class Collectives:
         self._groups: WeakValueDictionary[tuple[str, int], Group] = WeakValueDictionary()
         self._members: dict[int, CollectiveMember] = {}
         self._running: dict[int, Running] = {}
-        self._early: dict[int, list[tuple[int, Any]]] = {}
-        self._early_bytes = 0
+        self._early = EarlyChunks()
         self._lost_leader: tuple[errors.OpError, float] | None = None
         self._ended: OrderedDict[int, errors.OpError | None] = OrderedDict()
         self._outbox: list[tuple[int, Verb, bytes]] | None = None
@@ -179,25 +179,10 @@ class Collectives:
                 running = self._running.get(round_id)
                 if running is None:
                     if round_id not in self._ended:
-                        self._keep_early(round_id, number, array)
+                        for dropped, error in self._early.keep(round_id, number, array):
+                            self._ended[dropped] = error
                     return
         self._guarded(running.ring, running.ring.receive, number, array)
-
-    def _keep_early(self, round_id: int, number: int, array: Any) -> None:
-        """Keeps a chunk for a ring that will begin; over the limit, those of the oldest ring are dropped."""
-        self._early.setdefault(round_id, []).append((number, array))
-        self._early_bytes += array.nbytes
-        while self._early_bytes > limits.MAX_EARLY_BYTES:
-            oldest = next(iter(self._early))
-            size = self._drop_early(oldest)
-            self._ended[oldest] = limits.early_error("A collective", size)
-            log.warning("dropped %d bytes of a collective that has not begun", size)
-
-    def _drop_early(self, round_id: int) -> int:
-        """Drops the early chunks of a round; returns the number of their bytes."""
-        size = sum(int(array.nbytes) for _, array in self._early.pop(round_id, ()))
-        self._early_bytes -= size
-        return size
 
     def lost(self, peer: AnyPeer) -> None:
         """Handles the end of the connection to another task."""
@@ -219,8 +204,7 @@ class Collectives:
         leader that restarts gets time to come back, for members that join now.
         """
         self._lost_leader = error, time.monotonic()
-        for round_id in list(self._early):
-            self._drop_early(round_id)
+        self._early.clear()
         rounds = set(self._running)
 
         def fail(begun: bool) -> None:
@@ -378,9 +362,7 @@ class Collectives:
         if dropped is not None:
             self._broken(round_id, dropped)
             return
-        early = self._early.get(round_id, [])
-        self._drop_early(round_id)
-        self._pool.submit(self._begin, ring, early, sender if len(places) > 1 else None)
+        self._pool.submit(self._begin, ring, self._early.take(round_id), sender if len(places) > 1 else None)
 
     def _begin(self, ring: Ring, early: list[tuple[int, Any]], sender: ChunkSender | None) -> None:
         def begin() -> None:
@@ -452,7 +434,7 @@ class Collectives:
 
     def _forget_round(self, round_id: int) -> None:
         self._running.pop(round_id, None)
-        self._drop_early(round_id)
+        self._early.take(round_id)
         self._ended[round_id] = None
         if len(self._ended) > limits.REMEMBERED_ROUNDS:
             self._ended.popitem(last=False)

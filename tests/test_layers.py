@@ -36,6 +36,7 @@ FLOORS = {
             "train",
             "saved_model",
             "lookup",
+            "feature_column",
             "contrib",
             "distribute",
             "api",

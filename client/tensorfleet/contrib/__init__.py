@@ -5,6 +5,7 @@ import typing as _typing
 from tensorfleet.contrib import (
     crf as crf,
     distributions as distributions,
+    feature_column as feature_column,
     framework as framework,
     layers as layers,
     legacy_seq2seq as legacy_seq2seq,
@@ -27,6 +28,7 @@ if not _typing.TYPE_CHECKING:
         modules=(
             "crf",
             "distributions",
+            "feature_column",
             "framework",
             "layers",
             "legacy_seq2seq",

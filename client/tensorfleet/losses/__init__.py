@@ -2,6 +2,7 @@
 
 import typing as _typing
 
+from tensorfleet.losses.pairwise import mean_pairwise_squared_error as mean_pairwise_squared_error
 from tensorfleet.losses.weighted import (
     Reduction as Reduction,
     absolute_difference as absolute_difference,

@@ -1,4 +1,4 @@
-"""`tf.contrib`: the names of it that many TensorFlow 1.x programs use."""
+"""`tf.contrib`: the names in it that many TensorFlow 1.x programs use."""
 
 import typing as _typing
 

@@ -40,6 +40,7 @@ _ELSEWHERE = {
 # Families whose rules are compared with TensorFlow's instead, or run in loops.
 _FAMILIES_ELSEWHERE = (
     *("conv", "cross_entropy", "norm", "pool", "control_flow", "tensor_array"),
+    *("tensor_lists", "optionals"),
     *("ctc", "fourier", "image", "quantization", "sparse_arithmetic", "sparse_parts"),
 )
 

@@ -57,6 +57,7 @@ _FAMILIES: tuple[str, ...] = (
     "linalg.factors",
     "linalg.linalg",
     "linalg.matrix_parts",
+    "linalg.solving",
     "math.add_n",
     "math.arithmetic",
     "math.comparison",

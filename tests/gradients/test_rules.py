@@ -43,7 +43,17 @@ _ELSEWHERE = {
 # Families whose rules are compared with TensorFlow's instead, or run in loops.
 _FAMILIES_ELSEWHERE = (
     *("conv", "cross_entropy", "norm", "pool", "control_flow", "tensor_array"),
-    *("tensor_lists", "optionals", "solving"),
+    *(
+        "tensor_lists",
+        "optionals",
+        "solving",
+        "ragged",
+        "buffers",
+        "morphology",
+        "fractional_pool",
+        "references",
+        "stateful",
+    ),
     *("ctc", "fourier", "image", "quantization", "sparse_arithmetic", "sparse_parts"),
 )
 

@@ -121,6 +121,16 @@ def counting_beyond_the_limit(make: Maker) -> Any:
     return make("ResourceCountUpTo", v.handle, limit=2, T="int64")
 
 
+@program("Split")
+def axis_in_a_vector(make: Maker) -> Any:
+    return make("Split", make.fed(I([0])), make.fed(F([[1, 2]])), num_split=1)
+
+
+@program("SplitV")
+def axes_in_a_vector(make: Maker) -> Any:
+    return make("SplitV", make.fed(F([[1, 2]])), make.fed(I([1, 1])), make.fed(I([1])), num_split=2)
+
+
 for _x in (F(0), F(2), F([0]), np.zeros((0, 2), F), I(0), np.bool_(True)):
     node("ToBool", _x)
 

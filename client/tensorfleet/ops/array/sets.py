@@ -135,7 +135,7 @@ def set_size(a: Any, validate_indices: bool = True) -> Tensor:
         validate_indices: whether to check that they are sorted and within the shape.
     """
     if not isinstance(a, SparseTensor):
-        raise TypeError("Expected `SparseTensor`, got %s." % a)
+        raise TypeError(f"Expected `SparseTensor`, got {a}.")
     if a.values.dtype.base not in _VALID:
         raise TypeError(f"Invalid dtype `{a.values.dtype}` not in supported dtypes: `{list(_VALID)}`.")
     return apply_one("SetSize", a.indices, a.values, a.dense_shape, validate_indices=validate_indices)
@@ -145,7 +145,8 @@ def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTen
     """The elements that both sets have, sorted (`tf.sets.intersection`).
 
     Args:
-        a, b: tensors or SparseTensors whose dimensions but the last agree; in a SparseTensor indices are sorted.
+        a, b: tensors or SparseTensors whose dimensions but the last agree; the indices of SparseTensors are
+            sorted.
     """
     return _operate(a, b, "intersection", validate_indices)
 

@@ -21,7 +21,7 @@ def _product(a: Tensor, b: Tensor, adjoint_a: bool = False, adjoint_b: bool = Fa
 @gradient("MatrixSolveLs")
 def _least_squares(op: Operation, grad: Tensor) -> list[Any]:
     """Through the normal equations: x = (AᴴA + λI)⁻¹Aᴴb, or Aᴴ(AAᴴ + λI)⁻¹b where there are fewer rows."""
-    a, b, regularizer = op.inputs
+    a, _b, regularizer = op.inputs
     if not op.attrs["fast"]:
         raise ValueError("Gradient not defined for fast=False")
     dims = a.dims
@@ -110,7 +110,7 @@ def _tridiagonal_product(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def _shifted(x: Tensor, by: int, axis: int) -> Tensor:
-    """The tensor moved by one place along an axis counted from the end, with zeros where nothing came from."""
+    """The tensor moved by one place along an axis counted from the end, with zeros in the gap."""
     rank = apply_one("Rank", x)
     before, after = (1, 0) if by > 0 else (0, 1)
     leading = apply_one("Fill", apply_one("ExpandDims", rank + axis, 0), 0)

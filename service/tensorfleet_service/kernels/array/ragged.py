@@ -303,6 +303,7 @@ def bincount(node: KernelNode) -> Kernel:
     )
 
     def run(*inputs: Any) -> Any:
+        shape: tuple[int, ...]
         weights, size = host_array(inputs[-1]), host_array(inputs[-2])
         values = host_array(inputs[1])
         if size.ndim:

@@ -1,4 +1,4 @@
-"""Kernels of `tensorfleet.ops.array.sets`: the rows of a group are its elements, in any order and repeated."""
+"""Kernels of `tensorfleet.ops.array.sets`: the rows of a group are its elements."""
 
 from __future__ import annotations
 

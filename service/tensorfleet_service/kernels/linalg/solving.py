@@ -38,7 +38,8 @@ def _least_squares(node: KernelNode) -> Kernel:
             raise invalid("l2_regularizer must be >= 0.")
         if matrix.shape[:-2] != rhs.shape[:-2] or matrix.shape[-2] != rhs.shape[-2]:
             raise invalid(
-                f"Input matrix and rhs are incompatible: {format_shape(matrix.shape)} {format_shape(rhs.shape)}"
+                "Input matrix and rhs are incompatible: "
+                f"{format_shape(matrix.shape)} {format_shape(rhs.shape)}"
             )
         dtype = matrix.dtype
         rows, columns = matrix.shape[-2:]

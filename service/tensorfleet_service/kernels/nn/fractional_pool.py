@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import secrets
 from typing import Any
@@ -42,7 +43,7 @@ def _starts(size: int, count: int, stream: philox.Stream, pseudo_random: bool) -
 def _ends(starts: Any, overlapping: bool) -> list[tuple[int, int]]:
     numbers = starts.tolist()
     size = numbers[-1]
-    return [(a, min(b + 1, size) if overlapping else b) for a, b in zip(numbers, numbers[1:], strict=False)]
+    return [(a, min(b + 1, size) if overlapping else b) for a, b in itertools.pairwise(numbers)]
 
 
 @kernel("FractionalMaxPool", "FractionalAvgPool")
@@ -65,7 +66,7 @@ def pool(node: KernelNode) -> Kernel:
     def run(images: Any) -> Any:
         if images.ndim != 4:
             raise invalid("tensor_in must be 4-dimensional")
-        sizes = [int(math.floor(size / factor)) for size, factor in zip(images.shape, ratio, strict=True)]
+        sizes = [math.floor(size / factor) for size, factor in zip(images.shape, ratio, strict=True)]
         for size in sizes:
             if size <= 0:
                 raise invalid(f"The output of {format_shape(images.shape)} would be empty")
@@ -99,7 +100,7 @@ def _check(starts: Any, name: str, count: int, size: int) -> None:
     if starts.ndim != 1 or len(starts) != count + 1:
         raise invalid(f"{name} must have {count + 1} elements, got shape {format_shape(starts.shape)}")
     numbers = starts.tolist()
-    if numbers[0] < 0 or numbers[-1] > size or any(a > b for a, b in zip(numbers, numbers[1:], strict=False)):
+    if numbers[0] < 0 or numbers[-1] > size or any(a > b for a, b in itertools.pairwise(numbers)):
         raise invalid(f"{name} must grow from 0 to {size}, got {numbers}")
 
 

@@ -24,6 +24,7 @@ FLOORS = {
             "train",
             "saved_model",
             "lookup",
+            "estimator",
             "contrib",
             "distribute",
             "api",

@@ -129,6 +129,7 @@ from tensorfleet.train.step_count import (
 from tensorfleet.train.supervisor import Supervisor as Supervisor
 from tensorfleet.train.sync_replicas import SyncReplicasOptimizer as SyncReplicasOptimizer
 from tensorfleet.train.timers import SecondOrStepTimer as SecondOrStepTimer
+from tensorfleet.train.warm_start import VocabInfo as VocabInfo, warm_start as warm_start
 
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
@@ -194,6 +195,7 @@ __all__ = [
     "SummarySaverHook",
     "Supervisor",
     "SyncReplicasOptimizer",
+    "VocabInfo",
     "WorkerSessionCreator",
     "add_queue_runner",
     "assert_global_step",
@@ -238,5 +240,6 @@ __all__ = [
     "string_input_producer",
     "summary_iterator",
     "update_checkpoint_state",
+    "warm_start",
     "write_graph",
 ]

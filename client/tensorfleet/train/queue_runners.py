@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors, logging
@@ -17,6 +17,10 @@ from tensorfleet.train.coordinator import Coordinator
 
 if TYPE_CHECKING:
     from tensorfleet.proto.queue_runner_pb2 import QueueRunnerDef
+
+
+class EndOfInput(Exception):
+    """A runner that brings its input itself has no more."""
 
 
 class QueueRunner:
@@ -163,10 +167,10 @@ class QueueRunner:
 
     def _run(self, sess: Any, enqueue_op: Any, coord: Coordinator | None) -> None:
         try:
-            enqueue = sess.make_callable(enqueue_op)
+            enqueue = self._step(sess, enqueue_op)
             while coord is None or not coord.should_stop():
                 enqueue()
-        except self._end_types:
+        except (EndOfInput, *self._end_types):
             if self._finished(sess):
                 self._attempt(sess, self._close_op)
             return
@@ -182,6 +186,11 @@ class QueueRunner:
                 self._exceptions.append(e)
             raise
         self._finished(sess)
+
+    def _step(self, sess: Any, enqueue_op: Any) -> Callable[[], Any]:
+        """What a thread does again and again; EndOfInput ends it, as do the errors that mean the end."""
+        enqueue: Callable[[], Any] = sess.make_callable(enqueue_op)
+        return enqueue
 
     def _finished(self, sess: Any) -> bool:
         """Counts a thread that ends; whether it is the session's last one."""

@@ -24,6 +24,7 @@ FLOORS = {
             "train",
             "saved_model",
             "lookup",
+            "feature_column",
             "estimator",
             "contrib",
             "distribute",

@@ -3,6 +3,7 @@
 import typing as _typing
 
 from tensorfleet.contrib import (
+    feature_column as feature_column,
     framework as framework,
     layers as layers,
     legacy_seq2seq as legacy_seq2seq,
@@ -23,6 +24,7 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(
         __name__,
         modules=(
+            "feature_column",
             "framework",
             "layers",
             "legacy_seq2seq",

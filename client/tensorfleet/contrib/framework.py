@@ -42,6 +42,7 @@ from tensorfleet.train.checkpoint_reader import (
     load_checkpoint as load_checkpoint,
     load_variable as load_variable,
 )
+from tensorfleet.train.initializing import init_from_checkpoint as init_from_checkpoint
 from tensorfleet.train.step_count import (
     assert_global_step as assert_global_step,
     create_global_step as create_global_step,
@@ -81,6 +82,7 @@ __all__ = [
     "get_variables_to_restore",
     "global_variable",
     "has_arg_scope",
+    "init_from_checkpoint",
     "is_tensor",
     "list_variables",
     "load_checkpoint",

@@ -67,6 +67,7 @@ from tensorfleet.train.hooks import (
     NanTensorHook as NanTensorHook,
     StopAtStepHook as StopAtStepHook,
 )
+from tensorfleet.train.initializing import init_from_checkpoint as init_from_checkpoint
 from tensorfleet.train.input_producers import (
     input_producer as input_producer,
     limit_epochs as limit_epochs,
@@ -215,6 +216,7 @@ __all__ = [
     "get_or_create_global_step",
     "global_step",
     "import_meta_graph",
+    "init_from_checkpoint",
     "input_producer",
     "inverse_time_decay",
     "latest_checkpoint",

@@ -7,7 +7,27 @@ from tensorfleet.estimator import (
     export as export,
     inputs as inputs,
 )
+from tensorfleet.estimator.baseline import (
+    BaselineClassifier as BaselineClassifier,
+    BaselineEstimator as BaselineEstimator,
+    BaselineRegressor as BaselineRegressor,
+)
+from tensorfleet.estimator.class_heads import (
+    BinaryClassHead as BinaryClassHead,
+    MultiClassHead as MultiClassHead,
+    MultiLabelHead as MultiLabelHead,
+)
 from tensorfleet.estimator.distributed import train_and_evaluate as train_and_evaluate
+from tensorfleet.estimator.dnn import (
+    DNNClassifier as DNNClassifier,
+    DNNEstimator as DNNEstimator,
+    DNNRegressor as DNNRegressor,
+)
+from tensorfleet.estimator.dnn_linear_combined import (
+    DNNLinearCombinedClassifier as DNNLinearCombinedClassifier,
+    DNNLinearCombinedEstimator as DNNLinearCombinedEstimator,
+    DNNLinearCombinedRegressor as DNNLinearCombinedRegressor,
+)
 from tensorfleet.estimator.estimator import Estimator as Estimator
 from tensorfleet.estimator.exporters import (
     BestExporter as BestExporter,
@@ -16,7 +36,23 @@ from tensorfleet.estimator.exporters import (
     LatestExporter as LatestExporter,
 )
 from tensorfleet.estimator.extending import add_metrics as add_metrics
+from tensorfleet.estimator.head import Head as Head
+from tensorfleet.estimator.linear import (
+    LinearClassifier as LinearClassifier,
+    LinearEstimator as LinearEstimator,
+    LinearRegressor as LinearRegressor,
+)
 from tensorfleet.estimator.mode_keys import ModeKeys as ModeKeys
+from tensorfleet.estimator.multi_head import MultiHead as MultiHead
+from tensorfleet.estimator.parse_specs import (
+    classifier_parse_example_spec as classifier_parse_example_spec,
+    regressor_parse_example_spec as regressor_parse_example_spec,
+)
+from tensorfleet.estimator.regression_heads import (
+    LogisticRegressionHead as LogisticRegressionHead,
+    PoissonRegressionHead as PoissonRegressionHead,
+    RegressionHead as RegressionHead,
+)
 from tensorfleet.estimator.run_config import RunConfig as RunConfig
 from tensorfleet.estimator.spec import EstimatorSpec as EstimatorSpec
 from tensorfleet.estimator.train_specs import EvalSpec as EvalSpec, TrainSpec as TrainSpec

@@ -2,6 +2,7 @@
 
 import typing as _typing
 
+from tensorfleet.estimator.dnn import dnn_logit_fn_builder as dnn_logit_fn_builder
 from tensorfleet.estimator.early_stopping import (
     make_early_stopping_hook as make_early_stopping_hook,
     make_stop_at_checkpoint_step_hook as make_stop_at_checkpoint_step_hook,
@@ -12,6 +13,7 @@ from tensorfleet.estimator.early_stopping import (
 )
 from tensorfleet.estimator.extending import call_logit_fn as call_logit_fn
 from tensorfleet.estimator.in_memory_evaluator import InMemoryEvaluatorHook as InMemoryEvaluatorHook
+from tensorfleet.estimator.linear import linear_logit_fn_builder as linear_logit_fn_builder
 from tensorfleet.estimator.receivers import (
     build_raw_supervised_input_receiver_fn as build_raw_supervised_input_receiver_fn,
 )
@@ -25,6 +27,8 @@ __all__ = [
     "InMemoryEvaluatorHook",
     "build_raw_supervised_input_receiver_fn",
     "call_logit_fn",
+    "dnn_logit_fn_builder",
+    "linear_logit_fn_builder",
     "make_early_stopping_hook",
     "make_stop_at_checkpoint_step_hook",
     "stop_if_higher_hook",

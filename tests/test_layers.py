@@ -76,6 +76,11 @@ TYPE_CIRCLES = {
         *("tensorfleet.data.dataset", "tensorfleet.data.functional", "tensorfleet.data.iterator"),
         "tensorfleet.data.selecting",
     ),
+    "an estimator's parts know their estimator": (
+        *("tensorfleet.estimator.estimator", "tensorfleet.estimator.evaluating"),
+        *("tensorfleet.estimator.exporting", "tensorfleet.estimator.predicting"),
+        "tensorfleet.estimator.training_run",
+    ),
     "a supervisor's threads know their supervisor": (
         *("tensorfleet.train.supervisor", "tensorfleet.train.supervisor_threads"),
     ),

@@ -1,4 +1,4 @@
-"""`tf.estimator`: models that are trained, evaluated, asked and exported by one object, here or on a cluster."""
+"""`tf.estimator`: models that are trained, evaluated, asked and exported, here or on a cluster."""
 
 import typing as _typing
 

@@ -61,7 +61,7 @@ def check_model_fn(model_fn: Callable[..., Any], params: Any) -> tuple[str, ...]
     unknown = sorted(set(names) - _MODEL_FN_ARGUMENTS)
     if unknown:
         raise ValueError(
-            f"model_fn ({model_fn}) has following not expected args: {unknown}. It may have features, labels, "
-            "mode, params and config."
+            f"model_fn ({model_fn}) has following not expected args: {unknown}. It may have "
+            "features, labels, mode, params and config."
         )
     return names

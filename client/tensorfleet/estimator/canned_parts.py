@@ -26,6 +26,12 @@ _OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
 _INPUT_SLICE_BYTES = 64 << 20
 
 
+class _CannedBinaryClassHead(BinaryClassHead):
+    """The head of classifiers, which sums the area as `tf.metrics.auc` does by default."""
+
+    _SUMMATION = "trapezoidal"
+
+
 def optimizer_of(given: Any, learning_rate: float) -> Optimizer:
     """An optimizer by its name, or by a function, or as it is.
 
@@ -49,7 +55,7 @@ def class_head(
 ) -> BinaryClassHead | MultiClassHead:
     """The head of a classifier."""
     if n_classes == 2:
-        return BinaryClassHead(weight_column, None, label_vocabulary, loss_reduction)
+        return _CannedBinaryClassHead(weight_column, None, label_vocabulary, loss_reduction)
     return MultiClassHead(n_classes, weight_column, label_vocabulary, loss_reduction)
 
 

@@ -32,6 +32,9 @@ from tensorfleet.ops.nn.cross_entropy import (
 class _ClassHead(Head):
     """A head whose labels are the numbers or names of classes."""
 
+    # How the area under the curve of precision and recall is summed.
+    _SUMMATION = "careful_interpolation"
+
     def __init__(
         self,
         n_classes: int,
@@ -59,6 +62,19 @@ class _ClassHead(Head):
         """Their names."""
         names = parts.class_strings(range_of(self._n_classes), self._vocabulary, name="all_classes")
         return tile(expand_dims(names, 0), [shape_of(logits)[0], 1])
+
+    def _areas(self, labels: Any, predictions: Any, weights: Any) -> dict[str, Any]:
+        return {
+            self._key("auc"): auc(labels, predictions, weights=weights, name="auc"),
+            self._key("auc_precision_recall"): auc(
+                labels,
+                predictions,
+                weights=weights,
+                curve="PR",
+                name="auc_precision_recall",
+                summation_method=self._SUMMATION,
+            ),
+        }
 
     def _classified(self, predictions: dict[str, Any]) -> ClassificationOutput:
         return ClassificationOutput(
@@ -212,7 +228,7 @@ class BinaryClassHead(_ClassHead):
             key("prediction/mean"): mean(logistic, weights=weights, name="prediction/mean"),
             key("label/mean"): labels_mean,
             key("accuracy_baseline"): parts.accuracy_baseline(labels_mean),
-            **_areas(key, labels, logistic, weights),
+            **self._areas(labels, logistic, weights),
         }
         end = "" if self._name is None else f"/{self._name}"
         for threshold in self._thresholds:
@@ -292,7 +308,7 @@ class MultiLabelHead(_ClassHead):
     def _metrics(self, labels: Any, predictions: dict[str, Any], weights: Any) -> dict[str, Any]:
         weights = parts.weights_for_metrics(labels, weights)
         probabilities = predictions["probabilities"]
-        found = _areas(self._key, labels, probabilities, weights)
+        found = self._areas(labels, probabilities, weights)
         end = "" if self._name is None else f"/{self._name}"
         for threshold in self._thresholds:
             found |= parts.at_threshold(end, labels, probabilities, weights, threshold, "")
@@ -305,20 +321,6 @@ class MultiLabelHead(_ClassHead):
 def _as_numbers(labels: Any) -> Any:
     """Numbers of a tensor of truth values; others stay as they are."""
     return cast(labels, dtypes.int64) if getattr(labels, "dtype", None) is dtypes.bool else labels
-
-
-def _areas(key: Callable[[str], str], labels: Any, predictions: Any, weights: Any) -> dict[str, Any]:
-    return {
-        key("auc"): auc(labels, predictions, weights=weights, name="auc"),
-        key("auc_precision_recall"): auc(
-            labels,
-            predictions,
-            weights=weights,
-            curve="PR",
-            name="auc_precision_recall",
-            summation_method="careful_interpolation",
-        ),
-    }
 
 
 def _thresholds(thresholds: Sequence[float] | None) -> tuple[float, ...]:

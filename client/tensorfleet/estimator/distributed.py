@@ -86,7 +86,9 @@ class Executor:
             ("eval_spec", eval_spec, EvalSpec),
         ):
             if not isinstance(value, kind):
-                raise TypeError(f"`{name}` must have type `tf.estimator.{kind.__name__}`, given {type(value)}")
+                raise TypeError(
+                    f"`{name}` must have type `tf.estimator.{kind.__name__}`, given {type(value)}"
+                )
         self._estimator = estimator
         self._train_spec = train_spec
         self._eval_spec = eval_spec
@@ -192,8 +194,8 @@ def start_server(config: RunConfig) -> Server | None:
     """
     if not config.cluster_spec or not config.task_type or config.task_id is None:
         raise RuntimeError(
-            "Could not start server; be sure to specify cluster_spec, task_type, and task in RunConfig or set "
-            "the TF_CONFIG environment variable."
+            "Could not start server; be sure to specify cluster_spec, task_type, and task in RunConfig or "
+            "set the TF_CONFIG environment variable."
         )
     if not config.master:
         if config.num_ps_replicas or config.num_worker_replicas != 1:
@@ -231,8 +233,10 @@ class _Evaluator:
             self._warn("Estimator is not trained yet. Will start an evaluation when a checkpoint is ready.")
             return Result()
         if path == self._evaluated:
-            self._warn("No new checkpoint ready for evaluation. Skip the current evaluation pass as "
-                       "evaluation results are expected to be same for the same checkpoint.")
+            self._warn(
+                "No new checkpoint ready for evaluation. Skip the current evaluation pass as "
+                "evaluation results are expected to be same for the same checkpoint."
+            )
             return Result()
         metrics = self._estimator.evaluate(
             self._spec.input_fn,
@@ -275,7 +279,7 @@ class _EvaluatesCheckpoints(CheckpointSaverListener):
         self._is_first = True
 
     def after_save(self, session: Any, global_step_value: int) -> None:
-        # The first checkpoint is of a model that is not trained yet, or was evaluated at the end of last time.
+        # The first checkpoint is of a model that is not trained yet, or was evaluated last time.
         if self._is_first:
             self._is_first = False
             return

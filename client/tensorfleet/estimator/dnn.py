@@ -55,12 +55,11 @@ def dnn_logit_fn_builder(
     def dnn_logit_fn(features: Any, mode: str) -> Any:
         training = mode == ModeKeys.TRAIN
         values = tuple(features.values())
-        with variable_scope(
-            "input_from_feature_columns", values=values, partitioner=input_layer_partitioner
-        ):
+        with variable_scope("input_from_feature_columns", values=values, partitioner=input_layer_partitioner):
             net = input_layer(features=features, feature_columns=feature_columns)
         for index, size in enumerate(hidden_units):
-            with variable_scope(f"hiddenlayer_{index}", values=(net,)) as scope:
+            with variable_scope(f"hiddenlayer_{index}", values=(net,)) as opened:
+                scope: Any = opened  # a layer takes its scope in place of its name
                 net = dense(
                     net,
                     units=size,
@@ -75,7 +74,8 @@ def dnn_logit_fn_builder(
                         net, momentum=_BATCH_NORM_MOMENTUM, training=training, name=f"batchnorm_{index}"
                     )
             _summarize(net, scope.name)
-        with variable_scope("logits", values=(net,)) as scope:
+        with variable_scope("logits", values=(net,)) as opened:
+            scope = opened
             logits = dense(
                 net,
                 units=units,

@@ -147,9 +147,19 @@ class DNNLinearCombinedClassifier(DNNLinearCombinedEstimator):
     ) -> None:
         super().__init__(
             parts.class_head(n_classes, weight_column, label_vocabulary, loss_reduction),
-            *(model_dir, linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer),
-            *(dnn_hidden_units, dnn_activation_fn, dnn_dropout, input_layer_partitioner, config, batch_norm),
-            *(linear_sparse_combiner, warm_start_from),
+            model_dir,
+            linear_feature_columns,
+            linear_optimizer,
+            dnn_feature_columns,
+            dnn_optimizer,
+            dnn_hidden_units,
+            dnn_activation_fn,
+            dnn_dropout,
+            input_layer_partitioner,
+            config,
+            batch_norm,
+            linear_sparse_combiner,
+            warm_start_from,
         )
 
 
@@ -184,7 +194,17 @@ class DNNLinearCombinedRegressor(DNNLinearCombinedEstimator):
     ) -> None:
         super().__init__(
             RegressionHead(label_dimension, weight_column, loss_reduction),
-            *(model_dir, linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer),
-            *(dnn_hidden_units, dnn_activation_fn, dnn_dropout, input_layer_partitioner, config, batch_norm),
-            *(linear_sparse_combiner, warm_start_from),
+            model_dir,
+            linear_feature_columns,
+            linear_optimizer,
+            dnn_feature_columns,
+            dnn_optimizer,
+            dnn_hidden_units,
+            dnn_activation_fn,
+            dnn_dropout,
+            input_layer_partitioner,
+            config,
+            batch_norm,
+            linear_sparse_combiner,
+            warm_start_from,
         )

@@ -36,8 +36,9 @@ def make_early_stopping_hook(
     run_every_secs: float | None = 60,
     run_every_steps: int | None = None,
 ) -> SessionRunHook:
-    """A hook that ends training when a function says so (`tf.estimator.experimental.make_early_stopping_hook`).
+    """A hook that ends training when a function says so.
 
+    `tf.estimator.experimental.make_early_stopping_hook`.
     The chief asks the function; the other workers see a variable that the chief sets.
 
     Args:
@@ -186,8 +187,8 @@ class _Metric:
                 continue
             if self._name not in metrics:
                 raise ValueError(
-                    f"The evaluation of step {step} in {self._directory} has no metric {self._name!r}; it has "
-                    f"{', '.join(sorted(metrics))}."
+                    f"The evaluation of step {step} in {self._directory} has no metric {self._name!r}; it "
+                    f"has {', '.join(sorted(metrics))}."
                 )
             found.append((step, metrics[self._name]))
         return found

@@ -9,7 +9,7 @@ from copy import deepcopy
 from typing import Any
 
 from tensorfleet.core.logging import info, warning
-from tensorfleet.estimator import evaluating, exporting, input_fns, predicting, training_run
+from tensorfleet.estimator import evaluating, exporting, input_fns, predicting, training_run, warm_starting
 from tensorfleet.estimator.arguments import check_model_fn
 from tensorfleet.estimator.mode_keys import ModeKeys
 from tensorfleet.estimator.run_config import RunConfig, chosen_device_fn
@@ -23,7 +23,6 @@ from tensorfleet.train.hooks import StopAtStepHook
 from tensorfleet.train.saving_hooks import CheckpointSaverListener
 from tensorfleet.train.session_run_hook import SessionRunHook
 from tensorfleet.train.step_count import create_global_step
-from tensorfleet.estimator import warm_starting
 
 _OVERRIDABLE = frozenset(("model_fn",))
 
@@ -59,7 +58,7 @@ class Estimator:
         >>> input_fn = tf.estimator.inputs.numpy_input_fn(
         ...     {"x": x}, 3 * x, batch_size=16, num_epochs=None, shuffle=True)
         >>> estimator = tf.estimator.Estimator(model_fn)
-        >>> estimator.train(input_fn, steps=5).evaluate(input_fn, steps=2)["global_step"]
+        >>> int(estimator.train(input_fn, steps=5).evaluate(input_fn, steps=2)["global_step"])
         5
     """
 
@@ -244,7 +243,7 @@ class Estimator:
         Raises:
             ValueError: there is no checkpoint, or the receiver is missing.
         """
-        if not serving_input_receiver_fn:
+        if serving_input_receiver_fn is None:
             raise ValueError("An input_receiver_fn must be defined.")
         return self.experimental_export_all_saved_models(
             export_dir_base,
@@ -392,6 +391,5 @@ def _check_overrides(kind: type) -> None:
     )
     if overridden:
         raise ValueError(
-            "Subclasses of Estimator cannot override members of Estimator. "
-            f"{kind} does override {overridden}"
+            f"Subclasses of Estimator cannot override members of Estimator. {kind} does override {overridden}"
         )

@@ -107,8 +107,8 @@ def _results(spec: EstimatorSpec) -> tuple[dict[str, Any], Any]:
     for key in (LOSS_METRIC_KEY, GLOBAL_STEP):
         if key in spec.eval_metric_ops:
             raise ValueError(
-                f'Metric with name "{key}" is not allowed, because Estimator already defines a default metric '
-                "with the same name."
+                f'Metric with name "{key}" is not allowed, because Estimator already defines a default '
+                "metric with the same name."
             )
     metrics = {**spec.eval_metric_ops, LOSS_METRIC_KEY: mean(spec.loss)}
     ordered = sorted(metrics.items())
@@ -147,8 +147,8 @@ def _add(summary: Summary, key: str, value: Any) -> None:
             summary.value.append(entry)
     else:
         warning(
-            "Skipping summary for %s, must be a float, np.float32, np.int64, np.int32 or int or np.ndarray or "
-            "a serialized string of Summary.",
+            "Skipping summary for %s, must be a float, np.float32, np.int64, np.int32 or int or np.ndarray "
+            "or a serialized string of Summary.",
             key,
         )
 

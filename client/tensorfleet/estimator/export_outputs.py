@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from tensorfleet.core import dtypes
+from tensorfleet.graph.convert import constant
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.ops.array.constants import constant
 from tensorfleet.ops.array.sparse_tensor import SparseTensor
 from tensorfleet.ops.state.variables import Variable
 from tensorfleet.proto.meta_graph_pb2 import SignatureDef
@@ -48,9 +48,7 @@ class ClassificationOutput(ExportOutput):
     def __init__(self, scores: Any = None, classes: Any = None) -> None:
         if scores is not None and not (isinstance(scores, Tensor) and scores.dtype.is_floating):
             raise ValueError(f"Classification scores must be a float32 Tensor; got {scores}")
-        if classes is not None and not (
-            isinstance(classes, Tensor) and classes.dtype.base is dtypes.string
-        ):
+        if classes is not None and not (isinstance(classes, Tensor) and classes.dtype.base is dtypes.string):
             raise ValueError(f"Classification classes must be a string Tensor; got {classes}")
         if scores is None and classes is None:
             raise ValueError("At least one of scores and classes must be set.")

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.core.logging import info, warning
 from tensorfleet.estimator.export_outputs import EvalOutput, ExportOutput, TrainOutput
 from tensorfleet.estimator.mode_keys import ModeKeys
-from tensorfleet.estimator.receivers import ServingInputReceiver, SupervisedInputReceiver
-from tensorfleet.estimator.receivers import TensorServingInputReceiver
+from tensorfleet.estimator.receivers import (
+    ServingInputReceiver,
+    SupervisedInputReceiver,
+    TensorServingInputReceiver,
+)
 from tensorfleet.estimator.spec import EstimatorSpec
 from tensorfleet.graph.graph import Graph
 from tensorfleet.graph.graph_keys import GraphKeys
@@ -31,7 +34,11 @@ if TYPE_CHECKING:
 
 # The first graph comes with the variables: the one that trains has all that the others have.
 _ORDER = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)
-_TAGS = {ModeKeys.TRAIN: tag_constants.TRAINING, ModeKeys.EVAL: "eval", ModeKeys.PREDICT: tag_constants.SERVING}
+_TAGS = {
+    ModeKeys.TRAIN: tag_constants.TRAINING,
+    ModeKeys.EVAL: "eval",
+    ModeKeys.PREDICT: tag_constants.SERVING,
+}
 _EXTRA_ASSETS = "assets.extra"
 
 
@@ -80,7 +87,9 @@ def export(
 def _new_directory(base: str) -> str:
     """A name below `base` that is the time, in seconds, or the next one that is free."""
     stamp = int(time.time())
-    while os.path.exists(os.path.join(base, str(stamp))) or os.path.exists(os.path.join(base, f"temp-{stamp}")):
+    while os.path.exists(os.path.join(base, str(stamp))) or os.path.exists(
+        os.path.join(base, f"temp-{stamp}")
+    ):
         stamp += 1
     return os.path.join(base, str(stamp))
 
@@ -136,8 +145,8 @@ def _labels(receiver: Any, mode: str) -> Any:
         return None
     if not isinstance(receiver, SupervisedInputReceiver):
         raise ValueError(
-            f"The receiver function of mode {mode!r} should be that of build_raw_supervised_input_receiver_fn; "
-            f"it returned {receiver!r}."
+            f"The receiver function of mode {mode!r} should be that of "
+            f"build_raw_supervised_input_receiver_fn; it returned {receiver!r}."
         )
     return receiver.labels
 
@@ -163,7 +172,7 @@ def signature_defs(
         alternatives: other tensors that may be fed; their names stand before those of the signatures.
         serving_only: leave out what no server calls.
     """
-    receivers = {None: receiver_tensors, **(alternatives or {})}
+    receivers: dict[str | None, Any] = {None: receiver_tensors, **dict(alternatives or {})}
     found: dict[str, SignatureDef] = {}
     for receiver, tensors in receivers.items():
         named = tensors if isinstance(tensors, Mapping) else {"input": tensors}

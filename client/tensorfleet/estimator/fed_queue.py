@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dtypes
+from tensorfleet.core import dtypes, errors
 from tensorfleet.graph import seeds
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.ops.array.identity import placeholder
 from tensorfleet.ops.data_flow.queues import FIFOQueue
 from tensorfleet.train.coordinator import Coordinator
-from tensorfleet.train.queue_runners import EndOfInput, QueueRunner, add_queue_runner
+from tensorfleet.train.queue_runners import QueueRunner, add_queue_runner
 
 
 def batches(
@@ -109,7 +109,7 @@ class _FeedingRunner(QueueRunner):
             with self._feed_lock:
                 rows = next(self._next, None)
             if rows is None:
-                raise EndOfInput
+                raise errors.OutOfRangeError(None, None, "The arrays have been fed as often as was asked for")
             enqueue(*(array[rows] for array in self._arrays))
 
         return step

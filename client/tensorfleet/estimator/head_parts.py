@@ -38,8 +38,8 @@ def dense_labels(labels: Any, logits: Any, dimension: int) -> Any:
     if isinstance(labels, SparseTensor):
         raise ValueError(
             "SparseTensor labels are not supported. labels must be a Tensor of shape [D0, D1, ..., DN, "
-            f"{dimension}], e.g. [batch_size, {dimension}]. Suggested Fix (1): Check the label feature in your "
-            "data. Each example must contain the same number of labels."
+            f"{dimension}], e.g. [batch_size, {dimension}]. Suggested Fix (1): Check the label feature in "
+            "your data. Each example must contain the same number of labels."
         )
     labels = convert_to_tensor(labels)
     rank, logits_rank = labels.ndim, logits.ndim
@@ -49,17 +49,19 @@ def dense_labels(labels: Any, logits: Any, dimension: int) -> Any:
     if dims is not None:
         if logits_rank is not None and len(dims) != logits_rank:
             raise ValueError(
-                f"labels must have the rank of logits, {logits_rank}: [batch_size, {dimension}]. Got the shape "
-                f"{labels.shape}."
+                f"labels must have the rank of logits, {logits_rank}: [batch_size, {dimension}]. Got the "
+                f"shape {labels.shape}."
             )
         if dims and dims[-1] not in (None, dimension):
             raise ValueError(
-                f"labels shape must be [D0, D1, ... DN, {dimension}]. Got {labels.shape}: the number of labels "
-                "per example does not match the model."
+                f"labels shape must be [D0, D1, ... DN, {dimension}]. Got {labels.shape}: the number of "
+                "labels per example does not match the model."
             )
         for own, other in zip(dims[:-1], (logits.dims or ())[:-1], strict=False):
             if None not in (own, other) and own != other:
-                raise ValueError(f"labels {labels.shape} and logits {logits.shape} have different batch sizes.")
+                raise ValueError(
+                    f"labels {labels.shape} and logits {logits.shape} have different batch sizes."
+                )
     same = assert_equal(
         shape_of(logits)[:-1], shape_of(labels)[:-1], message="labels and logits have different batch sizes"
     )
@@ -89,8 +91,11 @@ def class_ids(labels: Any, n_classes: int, vocabulary: Sequence[Any] | None) -> 
 def checked_class_ids(labels: Any, n_classes: int) -> Any:
     """The same ids, whose use fails where one is outside of [0, n_classes)."""
     checks = [
-        assert_less(labels, convert_to_tensor(n_classes, labels.dtype.base),
-                    message=f"Labels must be <= {n_classes} - 1"),
+        assert_less(
+            labels,
+            convert_to_tensor(n_classes, labels.dtype.base),
+            message=f"Labels must be <= {n_classes} - 1",
+        ),
         assert_non_negative(labels, message="Labels must be >= 0"),
     ]
     with framework.control_dependencies(checks):
@@ -133,7 +138,9 @@ def weights_of(features: Any, weight_column: Any, logits: Any) -> Any:
         weights = expand_dims(weights, -1)
     last = None if weights.dims is None or not weights.dims else weights.dims[-1]
     if last not in (None, 1, (logits.dims or (None,))[-1]):
-        raise ValueError(f"Weights have the shape {weights.shape}; it has to be [batch, 1] or that of logits.")
+        raise ValueError(
+            f"Weights have the shape {weights.shape}; it has to be [batch, 1] or that of logits."
+        )
     return weights
 
 
@@ -144,7 +151,9 @@ def at_threshold(
     decided = cast(greater(predictions, threshold), dtypes.int64)
     end = f"positive_threshold_{threshold:g}"
     return {
-        f"accuracy/{end}{key}": accuracy(labels, decided, weights=weights, name=f"{name}accuracy_{threshold:g}"),
+        f"accuracy/{end}{key}": accuracy(
+            labels, decided, weights=weights, name=f"{name}accuracy_{threshold:g}"
+        ),
         f"precision/{end}{key}": precision(labels, decided, weights=weights),
         f"recall/{end}{key}": recall(labels, decided, weights=weights),
     }

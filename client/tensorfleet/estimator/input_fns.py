@@ -68,5 +68,3 @@ def _elements(result: Any) -> tuple[Any, list[SessionRunHook]]:
         return result, []
     iterator = make_initializable_iterator(result)
     return iterator.get_next(), [DatasetInitializerHook(iterator)]
-
-

@@ -89,14 +89,12 @@ class MultiHead:
                 update_ops=[],
             )
             specs.append((name, spec))
-        predictions = {
-            (name, key): value for name, spec in specs for key, value in spec.predictions.items()
-        }
+        predictions = {(name, key): value for name, spec in specs for key, value in spec.predictions.items()}
         if mode == ModeKeys.PREDICT:
-            return EstimatorSpec(mode, predictions=predictions, export_outputs=self._outputs(specs, predictions))
-        losses = [
-            multiply(spec.loss, weight) for (_, spec), weight in zip(specs, self._weights, strict=True)
-        ]
+            return EstimatorSpec(
+                mode, predictions=predictions, export_outputs=self._outputs(specs, predictions)
+            )
+        losses = [multiply(spec.loss, weight) for (_, spec), weight in zip(specs, self._weights, strict=True)]
         loss = add_n([*losses, *(regularization_losses or ())])
         if mode == ModeKeys.EVAL:
             metrics = {key: pair for _, spec in specs for key, pair in spec.eval_metric_ops.items()}

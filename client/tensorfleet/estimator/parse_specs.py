@@ -18,7 +18,9 @@ def classifier_parse_example_spec(
     label_default: Any = None,
     weight_column: Any = None,
 ) -> dict[str, Any]:
-    """The `features` of `tf.io.parse_example` for a classifier (`tf.estimator.classifier_parse_example_spec`).
+    """The `features` of `tf.io.parse_example` for a classifier.
+
+    `tf.estimator.classifier_parse_example_spec`.
 
     Args:
         feature_columns: of the model.

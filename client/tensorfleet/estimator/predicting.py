@@ -71,7 +71,7 @@ def _batch_length(values: Mapping[str, Any]) -> int:
     for key, length in lengths.items():
         if length != lengths[first]:
             raise ValueError(
-                f"Batch length of predictions should be same. {first} has {lengths[first]}, {key} has {length}. "
-                "With yield_single_examples=False whole batches are given, of whatever length."
+                f"Batch length of predictions should be same. {first} has {lengths[first]}, {key} has "
+                f"{length}. With yield_single_examples=False whole batches are given, of whatever length."
             )
     return lengths[first]

@@ -93,9 +93,7 @@ class PoissonRegressionHead(RegressionHead):
         self._compute_full_loss = compute_full_loss
 
     def _unreduced(self, labels: Any, logits: Any) -> Any:
-        return log_poisson_loss(
-            targets=labels, log_input=logits, compute_full_loss=self._compute_full_loss
-        )
+        return log_poisson_loss(targets=labels, log_input=logits, compute_full_loss=self._compute_full_loss)
 
 
 class LogisticRegressionHead(RegressionHead):

@@ -27,7 +27,7 @@ _STRATEGIES = ("train_distribute", "eval_distribute", "experimental_distribute")
 class RunConfig:
     """How and where an estimator runs (`tf.estimator.RunConfig`).
 
-    The cluster and this process's place in it are read from the environment variable TF_CONFIG, a JSON object:
+    The cluster and this process's place in it are read from the environment variable TF_CONFIG:
 
         {"cluster": {"chief": ["host:port"], "ps": ["host:port"], "worker": ["host:port"]},
          "task": {"type": "worker", "index": 0}}
@@ -45,7 +45,8 @@ class RunConfig:
         keep_checkpoint_every_n_hours: one of so many hours is kept beside them.
         log_step_count_steps: steps between reports of the loss and of the steps per second.
         train_distribute, eval_distribute, experimental_distribute: strategies; there are none here.
-        device_fn: from an operation to its device; by default variables are spread over the parameter servers.
+        device_fn: from an operation to its device; by default variables are spread over the
+            parameter servers.
         protocol: of servers: "grpc", or "grpc+stream", which is the default.
         experimental_max_worker_delay_secs: the longest time that a worker waits before it begins.
         session_creation_timeout_secs: how long to wait for the cluster, and for the chief.
@@ -154,82 +155,96 @@ class RunConfig:
     @property
     def model_dir(self) -> str | None:
         """Where checkpoints and summaries go."""
-        return self._value("model_dir")
+        value: str | None = self._values["model_dir"]
+        return value
 
     @property
     def tf_random_seed(self) -> int | None:
         """The graph's seed."""
-        return self._value("tf_random_seed")
+        value: int | None = self._values["tf_random_seed"]
+        return value
 
     @property
     def save_summary_steps(self) -> int | None:
         """Steps between summaries."""
-        return self._value("save_summary_steps")
+        value: int | None = self._values["save_summary_steps"]
+        return value
 
     @property
     def save_checkpoints_steps(self) -> int | None:
         """Steps between checkpoints, or None."""
-        return self._value("save_checkpoints_steps")
+        value: int | None = self._values["save_checkpoints_steps"]
+        return value
 
     @property
     def save_checkpoints_secs(self) -> float | None:
         """Seconds between checkpoints, or None."""
-        return self._value("save_checkpoints_secs")
+        value: float | None = self._values["save_checkpoints_secs"]
+        return value
 
     @property
     def session_config(self) -> config_pb2.ConfigProto | None:
         """ConfigProto of sessions."""
-        return self._value("session_config")
+        value: config_pb2.ConfigProto | None = self._values["session_config"]
+        return value
 
     @property
     def keep_checkpoint_max(self) -> int | None:
         """How many checkpoints are kept."""
-        return self._value("keep_checkpoint_max")
+        value: int | None = self._values["keep_checkpoint_max"]
+        return value
 
     @property
     def keep_checkpoint_every_n_hours(self) -> float:
         """Hours of which one checkpoint is kept."""
-        return self._value("keep_checkpoint_every_n_hours")
+        value: float = self._values["keep_checkpoint_every_n_hours"]
+        return value
 
     @property
     def log_step_count_steps(self) -> int | None:
         """Steps between reports."""
-        return self._value("log_step_count_steps")
+        value: int | None = self._values["log_step_count_steps"]
+        return value
 
     @property
     def train_distribute(self) -> Any:
         """None: there are no strategies."""
-        return self._value("train_distribute")
+        return self._values["train_distribute"]
 
     @property
     def eval_distribute(self) -> Any:
         """None: there are no strategies."""
-        return self._value("eval_distribute")
+        return self._values["eval_distribute"]
 
     @property
     def device_fn(self) -> Callable[[Any], Any] | None:
         """From an operation to its device, as it was given."""
-        return self._value("device_fn")
+        value: Callable[[Any], Any] | None = self._values["device_fn"]
+        return value
 
     @property
     def protocol(self) -> str | None:
         """The protocol of servers."""
-        return self._value("protocol")
+        value: str | None = self._values["protocol"]
+        return value
 
     @property
     def experimental_max_worker_delay_secs(self) -> float | None:
         """The longest time that a worker waits before it begins."""
-        return self._value("experimental_max_worker_delay_secs")
+        value: float | None = self._values["experimental_max_worker_delay_secs"]
+        return value
 
     @property
     def session_creation_timeout_secs(self) -> float:
         """How long to wait for the cluster, and for the chief."""
-        return self._value("session_creation_timeout_secs")
+        value: float = self._values["session_creation_timeout_secs"]
+        return value
 
     @property
     def checkpoint_save_graph_def(self) -> bool:
         """Whether the graph is written beside checkpoints."""
-        return self._value("checkpoint_save_graph_def")
+        value: bool = self._values["checkpoint_save_graph_def"]
+        return value
 
     def replace(self, **kwargs: Any) -> RunConfig:
         """A copy with other values; a distance of checkpoints takes the place of the other one.
@@ -251,9 +266,6 @@ class RunConfig:
         made._values = {**self._values, **kwargs}
         _check(made._values)
         return made
-
-    def _value(self, name: str) -> Any:
-        return self._values[name]
 
 
 def chosen_device_fn(config: RunConfig) -> Any:
@@ -278,7 +290,7 @@ def _model_dir(given: Any, of_environment: str | None) -> str | None:
     if model_dir and of_environment and model_dir != of_environment:
         raise ValueError(
             "`model_dir` provided in RunConfig construct, if set, must have the same value as the model_dir "
-            f"in TF_CONFIG. model_dir: {model_dir}\nTF_CONFIG[\"model_dir\"]: {of_environment}.\n"
+            f'in TF_CONFIG. model_dir: {model_dir}\nTF_CONFIG["model_dir"]: {of_environment}.\n'
         )
     return model_dir or of_environment
 

@@ -181,7 +181,8 @@ def _of_this_graph(value: Any, what: str, types: tuple[type, ...]) -> Any:
     if not isinstance(value, types):
         names = " or ".join(kind.__name__ for kind in types if kind is not Variable)
         raise TypeError(f"{what} must be {names}, given: {value}")
-    if value.graph is not get_default_graph():
+    found: Any = value
+    if found.graph is not get_default_graph():
         raise ValueError(
             f"{what} must be from the default graph. It is of another one: {value}. Everything that a "
             "model_fn returns has to be made in it."

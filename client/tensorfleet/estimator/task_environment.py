@@ -121,8 +121,8 @@ def _task(spec: ClusterSpec, task: dict[str, Any], chief: str) -> tuple[str, int
     count = _count(spec, chief)
     if not count:
         raise ValueError(
-            f'If "cluster" is set in TF_CONFIG, it must have one "{chief}" node: the process that initializes '
-            f"and saves the variables. It has {', '.join(spec.jobs)}."
+            f'If "cluster" is set in TF_CONFIG, it must have one "{chief}" node: the process that '
+            f"initializes and saves the variables. It has {', '.join(spec.jobs)}."
         )
     if count > 1:
         raise ValueError(f'The "cluster" in TF_CONFIG must have only one "{chief}" node.')

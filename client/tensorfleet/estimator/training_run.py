@@ -48,9 +48,7 @@ def train(
         all_hooks: list[SessionRunHook] = [*input_hooks, *hooks, NanTensorHook(spec.loss)]
         if config.log_step_count_steps:
             all_hooks.append(
-                LoggingTensorHook(
-                    {"loss": spec.loss, "step": step}, every_n_iter=config.log_step_count_steps
-                )
+                LoggingTensorHook({"loss": spec.loss, "step": step}, every_n_iter=config.log_step_count_steps)
             )
         all_hooks += spec.training_hooks
         chief_hooks = _chief_hooks(spec, config, all_hooks, listeners)

@@ -132,6 +132,7 @@ class BatchNormalization(Layer):
         if self.center:
             self.beta = add("beta", self.beta_initializer, True, self.beta_regularizer, self.beta_constraint)
         # Averages are moved as a whole, so a partitioner of the scope does not divide them.
+        assert self._scope is not None
         partitioner = self._scope.partitioner
         self._scope.set_partitioner(None)
         try:

@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from tensorfleet.proto.queue_runner_pb2 import QueueRunnerDef
 
 
-class EndOfInput(Exception):
-    """A runner that brings its input itself has no more."""
-
-
 class QueueRunner:
     """Runs enqueue operations of a queue, one thread for each (`tf.train.QueueRunner`).
 
@@ -170,7 +166,7 @@ class QueueRunner:
             enqueue = self._step(sess, enqueue_op)
             while coord is None or not coord.should_stop():
                 enqueue()
-        except (EndOfInput, *self._end_types):
+        except self._end_types:
             if self._finished(sess):
                 self._attempt(sess, self._close_op)
             return
@@ -188,7 +184,7 @@ class QueueRunner:
         self._finished(sess)
 
     def _step(self, sess: Any, enqueue_op: Any) -> Callable[[], Any]:
-        """What a thread does again and again; EndOfInput ends it, as do the errors that mean the end."""
+        """What a thread does again and again; the errors that mean the end of the input end it."""
         enqueue: Callable[[], Any] = sess.make_callable(enqueue_op)
         return enqueue
 

@@ -87,8 +87,10 @@ def warm_start(
                 set_checkpoint_initializer(part, path, old_name)
     for what, left in (("var_name_to_vocab_info", vocabularies), ("var_name_to_prev_var_name", renamed)):
         if left:
-            raise ValueError(f"You provided the following in {what}, but no variable to warm-start has such "
-                             f"a name: {sorted(left)}.")
+            raise ValueError(
+                f"You provided the following in {what}, but no variable to warm-start has such "
+                f"a name: {sorted(left)}."
+            )
 
 
 def _chosen(wanted: Any, vocabularies: Mapping[str, Any]) -> list[Any]:
@@ -99,8 +101,11 @@ def _chosen(wanted: Any, vocabularies: Mapping[str, Any]) -> list[Any]:
     elif isinstance(wanted, str):
         chosen = framework.get_collection(GraphKeys.TRAINABLE_VARIABLES, scope=wanted)
     elif all(isinstance(item, str) for item in wanted):
-        chosen = [variable for item in wanted for variable in framework.get_collection(
-            GraphKeys.GLOBAL_VARIABLES, scope=item)]
+        chosen = [
+            variable
+            for item in wanted
+            for variable in framework.get_collection(GraphKeys.GLOBAL_VARIABLES, scope=item)
+        ]
     else:
         chosen = [part for item in wanted for part in (item if _has_parts(item) else [item])]
         for item in chosen:
@@ -151,8 +156,8 @@ def _remap(parts: list[Any], path: str, reader: CheckpointReader, name: str, voc
     shape = _full_shape(parts[0])
     if len(old_rows) != shape[vocabulary.axis]:
         raise ValueError(
-            f"The variable {name} has {shape[vocabulary.axis]} entries along dimension {vocabulary.axis}, but "
-            f"its vocabulary {vocabulary.new_vocab} has {len(old_rows)} with its buckets."
+            f"The variable {name} has {shape[vocabulary.axis]} entries along dimension {vocabulary.axis}, "
+            f"but its vocabulary {vocabulary.new_vocab} has {len(old_rows)} with its buckets."
         )
     backup = vocabulary.backup_initializer or zeros_initializer()
     graph = get_default_graph()
@@ -173,8 +178,10 @@ def _remap(parts: list[Any], path: str, reader: CheckpointReader, name: str, voc
 
 def _old_rows(vocabulary: VocabInfo) -> Any:
     """For each row of the new variable the row of the old one, -1 where it had none."""
-    old = {word: row for row, word in reversed(list(enumerate(
-        _words(vocabulary.old_vocab, vocabulary.old_vocab_size))))}
+    old = {
+        word: row
+        for row, word in reversed(list(enumerate(_words(vocabulary.old_vocab, vocabulary.old_vocab_size))))
+    }
     new = _words(vocabulary.new_vocab, vocabulary.new_vocab_size)
     rows = [old.get(word, -1) for word in new]
     return np.array([*rows, *[-1] * vocabulary.num_oov_buckets], np.int64)

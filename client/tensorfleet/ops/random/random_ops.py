@@ -188,7 +188,7 @@ op(
 )
 
 
-def set_random_seed(seed: int) -> None:
+def set_random_seed(seed: int | None) -> None:
     """Sets the seed of the default graph (`tf.set_random_seed`): random ops made later depend on it."""
     get_default_graph().seed = seed
 

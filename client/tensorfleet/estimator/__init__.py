@@ -80,7 +80,7 @@ from tensorfleet.train.session_run_hook import (
     SessionRunValues as SessionRunValues,
 )
 from tensorfleet.train.timers import SecondOrStepTimer as SecondOrStepTimer
-from tensorfleet.train.warm_start import VocabInfo as VocabInfo
+from tensorfleet.train.warm_starting import VocabInfo as VocabInfo
 
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace

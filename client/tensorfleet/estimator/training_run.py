@@ -18,7 +18,7 @@ from tensorfleet.train.monitored_session import MonitoredTrainingSession
 from tensorfleet.train.saver import Saver
 from tensorfleet.train.saving_hooks import CheckpointSaverHook, CheckpointSaverListener
 from tensorfleet.train.session_run_hook import SessionRunHook
-from tensorfleet.train.warm_start import warm_start
+from tensorfleet.train.warm_starting import warm_start
 
 if TYPE_CHECKING:
     from tensorfleet.estimator.estimator import Estimator

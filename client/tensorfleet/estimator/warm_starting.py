@@ -6,7 +6,7 @@ import os
 from typing import Any, NamedTuple
 
 from tensorfleet.saved_model.files import contains_saved_model, variables_prefix
-from tensorfleet.train.warm_start import VocabInfo
+from tensorfleet.train.warm_starting import VocabInfo
 
 
 class _Fields(NamedTuple):

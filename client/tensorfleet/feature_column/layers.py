@@ -137,13 +137,15 @@ def linear_model(
     variables = ColumnVariables(trainable, list(weight_collections or ()))
     with variable_scope(None, "linear_model", values=_tensors(features)) as scope:
         pass
+    # Columns have the names that are free beside the model, as layers made before it is called.
+    names = [_free_scope(column) for column in columns]
     # The operations have a scope below that of the model, as those of a layer.
     inner = scope.name.rsplit("/", 1)[-1]
     with variable_scope(scope), framework.name_scope(inner):
         cache = FeatureCache(features)
         sums = []
-        for column in columns:
-            with variable_scope(None, default_name=column._scope_name):
+        for column, name in zip(columns, names, strict=True):
+            with variable_scope(name):
                 weighted, held = _weighted_sum(column, cache, variables, units, sparse_combiner)
                 sums.append(weighted)
                 if cols_to_vars is not None:
@@ -154,6 +156,13 @@ def linear_model(
         if cols_to_vars is not None:
             cols_to_vars["bias"] = _parts(bias)
         return bias_add(total, bias, name="weighted_sum")
+
+
+def _free_scope(column: FeatureColumn) -> str:
+    """A name for a column's variable scope that no other scope has beside it."""
+    outer = get_variable_scope().name
+    with variable_scope(None, default_name=column._scope_name) as scope:
+        return scope.name.removeprefix(f"{outer}/")
 
 
 def _weighted_sum(
@@ -176,8 +185,8 @@ def _weighted_sum(
     assert isinstance(column, DenseColumn)
     width = column.variable_shape.num_elements()
     scope = get_variable_scope().name
-    numbers = _rows(column, column.get_dense_tensor(cache, variables))
     weights = variables.create_variable(column, "weights", [width, units], initializer=zeros_initializer())
+    numbers = _rows(column, column.get_dense_tensor(cache, variables))
     held = framework.get_collection(GraphKeys.GLOBAL_VARIABLES, scope=f"{scope}/")
     return matmul(numbers, weights, name="weighted_sum"), held
 

@@ -28,7 +28,7 @@ from tensorfleet.graph.framework import name_scope
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.constants import zeros
 from tensorfleet.ops.array.joining import concat
-from tensorfleet.ops.array.shaping import reshape, shape
+from tensorfleet.ops.array.shaping import expand_dims, reshape, shape
 from tensorfleet.ops.array.sparse_parts import sparse_reshape
 from tensorfleet.ops.array.sparse_tensor import SparseTensor, sparse_tensor_to_dense
 from tensorfleet.ops.io.features import VarLenFeature
@@ -54,7 +54,7 @@ def sequence_lengths(sequences: SparseTensor, num_elements: int = 1) -> Any:
         sizes: Any = sequences.dense_shape
         # The last rows may be without elements.
         further = sizes[0] - shape(lengths, out_type=dtypes.int64)[0]
-        return concat([lengths, zeros([further], dtypes.int64)], axis=0)
+        return concat([lengths, zeros(expand_dims(further, 0), dtypes.int64)], axis=0)
 
 
 class _SequenceCategorical(NamedTuple):

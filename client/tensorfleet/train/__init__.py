@@ -1,4 +1,4 @@
-"""`tf.train`: optimizers, decay of rates, checkpoints, sessions that recover, queues of input, servers."""
+"""`tf.train`: optimizers, learning rate decay, checkpoints, sessions that recover, input queues, servers."""
 
 import typing as _typing
 
@@ -44,6 +44,7 @@ from tensorfleet.train.checkpoint_reader import (
     load_checkpoint as load_checkpoint,
     load_variable as load_variable,
 )
+from tensorfleet.train.checkpoint_waiting import checkpoints_iterator as checkpoints_iterator
 from tensorfleet.train.coordinator import Coordinator as Coordinator, LooperThread as LooperThread
 from tensorfleet.train.decay import (
     cosine_decay as cosine_decay,
@@ -75,6 +76,12 @@ from tensorfleet.train.input_producers import (
     range_input_producer as range_input_producer,
     slice_input_producer as slice_input_producer,
     string_input_producer as string_input_producer,
+)
+from tensorfleet.train.maybe_batches import (
+    maybe_batch as maybe_batch,
+    maybe_batch_join as maybe_batch_join,
+    maybe_shuffle_batch as maybe_shuffle_batch,
+    maybe_shuffle_batch_join as maybe_shuffle_batch_join,
 )
 from tensorfleet.train.monitored_session import (
     MonitoredSession as MonitoredSession,
@@ -130,7 +137,7 @@ from tensorfleet.train.step_count import (
 from tensorfleet.train.supervisor import Supervisor as Supervisor
 from tensorfleet.train.sync_replicas import SyncReplicasOptimizer as SyncReplicasOptimizer
 from tensorfleet.train.timers import SecondOrStepTimer as SecondOrStepTimer
-from tensorfleet.train.warm_start import VocabInfo as VocabInfo, warm_start as warm_start
+from tensorfleet.train.warm_starting import VocabInfo as VocabInfo, warm_start as warm_start
 
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
@@ -204,6 +211,7 @@ __all__ = [
     "batch",
     "batch_join",
     "checkpoint_exists",
+    "checkpoints_iterator",
     "cosine_decay",
     "cosine_decay_restarts",
     "create_global_step",
@@ -226,6 +234,10 @@ __all__ = [
     "load_checkpoint",
     "load_variable",
     "match_filenames_once",
+    "maybe_batch",
+    "maybe_batch_join",
+    "maybe_shuffle_batch",
+    "maybe_shuffle_batch_join",
     "natural_exp_decay",
     "noisy_linear_cosine_decay",
     "piecewise_constant",

@@ -11,7 +11,8 @@ import pytest
 import tensorfleet as tf
 from tensorfleet.session import waiting
 from tensorfleet_service.local_cluster import free_ports
-from tensorfleet_service.rpc import gathering
+from tensorfleet_service.net import timeouts
+from tensorfleet_service.rpc import session_members
 
 
 def addresses(count: int) -> list[str]:
@@ -49,7 +50,7 @@ def test_a_task_that_is_another_one_is_refused_at_once() -> None:
 def test_missing_tasks_are_said_by_master_and_client(
     transport: str | None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(gathering, "FIRST_SECONDS", 0.3)
+    monkeypatch.setattr(timeouts, "FIRST_NOTICE_SECONDS", 0.3)
     monkeypatch.setattr(waiting, "FIRST_SECONDS", 0.4)
     if transport:
         monkeypatch.setenv("TENSORFLEET_TRANSPORT", transport)
@@ -72,7 +73,7 @@ def test_missing_tasks_are_said_by_master_and_client(
 
 
 def test_a_task_that_comes_late_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "ATTEMPT_SECONDS", 0.1)
+    monkeypatch.setattr(timeouts, "CONNECT_ATTEMPT_SECONDS", 0.1)
     first, second = addresses(2)
     cluster = {"local": [first, second]}
     a = tf.train.Server(cluster, job_name="local", task_index=0)
@@ -93,8 +94,8 @@ def test_a_task_that_comes_late_is_used(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_server_that_is_stopped_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     waits = threading.Event()
-    monkeypatch.setattr(gathering, "FIRST_SECONDS", 0.1)
-    monkeypatch.setattr(gathering, "_say", lambda *args: waits.set())
+    monkeypatch.setattr(timeouts, "FIRST_NOTICE_SECONDS", 0.1)
+    monkeypatch.setattr(session_members, "_say", lambda *args: waits.set())
     first, second = addresses(2)
     a = tf.train.Server({"local": [first, second]}, job_name="local", task_index=0)
     ended = threading.Event()

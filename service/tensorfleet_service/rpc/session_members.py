@@ -1,4 +1,4 @@
-"""Gathering: a new session's connections to all other tasks of the cluster, made at once."""
+"""Gathering: connects a new session to all other tasks of the cluster at the same time."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from tensorfleet.core import errors
 from tensorfleet_service.master.members import Member
-from tensorfleet_service.net import limits
+from tensorfleet_service.net import limits, timeouts
 from tensorfleet_service.net.peers import AnyPeer, Peers
 
 log = logging.getLogger(__name__)
 
-FIRST_SECONDS = 2.0  # without an answer, and the log says whom a session waits for
-AGAIN_SECONDS = 10.0
-ATTEMPT_SECONDS = 5.0  # so soon a thread that tries to connect notices that nobody wants that any more
 
 _MAY_PASS = (errors.UNAVAILABLE, errors.DEADLINE_EXCEEDED, errors.ABORTED, errors.CANCELLED)
 
@@ -25,7 +22,7 @@ Found = Member | errors.OpError
 
 
 def is_final(error: errors.OpError) -> bool:
-    """Whether waiting longer is of no use: a task answers, and says that it is another one, for instance."""
+    """Whether waiting longer is of no use, as when another task answers at the address."""
     return error.error_code not in _MAY_PASS
 
 
@@ -36,15 +33,15 @@ def gather(
     timeout: float,
     join: Callable[[AnyPeer], Member],
 ) -> list[Found]:
-    """The members of a session, one for each of `tasks`, or why there is none.
+    """The members of a session, or an error, for each of `tasks`.
 
-    An error that waiting does not mend ends it at once, and is then the last of the list. While a task does
-    not answer, the log says so.
+    An error that waiting does not mend ends it at once, and is the last of the list. The log names tasks that
+    do not answer.
 
     Args:
         session: the handle.
-        timeout: in seconds, for each task.
-        join: makes a member of a connected peer; raises OpError.
+        timeout: for each task, in seconds.
+        join: the function from a connected peer to a member; raises OpError.
     """
     over = threading.Event()
     end = time.monotonic() + timeout
@@ -54,14 +51,14 @@ def gather(
             peer = None
             try:
                 left = max(end - time.monotonic(), 0)
-                peer = peers.get(task, min(left, ATTEMPT_SECONDS))
+                peer = peers.get(task, min(left, timeouts.CONNECT_ATTEMPT_SECONDS))
                 return join(peer)
             except errors.OpError as e:
                 if is_final(e) or over.is_set() or peers.closed or time.monotonic() >= end:
                     return e
                 if peer is not None and peer.lost is None:
                     return e
-                # Not there yet; or the connection was one to the task before a restart.
+                # The task is not there yet, or the connection was to its process before a restart.
 
     def drop(future: Future[Found]) -> None:
         if not future.cancelled():
@@ -72,7 +69,7 @@ def gather(
     executor = ThreadPoolExecutor(min(len(tasks), limits.MAX_TASK_THREADS), thread_name_prefix="connect")
     futures = {executor.submit(connect, task): task for task in tasks}
     pending = set(futures)
-    say_at = time.monotonic() + FIRST_SECONDS
+    say_at = time.monotonic() + timeouts.FIRST_NOTICE_SECONDS
     try:
         while pending:
             done, pending = wait(pending, max(say_at - time.monotonic(), 0), FIRST_COMPLETED)
@@ -82,7 +79,7 @@ def gather(
                     before = [f.result() for f in futures if f not in pending and f is not future]
                     return [*before, found]
             if pending and time.monotonic() >= say_at:
-                say_at += AGAIN_SECONDS
+                say_at += timeouts.NEXT_NOTICE_SECONDS
                 left = max(end - time.monotonic(), 0)
                 absent = [futures[future] for future in futures if future in pending]
                 _say(peers, absent, left)
@@ -99,7 +96,7 @@ def _say(peers: Peers, tasks: Sequence[str], left: float) -> None:
         f"  {task} at {peers.addresses[task]}: {peers.problems.get(task, 'no answer yet')}" for task in tasks
     ]
     log.warning(
-        "a session of %s waits for %d other tasks, for %.0f s still:\n%s",
+        "a session of %s waits for %d other tasks, for at most %.0f s more:\n%s",
         peers.task,
         len(tasks),
         left,

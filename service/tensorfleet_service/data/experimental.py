@@ -20,7 +20,7 @@ def _invalid(text: str) -> errors.InvalidArgumentError:
 
 
 class Listed(Dataset):
-    """Elements that are there."""
+    """A list of elements."""
 
     def __init__(self, elements: Sequence[Element]) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ def _rows(value: Any) -> list[Any]:
 
 
 class Unique(Dataset):
-    """The elements without those that were there before (`UniqueDataset`); all are kept in memory."""
+    """The elements without repetitions (`UniqueDataset`); all of them are kept in memory."""
 
     def items(self, run: Run) -> Iterator[Element]:
         return _Unique(self.source.elements(run))
@@ -135,7 +135,7 @@ class _TakingWhile:
 
 
 class Scan(Dataset):
-    """The elements that a function makes, and the next states, of states and elements (`ScanDataset`)."""
+    """The elements that a function makes of its state and the elements (`ScanDataset`)."""
 
     def __init__(self, source: Dataset, state: Sequence[Any], call: Call) -> None:
         super().__init__(source)
@@ -170,7 +170,7 @@ class _Scanning:
 
 
 class IgnoreErrors(Dataset):
-    """The elements that can be made (`IgnoreErrorsDataset`)."""
+    """The elements without those whose computation fails (`IgnoreErrorsDataset`)."""
 
     def __init__(self, source: Dataset, warn: bool) -> None:
         super().__init__(source)
@@ -202,10 +202,10 @@ class _Ignoring:
 
 
 class Directed(Dataset):
-    """The next element of the dataset whose number another one gives (`DirectedInterleaveDataset`).
+    """Elements of several datasets, as a dataset of indices chooses (`DirectedInterleaveDataset`).
 
     Args:
-        stop: ends where a dataset is chosen that has ended, instead of going on to the next number.
+        stop: whether it ends when a chosen dataset has ended; else it goes on with the next index.
     """
 
     def __init__(self, selector: Dataset, datasets: Sequence[Dataset], stop: bool) -> None:
@@ -246,17 +246,17 @@ class _Directing:
 
 
 class GroupByWindow(Dataset):
-    """The datasets that a function makes of windows of elements of one key (`GroupByWindowDataset`).
+    """The datasets that a function makes of windows of elements with the same key (`GroupByWindowDataset`).
 
     Args:
-        key: gives the key of an element.
-        reduce: makes a dataset of a key and the dataset of a window.
-        size: gives the number of elements in the windows of a key.
+        key: the function from an element to its key.
+        reduce: the function from a key and the dataset of a window to a dataset.
+        size: the function from a key to the number of elements in its windows.
     """
 
     def __init__(self, source: Dataset, key: Call, reduce: Call, size: Call) -> None:
         super().__init__(source)
-        self.blocks = True  # what the datasets are is known when they are made
+        self.blocks = True  # the function's datasets may block
         self._calls = key, reduce, size
 
     def items(self, run: Run) -> Iterator[Element]:

@@ -1,4 +1,4 @@
-"""Whose fault a failed kernel is: the op's shape rule says whether it may have these inputs at all."""
+"""Tells invalid inputs from defects of kernels: after a failure, the op's shape rule checks the inputs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
 
 MAX_ELEMENTS = 1000
-"""Rules look at the values of shapes, sizes and axes, which are small."""
+"""Limit on the elements of inputs whose values rules get; they use only those of shapes, sizes and axes."""
 
 
 def refusal(node: Node, values: list[Any]) -> errors.InvalidArgumentError | None:
-    """The error for inputs that the rule refuses, as it would when the graph is made if it knew their shapes.
+    """The error of the op's shape rule for inputs that it refuses.
 
-    None where it takes them, so that the failure is the kernel's own.
+    None if it accepts them, so that the failure is a defect of the kernel.
     """
     if len(values) != len(node.input_types):
         return None
@@ -36,7 +36,7 @@ def refusal(node: Node, values: list[Any]) -> errors.InvalidArgumentError | None
     except ValueError as e:
         return errors.InvalidArgumentError(None, None, str(e))
     except (TypeError, IndexError, KeyError, AttributeError):
-        return None  # the rule is no better than the kernel, whose failure is reported
+        return None  # the rule fails, too: the kernel's failure is reported
     return None
 
 

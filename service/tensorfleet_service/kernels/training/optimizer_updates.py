@@ -1,31 +1,19 @@
-"""The arithmetic of optimizers, on blocks of arrays.
+"""The arithmetic of optimizers, on blocks of arrays; RULES has all updates.
 
-A rule is built in three steps, so that each thing is computed as seldom as possible: `build(xp, attrs)` once
-for a node, the function it returns once a step with the step's numbers (learning rate, …, in the op's order),
-and what that returns for each block: `update(temporaries, *variables, gradient)`, which changes the variables
-in place and may write to the temporaries, but not to the gradient.
-
-Numbers come with the variables' dtype, and so do the results.
+`update_rule` says how an update is built; `proximal_updates` has those with regularization.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-Update = Callable[..., None]
-Prepare = Callable[..., Update]
-Build = Callable[[Any, dict[str, Any]], Prepare]
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """The update of one optimizer: on how many variables, with how many temporaries."""
-
-    variables: int
-    scratch: int
-    build: Build
+from tensorfleet_service.kernels.training.proximal_updates import (
+    adagrad_da,
+    ftrl,
+    proximal_adagrad,
+    proximal_gradient_descent,
+)
+from tensorfleet_service.kernels.training.update_rule import Prepare, Rule, Update
 
 
 def _gradient_descent(xp: Any, attrs: dict[str, Any]) -> Prepare:
@@ -103,37 +91,6 @@ def _adagrad(xp: Any, attrs: dict[str, Any]) -> Prepare:
         return update
 
     return prepare
-
-
-def _adagrad_da(xp: Any, attrs: dict[str, Any]) -> Prepare:
-    def prepare(lr: Any, l1: Any, l2: Any, global_step: Any) -> Update:
-        step = lr.dtype.type(global_step)
-        threshold, decay = l1 * step, l2 * step * lr
-
-        def update(temporaries: Any, var: Any, total: Any, squares: Any, grad: Any) -> None:
-            t, u = temporaries
-            total += grad
-            xp.multiply(grad, grad, out=t)
-            squares += t
-            xp.sqrt(squares, out=t)
-            t += decay
-            xp.multiply(_shrunk(xp, total, threshold, u), -lr, out=var)
-            var /= t
-
-        return update
-
-    return prepare
-
-
-def _shrunk(xp: Any, values: Any, threshold: Any, temporary: Any) -> Any:
-    """`values` moved toward zero by the threshold, to zero at most; the values themselves without one."""
-    if not (threshold > 0).any():
-        return values
-    xp.absolute(values, out=temporary)
-    temporary -= threshold
-    xp.maximum(temporary, 0, out=temporary)
-    temporary *= xp.sign(values)
-    return temporary
 
 
 def _adadelta(xp: Any, attrs: dict[str, Any]) -> Prepare:
@@ -266,80 +223,6 @@ def _rms_step(xp: Any, var: Any, mom: Any, grad: Any, lr: Any, momentum: Any, t:
     var -= mom
 
 
-def _ftrl(xp: Any, attrs: dict[str, Any]) -> Prepare:
-    by_rate = attrs["multiply_linear_by_lr"]
-
-    def prepare(lr: Any, l1: Any, l2: Any, *others: Any) -> Update:
-        shrinkage, lr_power = others if len(others) == 2 else (None, others[0])
-        is_root = bool(lr_power == -0.5)
-        threshold = l1 * lr if by_rate else l1
-        decay = 2 * l2 * lr if by_rate else 2 * l2
-
-        def root(x: Any, out: Any) -> Any:
-            return xp.sqrt(x, out=out) if is_root else xp.power(x, -lr_power, out=out)
-
-        def update(temporaries: Any, var: Any, accum: Any, linear: Any, grad: Any) -> None:
-            t, u = temporaries
-            root(accum, t)
-            xp.multiply(grad, grad, out=u)
-            accum += u
-            root(accum, u)
-            xp.subtract(u, t, out=t)
-            if not by_rate:
-                t /= lr
-                u /= lr
-            t *= var
-            step = grad if shrinkage is None else grad + var * (2 * shrinkage)
-            xp.subtract(step * lr if by_rate else step, t, out=t)
-            linear += t
-            u += decay
-            xp.sign(linear, out=t)
-            t *= threshold
-            t -= linear
-            t /= u
-            t[xp.absolute(linear) <= threshold] = 0
-            var[...] = t
-
-        return update
-
-    return prepare
-
-
-def _proximal_gradient_descent(xp: Any, attrs: dict[str, Any]) -> Prepare:
-    def prepare(alpha: Any, l1: Any, l2: Any) -> Update:
-        threshold, decay = alpha * l1, 1 + l2 * alpha
-
-        def update(temporaries: Any, var: Any, delta: Any) -> None:
-            t, u = temporaries
-            xp.multiply(delta, alpha, out=t)
-            xp.subtract(var, t, out=t)
-            xp.divide(_shrunk(xp, t, threshold, u), decay, out=var)
-
-        return update
-
-    return prepare
-
-
-def _proximal_adagrad(xp: Any, attrs: dict[str, Any]) -> Prepare:
-    def prepare(lr: Any, l1: Any, l2: Any) -> Update:
-        def update(temporaries: Any, var: Any, accum: Any, grad: Any) -> None:
-            t, u = temporaries
-            xp.multiply(grad, grad, out=t)
-            accum += t
-            xp.sqrt(accum, out=t)
-            rate = xp.divide(lr, t, out=t)
-            xp.multiply(grad, rate, out=u)
-            xp.subtract(var, u, out=var)
-            shrunk = _shrunk(xp, var, rate * l1, u)
-            rate *= l2
-            rate += 1
-            xp.divide(shrunk, rate, out=var)
-
-        return update
-
-    return prepare
-
-
 def _add_sign(xp: Any, attrs: dict[str, Any]) -> Prepare:
     def prepare(lr: Any, alpha: Any, sign_decay: Any, beta: Any) -> Update:
         def update(temporaries: Any, var: Any, m: Any, grad: Any) -> None:
@@ -387,20 +270,20 @@ RULES = {
     "AdaMax": Rule(3, 2, _ada_max),
     "Adadelta": Rule(3, 2, _adadelta),
     "Adagrad": Rule(2, 2, _adagrad),
-    "AdagradDA": Rule(3, 2, _adagrad_da),
+    "AdagradDA": Rule(3, 2, adagrad_da),
     "AdagradV2": Rule(2, 2, _adagrad),
     "Adam": Rule(3, 2, _adam),
     "AdamWithAmsgrad": Rule(4, 2, _adam),
     "AddSign": Rule(2, 2, _add_sign),
     "CenteredRMSProp": Rule(4, 2, _centered_rms_prop),
-    "Ftrl": Rule(3, 2, _ftrl),
-    "FtrlV2": Rule(3, 2, _ftrl),
+    "Ftrl": Rule(3, 2, ftrl),
+    "FtrlV2": Rule(3, 2, ftrl),
     "GradientDescent": Rule(1, 1, _gradient_descent),
     "KerasMomentum": Rule(2, 2, _keras_momentum),
     "Momentum": Rule(2, 1, _momentum),
     "PowerSign": Rule(2, 2, _power_sign),
-    "ProximalAdagrad": Rule(2, 2, _proximal_adagrad),
-    "ProximalGradientDescent": Rule(1, 2, _proximal_gradient_descent),
+    "ProximalAdagrad": Rule(2, 2, proximal_adagrad),
+    "ProximalGradientDescent": Rule(1, 2, proximal_gradient_descent),
     "RMSProp": Rule(3, 2, _rms_prop),
 }
 """The rules by the name that follows "Apply" in the op types."""

@@ -1,6 +1,6 @@
-"""Layout: which fed values a task takes and which fetches it returns, in the order in which they travel.
+"""Layout: the fed values that a task takes and the fetches that it returns, in the order of their transfer.
 
-The master and the worker compute it of the same nodes, so it is never sent.
+The master and the worker compute it from the same nodes, so it is never sent.
 """
 
 from __future__ import annotations
@@ -44,5 +44,5 @@ def layout(nodes: Sequence[Node]) -> Layout:
 
 
 def task_of(device: str) -> str:
-    """The task of a canonical device name, which is all but its last part."""
+    """The task of a canonical device name, which is the name without its last part."""
     return device[: device.rindex("/device:")]

@@ -1,4 +1,4 @@
-"""Answers to requests where there can be no value: one rule for all ways to ask."""
+"""Errors for values that cannot be sent by gRPC."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def proto_of(value: Any) -> TensorProto:
     """The message for a tensor.
 
     Raises:
-        InvalidArgumentError: it is no tensor, or one that no message holds.
+        InvalidArgumentError: it is not a tensor, or one that no message can hold.
         ResourceExhaustedError: there is no memory for the message.
     """
     try:

@@ -1,4 +1,4 @@
-"""Datasets that pick, group and take apart elements, and what steps ask of a whole dataset."""
+"""Datasets that pick, group and take apart elements, and ops on whole datasets."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet_service.data.cardinality import cardinality
 from tensorfleet_service.data.dataset import Call, Dataset, Element, Run
-from tensorfleet_service.data.functional import Interleave
-from tensorfleet_service.data.selecting import (
+from tensorfleet_service.data.experimental import (
     Directed,
     GroupByWindow,
     IgnoreErrors,
@@ -22,8 +21,9 @@ from tensorfleet_service.data.selecting import (
     Unbatch,
     Unique,
 )
+from tensorfleet_service.data.functional import Interleave
 from tensorfleet_service.data.shuffle import numbers
-from tensorfleet_service.kernels.data_flow.dataset_ops import Make, callee_of, dataset_kernel
+from tensorfleet_service.kernels.data_flow.dataset_ops import Make, callee_of, calls_of, dataset_kernel
 from tensorfleet_service.kernels.functions.function_ops import library_of
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import host_array, results
@@ -65,18 +65,8 @@ def directed_interleave(node: KernelNode) -> Make:
 @dataset_kernel("GroupByWindowDataset")
 def group_by_window(node: KernelNode) -> Make:
     parts = ("key_func", "reduce_func", "window_size_func")
-    callees = [callee_of(node, part) for part in parts]
-    counts = [len(node.attrs[f"T{part}_other_arguments"]) for part in parts]
-
-    def make(source: Dataset, *captured: Any) -> Dataset:
-        calls = []
-        start = 0
-        for callee, count in zip(callees, counts, strict=True):
-            calls.append(Call(callee, captured[start : start + count]))
-            start += count
-        return GroupByWindow(source, *calls)
-
-    return make
+    calls = calls_of(node, parts, "T{}_other_arguments")
+    return lambda source, *captured: GroupByWindow(source, *calls(captured))
 
 
 @dataset_kernel("DenseToSparseBatchDataset")
@@ -97,7 +87,7 @@ def parallel_interleave(node: KernelNode) -> Make:
 
 
 class _Random(Dataset):
-    """Random integers of 32 bits (`RandomDataset`); with two seeds of 0 others each time it is made."""
+    """Random integers of 32 bits (`RandomDataset`); if both seeds are 0, others each time it is made."""
 
     def __init__(self, seed: int, seed2: int) -> None:
         super().__init__()
@@ -120,7 +110,7 @@ def assert_cardinality(node: KernelNode) -> Make:
 
 
 class _Counted(Dataset):
-    """The input, which must have so many elements (`AssertCardinalityDataset`)."""
+    """The input, checked to have `count` elements (`AssertCardinalityDataset`)."""
 
     def __init__(self, source: Dataset, count: int) -> None:
         super().__init__(source)
@@ -168,7 +158,7 @@ def _(dataset: _Random) -> int:
     return -1
 
 
-# What steps ask of a whole dataset
+# Ops on whole datasets
 
 
 @kernel("DatasetCardinality")
@@ -177,7 +167,7 @@ def dataset_cardinality(node: KernelNode) -> Kernel:
 
 
 def _in_background(node: KernelNode, work: Any) -> AsyncKernel:
-    """A kernel that goes over a dataset on a thread of its own: its elements may have to be waited for."""
+    """A kernel that iterates over a dataset on the pool, as it may have to wait for elements."""
     pool = library_of(node).pool
 
     def run(dataset: Dataset, *inputs: Any) -> Future:

@@ -132,7 +132,8 @@ def test_an_estimator_on_chief_ps_worker_and_evaluator(tmp_path: Path) -> None:
         opened.close()
     cluster = {"chief": hosts[:1], "ps": hosts[1:2], "worker": hosts[2:]}
     model = tmp_path / "model"
-    command = [sys.executable, "-m", "tensorfleet.run", str(PROGRAMS / "wide_deep.py"), f"--model_dir={model}"]
+    program = str(PROGRAMS / "wide_deep.py")
+    command = [sys.executable, "-m", "tensorfleet.run", program, f"--model_dir={model}"]
     with ExitStack() as stack:
         started = {}
         for job in ("ps", "worker", "evaluator", "chief"):

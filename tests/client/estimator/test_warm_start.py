@@ -10,6 +10,7 @@ import pytest
 import tensorfleet as tf
 from tests.client.estimator import models
 
+
 def make(folder: Path, **options: Any) -> Any:
     return tf.estimator.Estimator(models.linear, str(folder), params={"rate": 0.0}, **options)
 

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from tensorfleet.graph import op_def
 from tests.compat.cluster import Cluster
+from tests.compat.op_programs import tables
 from tests.compat.random_graphs import programs
 from tests.compat.random_graphs.draws import kernel_types
 from tests.compat.random_graphs.table import ALONE, GENERATORS, SHAPES_ONLY
@@ -284,6 +285,7 @@ WITHOUT_GENERATOR = {
         ),
         "compared with TensorFlow's in tables of test_math_ops, test_array_ops and test_program_functions",
     ),
+    **dict.fromkeys(tables.OPS - set(GENERATORS), "compared with TensorFlow's in test_op_programs"),
     "_Arg": "made by the runtime only",
     "_Retval": "made by the runtime only",
     "_Send": "made by the runtime only",

@@ -1,4 +1,4 @@
-"""`tf.contrib.framework`: argument scopes, variables of models, the count of global steps."""
+"""`tf.contrib.framework`: argument scopes, variables of models, the global step."""
 
 import typing as _typing
 

@@ -1,4 +1,4 @@
-"""`tf.losses`: weighted losses that are collected, and their sum."""
+"""`tf.losses`: weighted losses, which are added to a collection, and their sum."""
 
 import typing as _typing
 

@@ -1,8 +1,8 @@
-"""`tf.metrics`: figures about a model, over all batches since their variables were initialized.
+"""`tf.metrics`: metrics of a model over all batches since the initialization of their variables.
 
-Each function gives `(value, update_op)`. Running `update_op` counts a batch in and gives the value after it;
-the value alone counts nothing. The state is in local variables (`tf.local_variables_initializer` resets it),
-which are in the collection METRIC_VARIABLES as well.
+Each function returns `(value, update_op)`. A run of `update_op` adds a batch and gives the new value; `value`
+alone adds nothing. The state is in local variables (`tf.local_variables_initializer` resets it), which are
+also in the collection METRIC_VARIABLES.
 """
 
 import typing as _typing

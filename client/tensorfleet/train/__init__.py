@@ -1,4 +1,4 @@
-"""`tf.train`: optimizers, decay of rates, checkpoints, sessions that recover, queues of input, servers."""
+"""`tf.train`: optimizers, learning rate decay, checkpoints, sessions that recover, input queues, servers."""
 
 import typing as _typing
 

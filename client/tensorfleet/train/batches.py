@@ -1,6 +1,6 @@
 """Batches by queues: `tf.train.batch`, `tf.train.shuffle_batch` and their forms for several inputs.
 
-Each makes a queue, and the runner that fills it once `tf.train.start_queue_runners` has started it.
+Each makes a queue and the runner that fills it; `tf.train.start_queue_runners` starts the runner.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Inputs:
             raise ValueError(f"Expected at least one tensor in {caller}().")
         self.tensors: list[Tensor] = []
         self._ranks: list[int | None] = []
-        """Of the SparseTensors in a batch, which have one dimension more than the elements."""
+        """The ranks of the SparseTensors in a batch, one more than those of the elements."""
 
     def store(self, enqueue_many: bool) -> None:
-        """Makes of the SparseTensors what a queue takes; called once, in the scope of the batch's nodes."""
+        """Serializes the SparseTensors for the queue; called once, in the name scope of the batch's nodes."""
         if self.tensors:
             return
         serialize = serialize_many_sparse if enqueue_many else serialize_sparse
@@ -61,16 +61,16 @@ class Inputs:
 
     @property
     def kinds(self) -> list[bool]:
-        """Which of them are SparseTensors."""
+        """For each tensor, whether it is a SparseTensor."""
         return [isinstance(value, SparseTensor) for value in self.given]
 
     @property
     def stored_types(self) -> list[dtypes.DType]:
-        """The types of what is in the queue."""
+        """The dtypes of the queue's components."""
         return [tensor.dtype.base for tensor in self.tensors]
 
     def like(self, dequeued: Any) -> Any:
-        """The dequeued tensors: in a dict with the keys of `given`; one tensor is never in a list."""
+        """The dequeued tensors in the form of `given`, a list or a dict; a single tensor is not in a list."""
         is_list = isinstance(dequeued, (list, tuple))
         flat = [
             deserialize_many_sparse(found, given.dtype, rank) if isinstance(given, SparseTensor) else found
@@ -185,15 +185,16 @@ def batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Batches of what tensors give in many runs (`tf.train.batch`).
+    """Batches of the values of tensors in many runs (`tf.train.batch`).
 
     Args:
-        tensors: a list or dict of tensors; the result has the same form, but of one tensor is no list.
-        num_threads: how many threads fill the queue; with more than one, the order is not certain.
+        tensors: a list or dict of tensors. The result has the same form, except that a single tensor is
+            not in a list.
+        num_threads: the number of threads that fill the queue; with more than one, the order may vary.
         enqueue_many: whether the tensors are batches of elements already.
-        shapes: of an element's components, where the tensors' static shapes do not say them.
-        dynamic_pad: fills up elements whose shapes differ within a batch.
-        allow_smaller_final_batch: whether the last batch may be smaller; else what is left is dropped.
+        shapes: the shapes of an element's components, if the tensors' static shapes are not known.
+        dynamic_pad: pad elements whose shapes differ within a batch.
+        allow_smaller_final_batch: whether the last batch may be smaller; else the rest is dropped.
 
     Raises:
         ValueError: there are no tensors, or one of unknown rank.
@@ -287,13 +288,13 @@ def shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Like `batch`, in random order (`tf.train.shuffle_batch`).
+    """`batch` in random order (`tf.train.shuffle_batch`).
 
     Args:
-        min_after_dequeue: how many elements stay in the queue for the next draw, until the input ends.
+        min_after_dequeue: the number of elements to choose from that stay in the queue until the input ends.
 
     Raises:
-        ValueError: there are no tensors, one of unknown rank, or no room beside `min_after_dequeue`.
+        ValueError: no tensors, one of unknown rank, or a `capacity` that is not above `min_after_dequeue`.
     """
     part = Inputs(tensors, "shuffle_batch")
     with framework.name_scope(name, "shuffle_batch", graph_tensors([part])) as scope:
@@ -323,7 +324,7 @@ def shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Like `shuffle_batch`, of several sets of tensors, each with a thread of its own
+    """`shuffle_batch` of several sets of tensors, each with its own thread
     (`tf.train.shuffle_batch_join`).
     """
     parts = several_inputs(tensors_list, "shuffle_batch_join")

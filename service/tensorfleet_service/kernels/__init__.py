@@ -1,4 +1,4 @@
-"""Kernels: what computes each op type. Importing the package registers them all."""
+"""The kernels that compute the ops. Importing the package registers them all."""
 
 from importlib import import_module
 
@@ -7,6 +7,7 @@ from tensorfleet.graph import op_def
 # One line per family, sorted.
 _FAMILIES: tuple[str, ...] = (
     "array.batching",
+    "array.buffers",
     "array.casting",
     "array.constants",
     "array.identity",
@@ -14,6 +15,7 @@ _FAMILIES: tuple[str, ...] = (
     "array.joining",
     "array.linspace",
     "array.padding",
+    "array.ragged",
     "array.rearranging",
     "array.selection",
     "array.shaping",
@@ -25,16 +27,19 @@ _FAMILIES: tuple[str, ...] = (
     "control_flow.control",
     "data_flow.accumulators",
     "data_flow.dataset_ops",
+    "data_flow.experimental_datasets",
     "data_flow.file_datasets",
     "data_flow.iterators",
     "data_flow.lookup",
     "data_flow.partition",
     "data_flow.queue_ops",
-    "data_flow.selecting_datasets",
     "data_flow.sets",
     "data_flow.stacks",
     "data_flow.staging",
+    "data_flow.optionals",
     "data_flow.tensor_array",
+    "data_flow.tensor_lists",
+    "data_flow.tensor_maps",
     "functions.function_ops",
     "image.boxes",
     "image.codec",
@@ -56,6 +61,7 @@ _FAMILIES: tuple[str, ...] = (
     "linalg.factors",
     "linalg.linalg",
     "linalg.matrix_parts",
+    "linalg.solving",
     "math.add_n",
     "math.arithmetic",
     "math.comparison",
@@ -79,11 +85,15 @@ _FAMILIES: tuple[str, ...] = (
     "nn.cross_entropy",
     "nn.ctc",
     "nn.depthwise",
+    "nn.fractional_pool",
     "nn.local",
+    "nn.morphology",
     "nn.norm",
     "nn.pool",
     "nn.quantization",
     "random.random_ops",
+    "random.stateful",
+    "state.references",
     "state.resource_variable_ops",
     "state.variable_ops",
     "text.edit_distance",

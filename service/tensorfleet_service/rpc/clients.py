@@ -26,7 +26,7 @@ from tensorfleet.wire.stream import Frame, FrameTooLarge, Kind, Method, encode, 
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.net import limits
-from tensorfleet_service.net.failures import as_op_error
+from tensorfleet_service.net.tensor_protos import as_op_error
 from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.security.principal import ANYBODY, Principal
 

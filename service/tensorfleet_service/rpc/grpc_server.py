@@ -24,9 +24,9 @@ from tensorfleet.security.tls import certificates
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import memory
 from tensorfleet_service.net import grpc_loop, limits
-from tensorfleet_service.net.failures import as_op_error
 from tensorfleet_service.net.grpc_loop import INLINE_BYTES
 from tensorfleet_service.net.peer_grpc import OWN_ERROR
+from tensorfleet_service.net.tensor_protos import as_op_error
 from tensorfleet_service.rpc.request_memory import RequestMemory, Ticket
 from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.threads.pool import Pool

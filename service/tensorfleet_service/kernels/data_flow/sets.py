@@ -15,11 +15,10 @@ from tensorfleet_service.kernels.sparse import (
     elements,
     linear,
     sizes_of,
-    sparse_kernel,
     starts_of,
     unravel,
 )
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 
 _Sets = tuple[Array, Array, list[int]]
 """For each element the place of its row, and the element; and the sizes of the dimensions of rows."""
@@ -50,7 +49,7 @@ def _of_dense(values: Any) -> _Sets:
     return np.repeat(np.arange(elements(sizes)), values.shape[-1]), values.reshape(-1), sizes
 
 
-@sparse_kernel("SetSize")
+@host_kernel("SetSize")
 def set_size(node: KernelNode) -> Kernel:
     validate = node.attrs["validate_indices"]
 
@@ -66,7 +65,7 @@ def set_size(node: KernelNode) -> Kernel:
     return run
 
 
-_OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {
+_OPERATIONS: dict[str, Callable[[Array, Array], Any]] = {
     "a-b": np.setdiff1d,
     "b-a": lambda a, b: np.setdiff1d(b, a),
     "intersection": np.intersect1d,
@@ -100,13 +99,13 @@ def _check_operation(node: KernelNode) -> None:
         raise invalid(f"Invalid set_operation {operation}.")
 
 
-@sparse_kernel("DenseToDenseSetOperation")
+@host_kernel("DenseToDenseSetOperation")
 def dense_to_dense(node: KernelNode) -> Kernel:
     _check_operation(node)
     return lambda a, b: _operated(node, _of_dense(a), _of_dense(b))
 
 
-@sparse_kernel("DenseToSparseSetOperation")
+@host_kernel("DenseToSparseSetOperation")
 def dense_to_sparse(node: KernelNode) -> Kernel:
     _check_operation(node)
     validate = node.attrs["validate_indices"]
@@ -117,7 +116,7 @@ def dense_to_sparse(node: KernelNode) -> Kernel:
     return run
 
 
-@sparse_kernel("SparseToSparseSetOperation")
+@host_kernel("SparseToSparseSetOperation")
 def sparse_to_sparse(node: KernelNode) -> Kernel:
     _check_operation(node)
     validate = node.attrs["validate_indices"]

@@ -137,7 +137,7 @@ from tensorfleet.train.step_count import (
 from tensorfleet.train.supervisor import Supervisor as Supervisor
 from tensorfleet.train.sync_replicas import SyncReplicasOptimizer as SyncReplicasOptimizer
 from tensorfleet.train.timers import SecondOrStepTimer as SecondOrStepTimer
-from tensorfleet.train.warm_start import VocabInfo as VocabInfo, warm_start as warm_start
+from tensorfleet.train.warm_starting import VocabInfo as VocabInfo, warm_start as warm_start
 
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace

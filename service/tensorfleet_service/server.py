@@ -248,6 +248,7 @@ class TaskServer:
             log.warning("%s", self._warning)
         if self._guard.security.tokens:
             self._check_tokens()
+        self._check_callers()
         self.health.serves()
         log.info("%s serves at %s", self.task, self.address)
 
@@ -351,6 +352,12 @@ class TaskServer:
         self._grpc.check_principals()
         if not self._stopped.is_set():
             self._deadlines.after(TOKEN_SECONDS, self._check_tokens)
+
+    def _check_callers(self) -> None:
+        """Looks, now and then, at how many are connected by gRPC whom nobody knows."""
+        seconds = self._grpc.check_callers()
+        if not self._stopped.is_set():
+            self._deadlines.after(seconds, self._check_callers)
 
     def _join(self, session: str, config: ConfigProto) -> Sequence[Member]:
         """The members of a new session: this task first, then the others, all connected at once."""

@@ -47,6 +47,8 @@ REMEMBERED_ROUNDS = 10_000  # of collectives
 
 # Connections that have not said HELLO: for one more, the one that has been silent longest is ended.
 MAX_STRANGERS = 256
+# Connections by gRPC of which no call was let in: for more, those are ended that have said least.
+MAX_GRPC_STRANGERS = 1024
 # Run signatures of a session that stay prepared.
 MAX_SIGNATURES = 10_000
 # Open partial runs, of which the oldest are dropped: a client may never ask for their last part.

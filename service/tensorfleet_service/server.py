@@ -401,6 +401,7 @@ class TaskServer:
 
     def _reset(self, containers: Sequence[str]) -> None:
         self._worker.resources.reset(containers)
+        self._guard.quotas.clear(containers)
         for task in self._peers.addresses:
             peer = self._peers.existing(task)
             if peer is not None:

@@ -350,8 +350,8 @@ class _Client:
 
     def _create_session(self, data: bytes) -> master_pb2.CreateSessionResponse:
         request = limits.parse(master_pb2.CreateSessionRequest, data)
-        owner = self.principal.id
-        session = self._clients.master.create_session(request.graph_def, request.config, owner)
+        owner, account = self.principal.id, self._clients.guard.quotas.account(self.principal)
+        session = self._clients.master.create_session(request.graph_def, request.config, owner, account)
         self._audit("create_session", session=session.handle, nodes=len(session.graph.nodes))
         self._sessions.add(session.handle)
         self._clients.attach(session.handle)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tensorfleet.security.tokens import NO_LIMITS, Limits
+
 _MAY = {
     "read": ("read",),
     "run": ("read", "run"),
@@ -23,12 +25,14 @@ class Principal:
         name: unique among those of one kind.
         role: "read", "run", "admin", "task" or "anybody".
         token: the hash of its token, by which it is known whether that is still accepted.
+        limits: those of its token.
     """
 
     kind: str
     name: str
     role: str
     token: str = ""
+    limits: Limits = NO_LIMITS
 
     @property
     def id(self) -> str:

@@ -19,6 +19,7 @@ from tensorfleet.security.tokens import Limits, Token
 from tensorfleet_service.security.principal import ANYBODY, Principal
 from tensorfleet_service.security.quotas import Quotas, from_environment
 from tensorfleet_service.server import TaskServer
+from tensorfleet_service.threads import turns
 from tests.security.conftest import MakeTasks, TokenBook
 from tests.until import until
 
@@ -214,3 +215,45 @@ def test_what_is_no_limit_is_no_token(value: str) -> None:
         tokens.parse(
             f'{{"tokens": [{{"name": "a", "role": "run", "hash": "{hash}", "max_steps": {value}}}]}}'.encode()
         )
+
+
+def test_steps_of_clients_take_turns(
+    tasks: MakeTasks, book: TokenBook, client: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose tokens are the same share a turn's queue; who has computed less goes first."""
+    monkeypatch.setattr(turns, "PATIENCE_SECONDS", SECONDS)
+    task = limited(book, tasks, client)
+    order = task._clients.turns
+    most = len(order._free)
+    x = tf.constant(1.0) + 1.0
+    sessions = {}
+    for name in ("alice", "bob"):
+        client(token=book.texts[name])
+        sessions[name] = tf.Session(task.target)
+        assert sessions[name].run(x) == 2.0
+    order.share("token:alice").used = 5.0
+    other = order.share("other")
+    until(lambda: len(order._free) == most, SECONDS)  # a turn ends after its answer
+    for _ in range(most):
+        order.take(other)
+    went: list[str] = []
+
+    def run(name: str) -> None:
+        sessions[name].run(x)
+        went.append(name)
+
+    threads = []
+    for waiting_before, name in enumerate(("alice", "bob")):
+        threads.append(threading.Thread(target=run, args=(name,)))
+        threads[-1].start()
+        until(lambda before=waiting_before: len(order._waiting) == before + 1, SECONDS)  # type: ignore[misc]
+    assert not went
+    order.give(other, 0.0)
+    for thread in threads:
+        thread.join(SECONDS)
+    assert went == ["bob", "alice"]
+    for _ in range(most - 1):
+        order.give(other, 0.0)
+    until(lambda: len(order._free) == most, SECONDS)
+    for session in sessions.values():
+        session.close()

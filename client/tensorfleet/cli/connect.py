@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import shlex
 import signal
 import sys
 import threading
@@ -12,7 +13,7 @@ from types import FrameType
 
 from tensorfleet.cli.submit import add_cluster_flags
 from tensorfleet.core import errors
-from tensorfleet.kube import api, release
+from tensorfleet.kube import access, api, release
 from tensorfleet.kube.forward import Forwarder
 from tensorfleet.kube.release import GRPC_PORT, STREAM_PORT
 
@@ -22,7 +23,8 @@ def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         prog="tensorfleet connect",
         description="Forward ports of this machine to the master of a release of TensorFleet's chart, until "
-        "Ctrl-C. Programs here reach the cluster at the address that is printed.",
+        "Ctrl-C. Programs here reach the cluster at the address that is printed, with the credentials "
+        "in the files beside it, which go when it ends.",
         epilog="Several clusters at once: give each one an --address of its own, such as 127.0.0.2.",
         allow_abbrev=False,
     )
@@ -64,7 +66,17 @@ def run(flags: argparse.Namespace, over: threading.Event) -> int:
     """Forwards until `over` is set. Raises OpError, ImportError."""
     cluster = api.Cluster("tensorfleet connect", flags.context)
     found = release.find(cluster, flags.release, flags.namespace or cluster.namespace)
+    with access.on_this_machine(cluster, found) as variables:
+        return _forward(flags, over, cluster, found, variables)
 
+
+def _forward(
+    flags: argparse.Namespace,
+    over: threading.Event,
+    cluster: api.Cluster,
+    found: release.Release,
+    variables: dict[str, str],
+) -> int:
     def forward(ports: dict[int, int]) -> Forwarder:
         return Forwarder(cluster, lambda: release.master_pod(cluster, found), flags.address, ports, say)
 
@@ -88,7 +100,9 @@ def run(flags: argparse.Namespace, over: threading.Event) -> int:
         stream = None
     try:
         grpc.check()
-        print(f"export TENSORFLEET_ADDRESS=grpc://{flags.address}:{grpc.local_ports[GRPC_PORT]}", flush=True)
+        address = f"grpc://{flags.address}:{grpc.local_ports[GRPC_PORT]}"
+        shown = {"TENSORFLEET_ADDRESS": address, **variables}
+        print("export " + " ".join(f"{key}={shlex.quote(text)}" for key, text in shown.items()), flush=True)
         say(f"forwards to /job:{found.master_job}/task:0 of the release {found.name}; Ctrl-C ends it")
         over.wait()
     finally:

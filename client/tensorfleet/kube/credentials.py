@@ -158,7 +158,7 @@ def _certificates(
     names: Mapping[str, tuple[str, list[str]]],
     say: Callable[[str], None],
 ) -> None:
-    """Certificates by name, of an identity and hosts, in a Secret. Those of former tasks stay until they end."""
+    """Sees to the certificates in a Secret: an identity and hosts by name. Those of former tasks stay."""
     data, annotations, version = secrets.read(secret)
     rotated = annotations.get(ROTATION, "") != wanted.rotation
     changed: Data = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tensorfleet.core import errors
@@ -31,6 +32,8 @@ def for_client(address: str) -> Security:
     """
     try:
         found = settings.load(os.environ)
+        if name := os.environ.get(settings.SERVER_NAME):
+            found = replace(found, server_name=name)
         if not (found.tls or found.token or found.token_file or found.secret) and is_loopback(
             host_of(address)
         ):
@@ -51,6 +54,8 @@ def open_channel(address: str, options: Options, security: Security) -> Any:
 
     if security.tls is None:
         return grpc.insecure_channel(address, options=(*options, *NO_PROXY))
+    if security.server_name:
+        options = (*options, ("grpc.ssl_target_name_override", security.server_name))
     return grpc.secure_channel(address, channel_credentials(security), options=options)
 
 

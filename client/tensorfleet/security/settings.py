@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 CERT = "TENSORFLEET_TLS_CERT"
 KEY = "TENSORFLEET_TLS_KEY"
 CA = "TENSORFLEET_TLS_CA"
+SERVER_NAME = "TENSORFLEET_TLS_SERVER_NAME"
 TOKEN = "TENSORFLEET_TOKEN"
 TOKEN_FILE = "TENSORFLEET_TOKEN_FILE"
 TOKENS = "TENSORFLEET_TOKENS"
@@ -23,7 +24,7 @@ AUDIT_LOG = "TENSORFLEET_AUDIT_LOG"
 METRICS_ACCESS = "TENSORFLEET_METRICS_ACCESS"
 
 VARIABLES = (
-    *(CERT, KEY, CA, TOKEN, TOKEN_FILE, TOKENS, SECRET, SECRET_FILE),
+    *(CERT, KEY, CA, SERVER_NAME, TOKEN, TOKEN_FILE, TOKENS, SECRET, SECRET_FILE),
     *(INSECURE, AUDIT_LOG, METRICS_ACCESS),
 )
 
@@ -54,6 +55,8 @@ class Security:
 
     Attributes:
         tls: None for plain connections.
+        server_name: which the certificate of a client's target has in place of the target's host; a task
+            has none.
         token: of a client; `token_file` is read at each connection instead, so that it may change.
         tokens: a task's file of hashed tokens.
         secret: the cluster's, for those who have no certificates.
@@ -63,6 +66,7 @@ class Security:
     """
 
     tls: TlsFiles | None = None
+    server_name: str = ""
     token: str = field(default="", repr=False)  # which a log or a traceback may show
     token_file: str = ""
     tokens: str = ""
@@ -104,6 +108,8 @@ def load(environ: Mapping[str, str]) -> Security:
             f"TLS takes a certificate, its key and the CAs to trust, but {missing} is not set: set it, or "
             f"none of {CERT}, {KEY} and {CA}"
         )
+    if environ.get(SERVER_NAME) and not files[CERT]:
+        raise SecurityError(f"{SERVER_NAME} is set, but there is no TLS: set {CERT}, {KEY} and {CA}, too")
     for name, path in files.items():
         if path and not os.path.isfile(path):
             raise SecurityError(f"{name} is {path!r}, which is no file")

@@ -78,6 +78,17 @@ client.job.backoffLimit: null
 check.timeoutSeconds: null
 check.deletePolicy: null
 serviceAccount.automountServiceAccountToken: false
+security.enabled: null
+security.mode: null
+security.existingSecrets.tasks: ""
+security.existingSecrets.tokens: ""
+security.existingSecrets.client: ""
+security.issuerRef.name: ""
+security.certificateDays: null
+security.hosts: []
+security.rotation: ""
+security.schedule: null
+security.client.role: null
 gang.kind: ""
 gang.scheduleTimeoutSeconds: null
 {{- end -}}
@@ -113,12 +124,13 @@ gang.scheduleTimeoutSeconds: null
 - check
 - serviceAccount
 - security
+- security.existingSecrets
+- security.issuerRef
+- security.client
 - networkPolicy
 - networkPolicy.metrics
 - kueue
 - gang
-- tls
-- tls.issuerRef
 - metrics
 - metrics.podMonitor
 - metrics.serviceMonitor

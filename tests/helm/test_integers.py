@@ -30,7 +30,7 @@ EVERYTHING: dict[str, Any] = {
 }
 # As many objects or addresses as the number says, or no more than a limit allows.
 SMALLER = {"replicas": 3, "slots": 9, "minReplicas": 2, "maxReplicas": 8, "grpc": 30222, "stream": 30223}
-SMALLER |= {"certificateDays": 300}
+SMALLER |= {"certificateDays": 300, "seconds": 300}
 FLOAT = re.compile(r"\d(\.\d+)?e\+\d")
 
 

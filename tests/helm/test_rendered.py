@@ -157,6 +157,10 @@ MATRIX: dict[str, Object] = {
         "client": {"deployment": {"enabled": True}},
     },
     "cert-manager": {"security": {"issuerRef": {"name": "i"}}, "client": {"deployment": {"enabled": True}}},
+    "tokens of Kubernetes, metrics by HTTPS": {
+        "security": {"tokenReview": {"enabled": True, "groups": {"system:serviceaccounts:ml": "run"}}},
+        "metrics": {"tls": {"enabled": True}, "access": "token", "serviceMonitor": {"enabled": True}},
+    },
     "a template that stays": {"clusterSpec": {"restartOnChange": False}},
     "Volcano": {"gang": {"kind": "volcano", "queue": "q"}},
     "other names": {

@@ -38,7 +38,12 @@ CONTEXTS: tuple[dict[str, Any], ...] = (
         "ps": {"updateStrategy": {"type": "RollingUpdate"}},
         "security": {"existingSecrets": {"tasks": "t", "tokens": "u", "client": "v"}},
     },
-    {"security": {"issuerRef": {"name": "i"}}},
+    {
+        "security": {
+            "issuerRef": {"name": "i"},
+            "tokenReview": {"enabled": True, "groups": {"g": "run"}, "serviceAccounts": {"a/b": "run"}},
+        }
+    },
 )
 # What a test cannot make up by the type alone.
 OTHERS = {
@@ -62,6 +67,8 @@ OTHERS = {
     "service.loadBalancerSourceRanges": ["10.0.0.0/8"],
     "worker.slots": 10,
     "security.hosts": ["another.example"],
+    "security.tokenReview.serviceAccounts": {"c/d": "read"},
+    "security.tokenReview.groups": {"h": "read"},
     "security.schedule": "0 0 * * *",
     "worker.autoscaling.maxReplicas": 6,
 }

@@ -150,7 +150,10 @@ def pod_manifest(
 def with_credentials(pod: Object, fullname: str = FULLNAME) -> Object:
     """The pod with the token and the certificate of a release's clients, as docs/security.md says."""
     path = "/run/secrets/tensorfleet"
-    secret = {"secretName": f"{fullname}-client"}
+    keys = ("token", "ca.pem", "client.pem", "client-key.pem")
+    # With its keys: then the pod waits until the Secret has them.
+    items = [{"key": key, "path": key} for key in keys]
+    secret = {"secretName": f"{fullname}-client", "items": items}
     pod["spec"]["volumes"].append({"name": "credentials", "secret": secret})
     for container in pod["spec"]["containers"]:
         container["volumeMounts"].append({"name": "credentials", "mountPath": path, "readOnly": True})

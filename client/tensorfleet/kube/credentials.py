@@ -127,6 +127,8 @@ def _ensure(secrets: Secrets, wanted: Wanted, say: Callable[[str], None]) -> Non
             # Without an identity of its own: it encrypts, and takes a token besides to get in.
             names = {"client": ("", [f"client.{wanted.cluster}"])}
             _certificates(secrets, wanted, authority, wanted.client, names, say)
+        for name in wanted.readers.values():
+            _certificates(secrets, wanted, authority, name, {}, say)  # the CA alone
     if wanted.tokens:
         for token, (role, name) in {
             **({"client": (wanted.role, wanted.client)} if wanted.client else {}),

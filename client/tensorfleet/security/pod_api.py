@@ -43,12 +43,13 @@ class PodApi:
         self._host, self._port, self._account = host, port, Path(account)
 
     @classmethod
-    def of_environment(cls, environ: Mapping[str, str] = os.environ, account: str = ACCOUNT) -> PodApi:
+    def of_environment(cls, environ: Mapping[str, str] = os.environ, account: str = "") -> PodApi:
         """That of the pod that this process runs in.
 
         Raises:
             SecurityError: it runs in none, or in one without a token.
         """
+        account = account or ACCOUNT
         host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
         if not host or not port.isdecimal():
             raise SecurityError("this is no pod of Kubernetes: KUBERNETES_SERVICE_HOST is not set")

@@ -22,10 +22,12 @@ SECRET_FILE = "TENSORFLEET_CLUSTER_SECRET_FILE"
 INSECURE = "TENSORFLEET_INSECURE"
 AUDIT_LOG = "TENSORFLEET_AUDIT_LOG"
 METRICS_ACCESS = "TENSORFLEET_METRICS_ACCESS"
+METRICS_TLS = "TENSORFLEET_METRICS_TLS"
+TOKEN_REVIEW = "TENSORFLEET_TOKEN_REVIEW"
 
 VARIABLES = (
     *(CERT, KEY, CA, SERVER_NAME, TOKEN, TOKEN_FILE, TOKENS, SECRET, SECRET_FILE),
-    *(INSECURE, AUDIT_LOG, METRICS_ACCESS),
+    *(INSECURE, AUDIT_LOG, METRICS_ACCESS, METRICS_TLS, TOKEN_REVIEW),
 )
 
 FILES = (CERT, KEY, CA, TOKEN_FILE, TOKENS, SECRET_FILE, AUDIT_LOG)
@@ -63,6 +65,8 @@ class Security:
         insecure: whether the user has said that no security is wanted where it would be asked for.
         audit_log: the file of the audit log; "-" is standard error, "" the task's own log.
         metrics_access: whether /metrics is open, or takes a token.
+        metrics_tls: whether the pages come by HTTPS.
+        token_review: whose tokens of Kubernetes a task accepts, as JSON; "": nobody's.
     """
 
     tls: TlsFiles | None = None
@@ -74,6 +78,8 @@ class Security:
     insecure: bool = False
     audit_log: str = ""
     metrics_access: str = "open"
+    metrics_tls: bool = False
+    token_review: str = ""
 
     @property
     def authenticates(self) -> bool:
@@ -125,7 +131,13 @@ def load(environ: Mapping[str, str]) -> Security:
     access = environ.get(METRICS_ACCESS) or "open"
     if access not in ACCESS:
         raise SecurityError(f"{METRICS_ACCESS} is {access!r}: set it to {' or '.join(ACCESS)}")
-    if access == "token" and not tokens:
+    pages = environ.get(METRICS_TLS, "")
+    if pages not in ("", "no", "yes"):
+        raise SecurityError(f"{METRICS_TLS} is {pages!r}: set it to yes or no")
+    for name, asked in ((METRICS_TLS, pages == "yes"), (TOKEN_REVIEW, bool(environ.get(TOKEN_REVIEW)))):
+        if asked and not files[CERT]:
+            raise SecurityError(f"{name} takes TLS, and there is none: set {CERT}, {KEY} and {CA}, too")
+    if access == "token" and not (tokens or environ.get(TOKEN_REVIEW)):
         raise SecurityError(f"{METRICS_ACCESS} is token, but there are no tokens: set {TOKENS}")
     found = Security(
         tls=TlsFiles(files[CERT], files[KEY], files[CA]) if files[CERT] else None,
@@ -136,6 +148,8 @@ def load(environ: Mapping[str, str]) -> Security:
         insecure=insecure == "yes",
         audit_log=environ.get(AUDIT_LOG, ""),
         metrics_access=access,
+        metrics_tls=pages == "yes",
+        token_review=environ.get(TOKEN_REVIEW, ""),
     )
     found.client_token()
     return found

@@ -49,6 +49,8 @@ class Certificates:
         except (OSError, ValueError) as e:
             raise SecurityError(f"{self.files.cert} cannot be used: {e}") from None
         self._client, self._server, self._own = client, server, own
+        self._pages = _context(self.files, True)
+        self._pages.verify_mode = ssl.CERT_NONE
         self._pem: tuple[bytes, bytes, bytes] = (pem[0], pem[1], pem[2])
 
     def refresh(self) -> bool:
@@ -80,6 +82,11 @@ class Certificates:
         """For connections that others open: they must show a certificate."""
         self.refresh()
         return self._server
+
+    def pages_context(self) -> ssl.SSLContext:
+        """For pages by HTTPS, whose readers show no certificate."""
+        self.refresh()
+        return self._pages
 
     @property
     def version(self) -> int:

@@ -25,6 +25,9 @@
 {{- if $secrets.makeTokens -}}
 {{- $args = concat $args (list (printf "--tokens=%s" $secrets.tokens) (printf "--role=%s" .Values.security.client.role)) -}}
 {{- end -}}
+{{- with $secrets.metrics -}}
+{{- $args = append $args (printf "--reader=metrics=%s" .) -}}
+{{- end -}}
 {{- if $secrets.makeSecret -}}
 {{- $args = append $args (printf "--secret=%s" $secrets.secret) -}}
 {{- end -}}
@@ -46,6 +49,7 @@
 {{- if $secrets.makeClient -}}{{- $names = append $names $secrets.client -}}{{- end -}}
 {{- if $secrets.makeTokens -}}{{- $names = append $names $secrets.tokens -}}{{- end -}}
 {{- if $secrets.makeSecret -}}{{- $names = append $names $secrets.secret -}}{{- end -}}
+{{- if $secrets.metrics -}}{{- $names = append $names $secrets.metrics -}}{{- end -}}
 {{- toYaml $names -}}
 {{- end -}}
 

@@ -89,6 +89,12 @@ security.hosts: []
 security.rotation: ""
 security.schedule: null
 security.client.role: null
+security.tokenReview.audience: null
+security.tokenReview.serviceAccounts: {}
+security.tokenReview.groups: {}
+security.tokenReview.seconds: null
+metrics.access: null
+metrics.tls.enabled: false
 gang.kind: ""
 gang.scheduleTimeoutSeconds: null
 {{- end -}}
@@ -127,11 +133,13 @@ gang.scheduleTimeoutSeconds: null
 - security.existingSecrets
 - security.issuerRef
 - security.client
+- security.tokenReview
 - networkPolicy
 - networkPolicy.metrics
 - kueue
 - gang
 - metrics
+- metrics.tls
 - metrics.podMonitor
 - metrics.serviceMonitor
 - metrics.rules

@@ -14,6 +14,7 @@
     "makeClient" (and $tls (not $existing.client))
     "tokens" (ternary (default (printf "%s-tokens" $fullname) $existing.tokens) "" $tls)
     "makeTokens" (and $tls (not $existing.tokens))
+    "metrics" (ternary (printf "%s-metrics" $fullname) "" (and $tls (not $existing.client) (or .Values.metrics.tls.enabled (eq .Values.metrics.access "token"))))
     "secret" (ternary (default (printf "%s-cluster-secret" $fullname) $existing.tasks) "" $shared)
     "makeSecret" (and $shared (not $existing.tasks))
     | toYaml -}}
@@ -123,6 +124,18 @@ the keys that are named, so no task starts before the Job has made its certifica
     (dict "name" "TENSORFLEET_TLS_KEY" "value" (printf "%s-key.pem" $own))
     (dict "name" "TENSORFLEET_TLS_CA" "value" (printf "%s/ca.pem" $path))
     (dict "name" "TENSORFLEET_TOKENS" "value" (printf "%s/tokens.json" $path)) -}}
+{{- end -}}
+{{- with $root.Values.security.tokenReview -}}
+{{- if .enabled -}}
+{{- $rules := dict "audience" .audience "accounts" .serviceAccounts "groups" .groups "seconds" .seconds -}}
+{{- $env = append $env (dict "name" "TENSORFLEET_TOKEN_REVIEW" "value" (toJson $rules)) -}}
+{{- end -}}
+{{- end -}}
+{{- if $root.Values.metrics.tls.enabled -}}
+{{- $env = append $env (dict "name" "TENSORFLEET_METRICS_TLS" "value" "yes") -}}
+{{- end -}}
+{{- if ne $root.Values.metrics.access "open" -}}
+{{- $env = append $env (dict "name" "TENSORFLEET_METRICS_ACCESS" "value" $root.Values.metrics.access) -}}
 {{- end -}}
 {{- $env | toYaml -}}
 {{- end -}}

@@ -9,6 +9,9 @@ checksum/cluster-spec: {{ include "tensorfleet.clusterSpec" . | sha256sum | quot
 prometheus.io/scrape: "true"
 prometheus.io/port: "8080"
 prometheus.io/path: /metrics
+{{- if .Values.metrics.tls.enabled }}
+prometheus.io/scheme: https
+{{- end }}
 {{- end }}
 {{- if eq .Values.gang.kind "volcano" }}
 scheduling.k8s.io/group-name: {{ include "tensorfleet.fullname" . | quote }}
@@ -51,6 +54,9 @@ scheduling.k8s.io/group-name: {{ include "tensorfleet.fullname" . | quote }}
     httpGet:
       path: /healthz/{{ $path }}
       port: http
+      {{- if $root.Values.metrics.tls.enabled }}
+      scheme: HTTPS
+      {{- end }}
     {{- toYaml (omit $settings "enabled") | nindent 4 }}
   {{- end }}
   {{- end }}

@@ -153,6 +153,23 @@
 {{- if and (eq $security.mode "secret") (or $existing.tokens $existing.client) -}}
 {{- fail "security.mode is secret, where clients show the cluster secret and no tokens: leave security.existingSecrets.tokens and client out, or set security.mode to tls" -}}
 {{- end -}}
+{{- $encrypts := and $security.enabled (ne $security.mode "secret") -}}
+{{- range $path, $asked := dict
+      "security.tokenReview.enabled" $security.tokenReview.enabled
+      "metrics.tls.enabled" .Values.metrics.tls.enabled
+      "metrics.access" (eq .Values.metrics.access "token") -}}
+{{- if and $asked (not $encrypts) -}}
+{{- fail (printf "%s takes TLS, which there is only with security.enabled and security.mode tls: set these, or leave it out" $path) -}}
+{{- end -}}
+{{- end -}}
+{{- with $security.tokenReview -}}
+{{- if and .enabled (not .serviceAccounts) (not .groups) -}}
+{{- fail "security.tokenReview.enabled lets nobody in: set security.tokenReview.serviceAccounts or groups" -}}
+{{- end -}}
+{{- if and .enabled $.Values.networkPolicy.restrictEgress (not $.Values.networkPolicy.extraEgress) -}}
+{{- fail "security.tokenReview.enabled has tasks ask the API server, which networkPolicy.restrictEgress forbids: allow its address in networkPolicy.extraEgress" -}}
+{{- end -}}
+{{- end -}}
 {{- if eq $security.mode "tls" -}}
 {{- if and $security.issuerRef.name $existing.tasks -}}
 {{- fail "security.issuerRef.name and security.existingSecrets.tasks both bring the tasks' certificates: leave one out" -}}

@@ -22,11 +22,11 @@ from tensorfleet.train.adam import AdamOptimizer
 from tensorfleet.train.optimizer import Optimizer
 from tensorfleet.train.optimizers import (
     AdagradOptimizer,
-    FtrlOptimizer,
     GradientDescentOptimizer,
     MomentumOptimizer,
     RMSPropOptimizer,
 )
+from tensorfleet.train.regularized_optimizers import FtrlOptimizer
 from tensorfleet.train.step_count import get_global_step
 
 OPTIMIZER_CLS_NAMES: dict[str, Callable[..., Optimizer]] = {

@@ -20,9 +20,8 @@ from google.protobuf.message import Message
 from tensorfleet.core import errors
 from tensorfleet.proto import config_pb2, device_attributes_pb2, fleet_pb2, graph_pb2, master_pb2
 from tensorfleet.security.settings import OPEN, Security
+from tensorfleet.session.timeouts import CLOSE_SECONDS, CONNECT_SECONDS, GRACE_SECONDS
 from tensorfleet.session.transport import (
-    CLOSE_SECONDS,
-    GRACE_SECONDS,
     Transport,
     Value,
     address_of,
@@ -31,12 +30,11 @@ from tensorfleet.session.transport import (
 from tensorfleet.session.waiting import creating_takes_long, saying
 from tensorfleet.wire import heartbeat
 from tensorfleet.wire.connection import open_socket, tune
+from tensorfleet.wire.frames import Frame, Kind, Method, encode, encode_with_meta, unpack_error
+from tensorfleet.wire.limits import MAX_SEND_BUFFERS
 from tensorfleet.wire.opening import encrypted, open_hello, unauthenticated
-from tensorfleet.wire.stream import Frame, Kind, Method, Reader, encode, encode_with_meta, unpack_error
+from tensorfleet.wire.reader import Reader
 from tensorfleet.wire.tls import TlsReader
-
-CONNECT_SECONDS = 10.0
-_MAX_BUFFERS = 64
 
 _Response = TypeVar("_Response", bound=Message)
 
@@ -109,7 +107,7 @@ class MasterConnection:
             self.sock.sendall(buffers[0])
             return
         total = sum(map(len, buffers))
-        sent = self.sock.sendmsg(buffers[:_MAX_BUFFERS])
+        sent = self.sock.sendmsg(buffers[:MAX_SEND_BUFFERS])
         if sent < total:
             for data in buffers:
                 if sent >= len(data):

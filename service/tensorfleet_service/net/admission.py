@@ -126,7 +126,7 @@ class Admission:
 
 
 class Place:
-    """A client's connection among the others: a `wire.stream.Account`."""
+    """A client's connection among the others: a `wire.reader.Account`."""
 
     __slots__ = ("_admission", "_client")
 

@@ -27,18 +27,9 @@ from tensorfleet.proto import config_pb2, fleet_pb2
 from tensorfleet.session.transport_stream import MasterConnection, StreamTransport
 from tensorfleet.wire import shared_memory
 from tensorfleet.wire.connection import Connection
+from tensorfleet.wire.frames import DESCRIPTOR, HEADER, MAGIC, Frame, Kind, Method, encode, unpack_error
 from tensorfleet.wire.limits import HELLO_SECONDS
-from tensorfleet.wire.stream import (
-    DESCRIPTOR,
-    HEADER,
-    MAGIC,
-    Frame,
-    Kind,
-    Method,
-    Reader,
-    encode,
-    unpack_error,
-)
+from tensorfleet.wire.reader import Reader
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.net.peer_grpc import GrpcPeer

@@ -28,6 +28,7 @@ from tensorfleet.autodiff.gradients import (
     hessians as hessians,
 )
 from tensorfleet.core.device import DeviceSpec as DeviceSpec
+from tensorfleet.core.dimension import Dimension as Dimension, dimension_value as dimension_value
 from tensorfleet.core.dtypes import (
     QUANTIZED_DTYPES as QUANTIZED_DTYPES,
     DType as DType,
@@ -60,12 +61,7 @@ from tensorfleet.core.dtypes import (
 )
 from tensorfleet.core.errors import OpError as OpError
 from tensorfleet.core.logging import get_logger as get_logger
-from tensorfleet.core.shapes import (
-    Dimension as Dimension,
-    TensorShape as TensorShape,
-    dimension_at_index as dimension_at_index,
-    dimension_value as dimension_value,
-)
+from tensorfleet.core.shapes import TensorShape as TensorShape, dimension_at_index as dimension_at_index
 from tensorfleet.core.tensor_util import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
 from tensorfleet.core.version import (
     API_VERSION as _API_VERSION,
@@ -256,11 +252,11 @@ from tensorfleet.ops.data_flow.partition import (
     unique as unique,
     unique_with_counts as unique_with_counts,
 )
+from tensorfleet.ops.data_flow.queue_base import QueueBase as QueueBase
 from tensorfleet.ops.data_flow.queues import (
     FIFOQueue as FIFOQueue,
     PaddingFIFOQueue as PaddingFIFOQueue,
     PriorityQueue as PriorityQueue,
-    QueueBase as QueueBase,
     RandomShuffleQueue as RandomShuffleQueue,
 )
 from tensorfleet.ops.data_flow.tensor_array import TensorArray as TensorArray

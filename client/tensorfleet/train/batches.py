@@ -19,7 +19,8 @@ from tensorfleet.ops.array.sparse_tensor import (
     serialize_many_sparse,
     serialize_sparse,
 )
-from tensorfleet.ops.data_flow.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from tensorfleet.ops.data_flow.queue_base import QueueBase
+from tensorfleet.ops.data_flow.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from tensorfleet.ops.math.arithmetic import maximum
 from tensorfleet.train.input_producers import fullness, summarize_fullness
 from tensorfleet.train.queue_runners import QueueRunner, add_queue_runner

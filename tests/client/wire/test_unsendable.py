@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorfleet.core import errors
-from tensorfleet.wire import frames, shared_memory
+from tensorfleet.core import errors, tensor_util
+from tensorfleet.wire import buffers, frames, shared_memory
 from tensorfleet.wire.connection import Connection, cork
 from tensorfleet.wire.frames import Kind, encode, unpack_error
 from tensorfleet.wire.reader import Reader
@@ -110,8 +110,8 @@ def test_a_tensor_without_memory_leaves_the_connection_in_order(
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(reader.buffers.SHARED, "take", none)
-        patch.setattr(reader.tensor_util, "strings_from_bytes", none)
+        patch.setattr(buffers.SHARED, "take", none)
+        patch.setattr(tensor_util, "strings_from_bytes", none)
         with pytest.raises(frames.FrameTooLarge) as caught:
             reader.read()
     assert caught.value.number == 7

@@ -210,12 +210,14 @@ from tensorfleet.ops.array.sorting import (
     searchsorted as searchsorted,
     sort as sort,
 )
-from tensorfleet.ops.array.sparse_parts import (
-    sparse_concat as sparse_concat,
+from tensorfleet.ops.array.sparse_elements import (
     sparse_fill_empty_rows as sparse_fill_empty_rows,
     sparse_mask as sparse_mask,
-    sparse_reshape as sparse_reshape,
     sparse_retain as sparse_retain,
+)
+from tensorfleet.ops.array.sparse_parts import (
+    sparse_concat as sparse_concat,
+    sparse_reshape as sparse_reshape,
     sparse_slice as sparse_slice,
     sparse_split as sparse_split,
     sparse_transpose as sparse_transpose,
@@ -548,6 +550,10 @@ from tensorfleet.ops.random.random_ops import (
     set_random_seed as set_random_seed,
     truncated_normal as truncated_normal,
 )
+from tensorfleet.ops.state.get_variable import (
+    get_local_variable as get_local_variable,
+    get_variable as get_variable,
+)
 from tensorfleet.ops.state.initializers import (
     constant_initializer as constant_initializer,
     glorot_normal_initializer as glorot_normal_initializer,
@@ -622,8 +628,6 @@ from tensorfleet.ops.state.variable_options import (
 from tensorfleet.ops.state.variable_scope import (
     AUTO_REUSE as AUTO_REUSE,
     VariableScope as VariableScope,
-    get_local_variable as get_local_variable,
-    get_variable as get_variable,
     get_variable_scope as get_variable_scope,
     no_regularizer as no_regularizer,
     variable_creator_scope as variable_creator_scope,

@@ -10,9 +10,9 @@ from tensorfleet.core import dtypes
 from tensorfleet.core.logging import info
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.ops.io.summary import merge_all
+from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.initializers import zeros_initializer
 from tensorfleet.ops.state.variable_ops import assign_add
-from tensorfleet.ops.state.variable_scope import get_variable
 from tensorfleet.summary.file_writer import FileWriter
 from tensorfleet.train.checkpoint_management import latest_checkpoint
 from tensorfleet.train.monitored_session import MonitoredSession

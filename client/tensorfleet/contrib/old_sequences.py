@@ -18,7 +18,8 @@ from tensorfleet.ops.nn.activation import softmax
 from tensorfleet.ops.nn.conv import conv2d
 from tensorfleet.ops.nn.embedding import embedding_lookup
 from tensorfleet.ops.nn.layers import xw_plus_b
-from tensorfleet.ops.state.variable_scope import get_variable, get_variable_scope, variable_scope
+from tensorfleet.ops.state.get_variable import get_variable
+from tensorfleet.ops.state.variable_scope import get_variable_scope, variable_scope
 from tensorfleet.rnn.static import static_rnn
 
 

@@ -15,8 +15,8 @@ from tensorfleet.core import errors
 from tensorfleet.proto import fleet_pb2
 from tensorfleet.security.calls import host_of
 from tensorfleet.security.settings import Security
+from tensorfleet.session.master_connection import MasterConnection
 from tensorfleet.session.timeouts import CONNECT_SECONDS, ROUTE_SECONDS
-from tensorfleet.session.transport_stream import MasterConnection
 
 _FAILURES = (OSError, EOFError, ValueError, KeyError, TypeError, errors.OpError)
 

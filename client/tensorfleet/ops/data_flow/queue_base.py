@@ -16,6 +16,7 @@ from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.data_flow import queue_ops  # noqa: F401  the ops register themselves
 from tensorfleet.ops.shape_rules import with_rank_at_least
 
 

@@ -12,7 +12,6 @@ from tensorfleet.graph.apply import apply_one
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.seeds import get_seed
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.ops.data_flow import queue_ops  # noqa: F401  the ops register themselves
 from tensorfleet.ops.data_flow.queue_base import QueueBase
 
 

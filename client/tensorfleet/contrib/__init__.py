@@ -3,6 +3,9 @@
 import typing as _typing
 
 from tensorfleet.contrib import (
+    crf as crf,
+    distributions as distributions,
+    feature_column as feature_column,
     framework as framework,
     layers as layers,
     legacy_seq2seq as legacy_seq2seq,
@@ -23,6 +26,9 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(
         __name__,
         modules=(
+            "crf",
+            "distributions",
+            "feature_column",
             "framework",
             "layers",
             "legacy_seq2seq",

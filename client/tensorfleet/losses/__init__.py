@@ -9,6 +9,7 @@ from tensorfleet.losses.collection import (
     get_regularization_losses as get_regularization_losses,
     get_total_loss as get_total_loss,
 )
+from tensorfleet.losses.pairwise import mean_pairwise_squared_error as mean_pairwise_squared_error
 from tensorfleet.losses.weighted import (
     Reduction as Reduction,
     absolute_difference as absolute_difference,

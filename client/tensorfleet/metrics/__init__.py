@@ -3,8 +3,6 @@
 Each function returns `(value, update_op)`. A run of `update_op` adds a batch and gives the new value; `value`
 alone adds nothing. The state is in local variables (`tf.local_variables_initializer` resets it), which are
 also in the collection METRIC_VARIABLES.
-
-The metrics at k (`recall_at_k`, …), on sparse sets of labels, are missing.
 """
 
 import typing as _typing
@@ -29,6 +27,15 @@ from tensorfleet.metrics.means import (
     mean_tensor as mean_tensor,
     percentage_below as percentage_below,
     root_mean_squared_error as root_mean_squared_error,
+)
+from tensorfleet.metrics.ranking import (
+    average_precision_at_k as average_precision_at_k,
+    precision_at_k as precision_at_k,
+    precision_at_top_k as precision_at_top_k,
+    recall_at_k as recall_at_k,
+    recall_at_top_k as recall_at_top_k,
+    sparse_average_precision_at_k as sparse_average_precision_at_k,
+    sparse_precision_at_k as sparse_precision_at_k,
 )
 from tensorfleet.metrics.thresholds import (
     auc as auc,

@@ -151,6 +151,20 @@ op(
     _ALIGN,
     shape=_matrix_diag_v3_shape,
 )
+for _name, _signature, _rule in (
+    (
+        "MatrixDiagV2",
+        "(diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T) -> (output: T)",
+        _matrix_diag_v3_shape,
+    ),
+    (
+        "MatrixDiagPartV2",
+        "(input: T, k: int32, padding_value: T) -> (diagonal: T)",
+        _matrix_diag_part_v3_shape,
+    ),
+    ("MatrixSetDiagV2", "(input: T, diagonal: T, k: int32) -> (output: T)", _matrix_set_diag_v3_shape),
+):
+    op(_name + _signature, "T: type", shape=_rule)
 op(
     "MatrixDiagPartV3(input: T, k: int32, padding_value: T) -> (diagonal: T)",
     "T: type",

@@ -17,7 +17,7 @@ from tensorfleet.ops.array.sparse_parts import sparse_reshape
 from tensorfleet.ops.array.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from tensorfleet.ops.control_flow.control_flow import cond
 from tensorfleet.ops.math.comparison import equal, not_equal
-from tensorfleet.ops.state.variable_scope import get_variable
+from tensorfleet.ops.state.get_variable import get_variable
 
 
 class FeatureColumn:

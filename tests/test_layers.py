@@ -18,12 +18,25 @@ FLOORS = {
         *("ops", "ops/functions", "ops/array", "ops/math", "ops/linalg", "ops/io", "ops/data_flow"),
         *("ops/control_flow", "ops/debugging", "ops/random", "ops/text", "ops/state", "ops/functional"),
         *("ops/training", "ops/nn", "ops/image", "ops/collective"),
-        *("autodiff", "kube", "cluster", "metrics", "losses", "layers", "rnn", "data", "export"),
+        *(
+            "autodiff",
+            "kube",
+            "cluster",
+            "metrics",
+            "losses",
+            "distributions",
+            "signal",
+            "layers",
+            "rnn",
+            "data",
+            "export",
+        ),
         *(
             "summary",
             "train",
             "saved_model",
             "lookup",
+            "feature_column",
             "contrib",
             "distribute",
             "api",
@@ -69,6 +82,9 @@ TYPE_CIRCLES = {
     "a loop's gradient is made of parts that belong to it": (
         "tensorfleet.ops.control_flow.loop_gradient",
         "tensorfleet.ops.control_flow.loop_parts",
+    ),
+    "a distribution gives its divergence from another": (
+        *("tensorfleet.distributions.distribution", "tensorfleet.distributions.kullback_leibler"),
     ),
     "datasets give datasets, and iterators": (
         *("tensorfleet.data.dataset", "tensorfleet.data.functional", "tensorfleet.data.iterator"),

@@ -180,7 +180,7 @@ def test_each_program_has_its_own_variables(
     assert "runs the program" not in capsys.readouterr().err
     with pytest.raises(SystemExit):
         run(script, "--name", "Other")
-    assert "'Other' is no name of a program" in capsys.readouterr().err
+    assert "'Other' is not a program's name" in capsys.readouterr().err
 
 
 def test_a_missing_module_is_told_how_to_bring(

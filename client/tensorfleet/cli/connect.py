@@ -1,4 +1,4 @@
-"""`tensorfleet connect`: ports of this machine that lead to a release's master, until Ctrl-C."""
+"""`tensorfleet connect`: forwards ports of this machine to a release's master, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _port(text: str) -> int:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Forwards until a signal comes, and returns 0 then; 1 if it cannot."""
+    """Forwards until a signal arrives; returns 0, or 1 if forwarding is not possible."""
     flags = parser().parse_args(argv)
     over = threading.Event()
 
@@ -77,7 +77,7 @@ def run(flags: argparse.Namespace, over: threading.Event) -> int:
         )
         return 1
     try:
-        # The task names this port itself, so that clients look for it at this very number.
+        # The local port is the same, as clients use the number that the task gives.
         stream = forward({STREAM_PORT: STREAM_PORT})
     except OSError as error:
         taken = error.errno == errno.EADDRINUSE
@@ -99,5 +99,5 @@ def run(flags: argparse.Namespace, over: threading.Event) -> int:
 
 
 def say(text: str) -> None:
-    """Tells the user, on standard error: standard output is for `eval`."""
+    """Prints to standard error, as standard output is for `eval`."""
     print(f"tensorfleet connect: {text}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Evaluation of checkpoints as they come: `tf.contrib.training` and `slim.evaluation`."""
+"""Evaluation of checkpoints as they appear: `tf.contrib.training` and `slim.evaluation`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def wait_for_new_checkpoint(
     seconds_to_sleep: float = 1,
     timeout: float | None = None,
 ) -> str | None:
-    """The path of a checkpoint that is not the last one; None where none has come in time."""
+    """The path of a checkpoint other than `last_checkpoint`; None after `timeout` seconds without one."""
     info("Waiting for new checkpoint at %s", checkpoint_dir)
     end = time.time() + timeout if timeout is not None else None
     while True:
@@ -49,12 +49,13 @@ def checkpoints_iterator(
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
 ) -> Iterator[str]:
-    """The checkpoints of a folder as they come.
+    """An iterator of the checkpoints of a directory as they appear.
 
     Args:
-        min_interval_secs: the shortest time from one to the next.
-        timeout: how long to wait for one; None: for ever.
-        timeout_fn: is asked after `timeout` whether there will be none; by default there will be none.
+        min_interval_secs: the shortest time between two checkpoints, in seconds.
+        timeout: the time to wait for a checkpoint, in seconds; None for no limit.
+        timeout_fn: a function that is called after `timeout`; a true result ends the iterator, as does a
+            timeout without such a function.
     """
     last: str | None = None
     while True:
@@ -73,7 +74,7 @@ def checkpoints_iterator(
 
 
 def get_or_create_eval_step() -> Any:
-    """The variable that counts steps of the evaluation; it is local, and in the collection EVAL_STEP."""
+    """The local variable that counts the steps of the evaluation, in the collection EVAL_STEP."""
     from tensorfleet.graph import framework
 
     found = framework.get_collection(GraphKeys.EVAL_STEP)
@@ -108,15 +109,16 @@ def evaluate_once(
     session_config: Any = None,
     hooks: Any = None,
 ) -> Any:
-    """Restores a checkpoint, runs `eval_op` so often, then `final_op` (`slim.evaluation.evaluate_once`).
+    """Restores a checkpoint, runs `eval_op` `num_evals` times, then `final_op`
+    (`slim.evaluation.evaluate_once`).
 
     Args:
-        logdir: where the summaries are written, with the global step of the checkpoint.
-        summary_op: by default all summaries of the graph; None: none.
-        variables_to_restore: by default all that can be saved.
+        logdir: the directory of summaries, which are written with the global step of the checkpoint.
+        summary_op: the summaries, by default all of the graph; None for none.
+        variables_to_restore: the variables, by default all that can be saved.
 
     Returns:
-        What `final_op` gives; None without one.
+        The value of `final_op`; None without one.
     """
     if summary_op is _DEFAULT:
         summary_op = merge_all()
@@ -163,15 +165,15 @@ def evaluation_loop(
     timeout_fn: Callable[[], bool] | None = None,
     hooks: Any = None,
 ) -> Any:
-    """`evaluate_once` of each checkpoint as it comes (`slim.evaluation.evaluation_loop`).
+    """`evaluate_once` for each checkpoint as it appears (`slim.evaluation.evaluation_loop`).
 
     Args:
         init_fn: must be None.
-        max_number_of_evaluations: how many checkpoints are evaluated; None: all.
+        max_number_of_evaluations: the number of checkpoints to evaluate; None for all.
         timeout, timeout_fn: as in `checkpoints_iterator`.
 
     Returns:
-        What `final_op` gave last.
+        The last value of `final_op`.
     """
     if init_fn is not None:
         raise NotImplementedError("evaluation_loop with init_fn is not part of TensorFleet.")

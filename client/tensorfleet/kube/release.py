@@ -1,4 +1,4 @@
-"""A release of the chart, found by the labels that its objects have: its tasks, its master and its image."""
+"""A release of the chart, found by the labels of its objects: its tasks, its master and its image."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Release:
     """A release of the chart.
 
     Attributes:
-        name, namespace: as Helm knows it.
-        fullname: what the names of its objects begin with.
-        jobs: the addresses of its tasks by job, from which a ClusterSpec can be made.
+        name, namespace: the name and the namespace in Helm.
+        fullname: the prefix of the names of its objects.
+        jobs: the addresses of its tasks by job, for a ClusterSpec.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Release:
 
     @property
     def client_label(self) -> tuple[str, str]:
-        """The label of pods that the NetworkPolicy lets talk to the tasks."""
+        """The label of pods that the NetworkPolicy lets connect to the tasks."""
         return f"{self.name}-client", "true"
 
     @property
@@ -48,12 +48,12 @@ class Release:
 
 
 def find(cluster: Cluster, name: str, namespace: str) -> Release:
-    """The release called `name`.
+    """The release `name`.
 
     Raises:
-        NotFoundError: there is none in the namespace; with the names of those that are there.
+        NotFoundError: there is none in the namespace; the message names the existing ones.
         InvalidArgumentError: its ConfigMap is not the chart's.
-        OpError: the API server refuses, or is not reached.
+        OpError: the API server refuses, or cannot be reached.
     """
     with cluster.errors_of(f"list ConfigMaps in the namespace {namespace}"):
         found = (
@@ -87,7 +87,7 @@ def find(cluster: Cluster, name: str, namespace: str) -> Release:
 
 
 def _jobs(text: str) -> dict[str, list[str] | dict[str, str]]:
-    """A ClusterSpec in JSON. Raises ValueError or TypeError where it is none."""
+    """The jobs of a ClusterSpec in JSON. Raises ValueError or TypeError if it is not one."""
     jobs = json.loads(text)
     if not isinstance(jobs, dict):
         raise TypeError(f"jobs in a dictionary are expected, not {jobs!r}")
@@ -104,8 +104,8 @@ def master_pod(cluster: Cluster, release: Release) -> Any:
     """The pod (V1Pod) of the task that is the master of clients' sessions.
 
     Raises:
-        NotFoundError: it is not there, as during a restart.
-        OpError: the API server refuses, or is not reached.
+        NotFoundError: there is no such pod, as during a restart.
+        OpError: the API server refuses, or cannot be reached.
     """
     selector = f"{INSTANCE}={release.name},{COMPONENT}={release.master_job},apps.kubernetes.io/pod-index=0"
     with cluster.errors_of(f"list pods in the namespace {release.namespace}"):

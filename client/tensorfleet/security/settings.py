@@ -1,6 +1,6 @@
-"""Settings of security, for clients and tasks alike: all that the environment says about it.
+"""Security settings of clients and tasks, from the environment.
 
-Half a configuration is an error: nothing here falls back to less security than was asked for.
+An incomplete configuration is an error; there is no fallback to less security than requested.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VARIABLES = (
 )
 
 FILES = (CERT, KEY, CA, TOKEN_FILE, TOKENS, SECRET_FILE, AUDIT_LOG)
-"""Those that name files."""
+"""The settings that name files."""
 
 MIN_SECRET_BYTES = 16
 MAX_FILE_BYTES = 1 << 20
@@ -36,12 +36,12 @@ ACCESS = ("open", "token")
 
 
 class SecurityError(ValueError):
-    """Settings of security contradict each other, or a file of theirs cannot be used; the text says which."""
+    """Security settings contradict each other, or one of their files cannot be used; the text says which."""
 
 
 @dataclass(frozen=True)
 class TlsFiles:
-    """PEM files: the own certificate with those between it and the CA, its key, and the CAs to trust."""
+    """PEM files: the own certificate with the intermediate ones, its key, and the trusted CAs."""
 
     cert: str
     key: str
@@ -50,16 +50,16 @@ class TlsFiles:
 
 @dataclass(frozen=True)
 class Security:
-    """What a process authenticates itself and others by.
+    """The credentials by which a process authenticates itself and others.
 
     Attributes:
-        tls: None for plain connections.
-        token: of a client; `token_file` is read at each connection instead, so that it may change.
+        tls: the files for TLS; None for plain connections.
+        token: a client's token. `token_file` instead is read for each connection, so that it may change.
         tokens: a task's file of hashed tokens.
-        secret: the cluster's, for those who have no certificates.
-        insecure: whether the user has said that no security is wanted where it would be asked for.
+        secret: the cluster secret, for processes without certificates.
+        insecure: whether the user has explicitly requested no security.
         audit_log: the file of the audit log; "-" is standard error, "" the task's own log.
-        metrics_access: whether /metrics is open, or takes a token.
+        metrics_access: whether /metrics is open or requires a token.
     """
 
     tls: TlsFiles | None = None
@@ -73,11 +73,11 @@ class Security:
 
     @property
     def authenticates(self) -> bool:
-        """Whether a task with these settings asks who comes."""
+        """Whether a task with these settings authenticates its callers."""
         return bool(self.tls or self.tokens or self.secret)
 
     def client_token(self) -> str:
-        """The token that a client shows.
+        """The token of a client.
 
         Raises:
             SecurityError: its file cannot be read, or is empty.
@@ -90,10 +90,10 @@ OPEN = Security()
 
 
 def load(environ: Mapping[str, str]) -> Security:
-    """The settings of an environment.
+    """The settings in an environment.
 
     Raises:
-        SecurityError: a part of them is missing, or contradicts another one.
+        SecurityError: a setting is missing, or contradicts another one.
     """
     if not any(environ.get(name) for name in VARIABLES):
         return OPEN
@@ -148,7 +148,7 @@ def _secret(environ: Mapping[str, str]) -> bytes:
 
 
 def _secret_text(path: str, name: str) -> str:
-    """What a file holds, without the white space at its ends; the errors do not say what that is."""
+    """The content of a file without surrounding white space; errors do not show it."""
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_FILE_BYTES)
@@ -162,7 +162,7 @@ def _secret_text(path: str, name: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host to listen on, or to connect to, is this machine alone."""
+    """Whether a host to listen on, or to connect to, is the loopback interface."""
     host = host.strip("[]")
     if host == "localhost":
         return True
@@ -173,7 +173,7 @@ def is_loopback(host: str) -> bool:
 
 
 def exposure(security: Security, bind: str) -> str:
-    """What others could do to a task that listens at a host with these settings; "" for nothing."""
+    """The risk for a task that listens at a host with these settings; "" for none."""
     if is_loopback(bind) or security.tls:
         return ""
     if not security.authenticates:
@@ -184,17 +184,17 @@ def exposure(security: Security, bind: str) -> str:
 
 
 def check_server(security: Security, bind: str, tasks: int) -> str:
-    """Looks at whether a task may serve with these settings.
+    """Checks whether a task may serve with these settings.
 
     Args:
         bind: the host that it listens at.
-        tasks: how many the cluster has.
+        tasks: the number of tasks of the cluster.
 
     Returns:
-        A warning; empty if there is nothing to warn of.
+        A warning; "" for none.
 
     Raises:
-        SecurityError: others could use the task, or the tasks could not know each other.
+        SecurityError: others could use the task, or the tasks could not authenticate each other.
     """
     if security.tokens and tasks > 1 and not (security.tls or security.secret):
         raise SecurityError(

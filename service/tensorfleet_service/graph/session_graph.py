@@ -11,6 +11,7 @@ from tensorfleet.graph import op_def
 from tensorfleet.ops.internal import INTERNAL_OPS
 from tensorfleet.proto import function_pb2, graph_pb2, node_def_pb2
 from tensorfleet_service.graph.attributes import at, checked_attrs, definition
+from tensorfleet_service.graph.calls import as_call, is_call, rewrite_calls
 from tensorfleet_service.graph.edges import check_cycles, input_error, link
 from tensorfleet_service.graph.graph import Node, is_back_edge
 
@@ -36,6 +37,8 @@ class SessionGraph:
         self.nodes: dict[str, Node] = {}
         self.version = 0
         self.functions: dict[str, function_pb2.FunctionDef] = {}
+        # Functions as they came, where they are kept in another form.
+        self._given: dict[str, function_pb2.FunctionDef] = {}
 
     def extend(self, graph_def: graph_pb2.GraphDef) -> None:
         """Adds the nodes and functions of `graph_def`; adds nothing if any of them is invalid.
@@ -46,7 +49,8 @@ class SessionGraph:
             NotFoundError: an op type is not registered, or an attribute is missing.
             InvalidArgumentError: a node or a function is invalid in another way.
         """
-        functions = self._new_functions(graph_def.library.function)
+        functions, given = self._new_functions(graph_def.library.function)
+        callable_functions = {**self.functions, **functions}
         made: dict[str, Node] = {}
         inputs: list[tuple[Node, Sequence[str]]] = []
         for node_def in graph_def.node:
@@ -60,24 +64,28 @@ class SessionGraph:
                     f"Op type '{node_def.op}' is for the runtime alone and may not be in a client's graph"
                 )
                 raise InvalidArgumentError(None, None, message + at(name))
+            if is_call(node_def, callable_functions):
+                node_def = as_call(node_def, callable_functions)
             node = made[name] = _make_node(node_def)
             inputs.append((node, node_def.input))
         if link(inputs, made, self.nodes):
             check_cycles(made)
         self.nodes.update(made)
         self.functions.update(functions)
+        self._given.update(given)
         self.version += 1
 
     def _new_functions(
         self, functions: Iterable[function_pb2.FunctionDef]
-    ) -> dict[str, function_pb2.FunctionDef]:
+    ) -> tuple[dict[str, function_pb2.FunctionDef], dict[str, function_pb2.FunctionDef]]:
+        """The functions that are not there yet, and, where their calls were rewritten, as they came."""
         added: dict[str, function_pb2.FunctionDef] = {}
         for function in functions:
             name = function.signature.name
             if op_def.lookup(name) is not None:
                 message = f"Cannot add function '{name}' because an op with the same name already exists."
                 raise InvalidArgumentError(None, None, message)
-            known = self.functions.get(name) or added.get(name)
+            known = self._given.get(name) or self.functions.get(name) or added.get(name)
             if known is None:
                 # A copy, as a part of a message keeps the whole message in memory.
                 added[name] = function_pb2.FunctionDef()
@@ -88,7 +96,14 @@ class SessionGraph:
                     "already exists."
                 )
                 raise InvalidArgumentError(None, None, message)
-        return added
+        callable_functions = {**self.functions, **added}
+        given: dict[str, function_pb2.FunctionDef] = {}
+        for name, function in added.items():
+            if any(is_call(node_def, callable_functions) for node_def in function.node_def):
+                given[name] = function_pb2.FunctionDef()
+                given[name].CopyFrom(function)
+                rewrite_calls(function, callable_functions)
+        return added, given
 
 
 def from_graph_def(graph_def: graph_pb2.GraphDef) -> list[Node]:

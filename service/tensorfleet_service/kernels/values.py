@@ -25,6 +25,8 @@ def array_kernel(*op_types: str) -> Callable[[Factory], Factory]:
     def register(factory: Factory) -> Factory:
         def make(node: KernelNode) -> Kernel | Expression | AsyncKernel:
             made = factory(node)
+            if dtypes.variant in node.input_types and callable(made):
+                return _with_variant_arrays(made)
             if dtypes.string not in [t.base for t in node.input_types] or not callable(made):
                 return made
             return _with_string_arrays(made)
@@ -40,6 +42,19 @@ def _with_string_arrays(made: Kernel) -> Kernel:
         return made(*(string_array(v) if isinstance(v, bytes) else v for v in inputs))
 
     return run
+
+
+def _with_variant_arrays(made: Kernel) -> Kernel:
+    return lambda *inputs: made(*map(boxed, inputs))
+
+
+def boxed(value: Any) -> Any:
+    """A value as it is if it has a shape, else an array of rank 0 with the object."""
+    if hasattr(value, "shape"):
+        return value
+    array = np.empty((), object)
+    array[()] = value
+    return array
 
 
 def string_array(value: Any) -> np.ndarray[Any, Any]:

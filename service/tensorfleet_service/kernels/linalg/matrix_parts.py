@@ -131,15 +131,20 @@ class _Band:
             yield index, along - min(d, 0), along + max(d, 0)
 
 
+def _align(node: KernelNode) -> bytes:
+    align: bytes = node.attrs.get("align", b"LEFT_LEFT" if node.op.endswith("V2") else b"RIGHT_LEFT")
+    return align
+
+
 def _matrix_rank(x: Any) -> None:
     if x.ndim < 2:
         raise invalid(f"input must be at least 2-dim, received shape: {shape_text(x.shape)}")
 
 
-@kernel("MatrixDiagPart", "MatrixDiagPartV3")
+@kernel("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
 def _matrix_diag_part(node: KernelNode) -> Kernel:
     xp = node.xp
-    align = node.attrs.get("align", b"RIGHT_LEFT")
+    align = _align(node)
 
     def matrix_diag_part(x: Any, k: Any = _MAIN, padding: Any = None) -> Any:
         _matrix_rank(x)
@@ -156,10 +161,10 @@ def _matrix_diag_part(node: KernelNode) -> Kernel:
     return matrix_diag_part
 
 
-@kernel("MatrixDiag", "MatrixDiagV3")
+@kernel("MatrixDiag", "MatrixDiagV2", "MatrixDiagV3")
 def _matrix_diag(node: KernelNode) -> Kernel:
     xp = node.xp
-    align = node.attrs.get("align", b"RIGHT_LEFT")
+    align = _align(node)
 
     def matrix_diag(
         diagonal: Any,
@@ -200,10 +205,10 @@ def _matrix_diag(node: KernelNode) -> Kernel:
     return matrix_diag
 
 
-@kernel("MatrixSetDiag", "MatrixSetDiagV3")
+@kernel("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
 def _matrix_set_diag(node: KernelNode) -> Kernel:
     xp = node.xp
-    align = node.attrs.get("align", b"RIGHT_LEFT")
+    align = _align(node)
 
     def matrix_set_diag(x: Any, diagonal: Any, k: Any = _MAIN) -> Any:
         _matrix_rank(x)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
-from tensorfleet.core import errors
+from tensorfleet.core import dtypes, errors
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices.native import takes
+from tensorfleet_service.kernels import variants
 from tensorfleet_service.kernels.math.compiled import FULL, CompiledSteps, compile_steps
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
@@ -39,6 +40,8 @@ def _compiled_sum(arrays: Sequence[Any]) -> Any:
 @kernel("AddN", "AccumulateNV2")
 def _add_n(node: KernelNode) -> Kernel:
     add = node.xp.add
+    if node.output_types[0] is dtypes.variant:
+        return lambda first, *rest: reduce(variants.plus, rest, first)
 
     def mismatch(first: Any, *rest: Any) -> errors.OpError:
         i, other = next((i, x) for i, x in enumerate(rest, 1) if x.shape != first.shape)

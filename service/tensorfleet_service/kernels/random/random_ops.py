@@ -20,7 +20,7 @@ Sample = Callable[[tuple[int, ...]], Any]
 """A function from a shape to random values of that shape."""
 
 
-def _dims(shape: Any) -> tuple[int, ...]:
+def dims_of(shape: Any) -> tuple[int, ...]:
     sizes = tuple(np.asarray(shape).tolist()) if np.ndim(shape) else (int(shape),)
     for size in sizes:
         if size < 0:
@@ -53,11 +53,11 @@ def random_floats(node: KernelNode) -> Kernel:
     dtype, xp = node.attrs["dtype"], node.xp
     if not _is_seeded(node):
         fill = _fast_fill(node.op, _generator(node), dtype, xp)
-        return lambda shape: fill(_dims(shape))
+        return lambda shape: fill(dims_of(shape))
     distribution, stream = _SEEDED[node.op], _stream(node)
 
     def run(shape: Any) -> Any:
-        dims = _dims(shape)
+        dims = dims_of(shape)
         size = math.prod(dims)
         part = stream.reserve(size * philox.SAMPLES_PER_OUTPUT)
         return xp.asarray(distribution(part, size, dtype).reshape(dims))[()]
@@ -95,7 +95,7 @@ def random_uniform_int(node: KernelNode) -> Kernel:
     generator = None if stream is not None else np.random.Generator(np.random.SFC64())
 
     def run(shape: Any, low: Any, high: Any) -> Any:
-        dims = _dims(shape)
+        dims = dims_of(shape)
         low, high = _bounds(low, high)
         size = math.prod(dims)
         if not size:
@@ -132,13 +132,13 @@ def random_shuffle(node: KernelNode) -> Kernel:
         count = len(value) if np.ndim(value) else 1
         if count <= 1 or not value.size:
             return value
-        order = generator.permutation(count) if stream is None else _shuffled(stream, count)
+        order = generator.permutation(count) if stream is None else shuffled(stream, count)
         return value[order if value.dtype.hasobject else xp.asarray(order)]
 
     return run
 
 
-def _shuffled(stream: philox.Stream, count: int) -> Any:
+def shuffled(stream: philox.Stream, count: int) -> Any:
     """The order that TensorFlow shuffles `count` rows into."""
     drawn = -(-count // 4)
     numbers = stream.reserve(drawn).numbers(drawn).reshape(-1).tolist()
@@ -242,7 +242,7 @@ def _vector_dims(shape: Any) -> tuple[int, ...]:
         raise errors.InvalidArgumentError(
             None, None, f"shape must be a vector, got shape {format_dims(shape.shape)}"
         )
-    return _dims(shape)
+    return dims_of(shape)
 
 
 @kernel("StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg")
@@ -271,7 +271,7 @@ def _seed_pair(seed: Any) -> Any:
     return seed
 
 
-def _stateless_stream(inputs: tuple[Any, ...], is_v2: bool) -> philox.Stream:
+def stateless_stream(inputs: tuple[Any, ...], is_v2: bool) -> philox.Stream:
     """The stream of the inputs after the shape: a seed pair, or key, counter and algorithm."""
     if not is_v2:
         return philox.Stream(*philox.stateless_key_counter(_seed_pair(inputs[0])))
@@ -296,8 +296,8 @@ def stateless_floats(node: KernelNode) -> Kernel:
     }[node.op.removesuffix("V2")]
 
     def run(shape: Any, *inputs: Any) -> Any:
-        dims = _dims(shape)
-        stream = _stateless_stream(inputs, is_v2)
+        dims = dims_of(shape)
+        stream = stateless_stream(inputs, is_v2)
         return xp.asarray(distribution(stream, math.prod(dims), dtype).reshape(dims))[()]
 
     return run
@@ -308,11 +308,11 @@ def stateless_uniform_int(node: KernelNode) -> Kernel:
     xp, dtype, is_v2 = node.xp, node.attrs["dtype"], node.op.endswith("V2")
 
     def run(shape: Any, *inputs: Any) -> Any:
-        dims = _dims(shape)
+        dims = dims_of(shape)
         low, high = _bounds(*inputs[-2:])
         if high <= low:
             raise errors.InvalidArgumentError(None, None, f"Need minval < maxval, got {low} >= {high}")
-        stream = _stateless_stream(inputs, is_v2)
+        stream = stateless_stream(inputs, is_v2)
         values = philox.uniform_int(stream, math.prod(dims), low, high, dtype)
         return xp.asarray(values.reshape(dims))[()]
 
@@ -339,9 +339,9 @@ def stateless_full_int(node: KernelNode) -> Kernel:
     words = np.dtype(wanted).itemsize // 4
 
     def run(shape: Any, *inputs: Any) -> Any:
-        dims = _dims(shape)
+        dims = dims_of(shape)
         count = math.prod(dims)
-        stream = _stateless_stream(inputs, is_v2)
+        stream = stateless_stream(inputs, is_v2)
         numbers = np.ascontiguousarray(stream.numbers(-(-count * words // 4))).reshape(-1)[: count * words]
         return xp.asarray(numbers.astype("<u4").view(wanted).reshape(dims))[()]
 

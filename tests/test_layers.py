@@ -37,6 +37,7 @@ FLOORS = {
             "saved_model",
             "lookup",
             "feature_column",
+            "estimator",
             "contrib",
             "distribute",
             "api",
@@ -89,6 +90,11 @@ TYPE_CIRCLES = {
     "datasets give datasets, and iterators": (
         *("tensorfleet.data.dataset", "tensorfleet.data.functional", "tensorfleet.data.iterator"),
         "tensorfleet.data.selecting",
+    ),
+    "an estimator's parts know their estimator": (
+        *("tensorfleet.estimator.estimator", "tensorfleet.estimator.evaluating"),
+        *("tensorfleet.estimator.exporting", "tensorfleet.estimator.predicting"),
+        "tensorfleet.estimator.training_run",
     ),
     "a supervisor's threads know their supervisor": (
         *("tensorfleet.train.supervisor", "tensorfleet.train.supervisor_threads"),

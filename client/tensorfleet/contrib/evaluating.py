@@ -6,15 +6,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tensorfleet.core import dtypes
 from tensorfleet.core.logging import info
-from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.ops.io.summary import merge_all
-from tensorfleet.ops.state.initializers import zeros_initializer
 from tensorfleet.ops.state.variable_ops import assign_add
-from tensorfleet.ops.state.variable_scope import get_variable
 from tensorfleet.summary.file_writer import FileWriter
 from tensorfleet.train.checkpoint_management import latest_checkpoint
+from tensorfleet.train.evaluation import get_or_create_eval_step as get_or_create_eval_step
 from tensorfleet.train.monitored_session import MonitoredSession
 from tensorfleet.train.saver import Saver
 from tensorfleet.train.scaffold import Scaffold
@@ -71,25 +68,6 @@ def checkpoints_iterator(
         rest = begin + min_interval_secs - time.time()
         if rest > 0:
             time.sleep(rest)
-
-
-def get_or_create_eval_step() -> Any:
-    """The local variable that counts the steps of the evaluation, in the collection EVAL_STEP."""
-    from tensorfleet.graph import framework
-
-    found = framework.get_collection(GraphKeys.EVAL_STEP)
-    if len(found) > 1:
-        raise ValueError("Multiple tensors added to tf.GraphKeys.EVAL_STEP")
-    if found:
-        return found[0]
-    return get_variable(
-        "eval_step",
-        shape=[],
-        dtype=dtypes.int64,
-        initializer=zeros_initializer(),
-        trainable=False,
-        collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.EVAL_STEP],
-    )
 
 
 def evaluate_once(

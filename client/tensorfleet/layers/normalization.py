@@ -132,8 +132,15 @@ class BatchNormalization(Layer):
             )
         if self.center:
             self.beta = add("beta", self.beta_initializer, True, self.beta_regularizer, self.beta_constraint)
-        self.moving_mean = add("moving_mean", self.moving_mean_initializer, False)
-        self.moving_variance = add("moving_variance", self.moving_variance_initializer, False)
+        # Averages are moved as a whole, so a partitioner of the scope does not divide them.
+        assert self._scope is not None
+        partitioner = self._scope.partitioner
+        self._scope.set_partitioner(None)
+        try:
+            self.moving_mean = add("moving_mean", self.moving_mean_initializer, False)
+            self.moving_variance = add("moving_variance", self.moving_variance_initializer, False)
+        finally:
+            self._scope.set_partitioner(partitioner)
         self._shape, self._rank = shape, len(sizes)
         self.built = True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors, logging
@@ -164,7 +164,7 @@ class QueueRunner:
 
     def _run(self, sess: Any, enqueue_op: Any, coord: Coordinator | None) -> None:
         try:
-            enqueue = sess.make_callable(enqueue_op)
+            enqueue = self._step(sess, enqueue_op)
             while coord is None or not coord.should_stop():
                 enqueue()
         except self._end_types:
@@ -183,6 +183,11 @@ class QueueRunner:
                 self._exceptions.append(e)
             raise
         self._finished(sess)
+
+    def _step(self, sess: Any, enqueue_op: Any) -> Callable[[], Any]:
+        """What a thread does again and again; the errors that mean the end of the input end it."""
+        enqueue: Callable[[], Any] = sess.make_callable(enqueue_op)
+        return enqueue
 
     def _finished(self, sess: Any) -> bool:
         """Counts a thread that ends; returns whether it is the session's last one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +77,12 @@ class CheckpointSaverHook(SessionRunHook):
         self._directory = checkpoint_dir
         self._save_path = os.path.join(checkpoint_dir, checkpoint_basename)
         self._timer = SecondOrStepTimer(save_secs, save_steps)
-        self._listeners = listeners or ()
+        self._listeners = list(listeners or ())
         self._save_graph_def = save_graph_def
+
+    def add_listeners(self, listeners: Iterable[CheckpointSaverListener]) -> None:
+        """Adds to the listeners, before the session is made."""
+        self._listeners.extend(listeners)
 
     def begin(self) -> None:
         self._writer = parts.cached_writer(self._directory)

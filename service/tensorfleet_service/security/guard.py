@@ -19,6 +19,7 @@ from tensorfleet.security.tokens import HASH, Token
 from tensorfleet.wire.proof import claims
 from tensorfleet_service.security.audit import Audit
 from tensorfleet_service.security.principal import ANYBODY, Principal
+from tensorfleet_service.security.quotas import Quotas
 from tensorfleet_service.security.token_file import TokenFile
 
 log = logging.getLogger(__name__)
@@ -49,9 +50,10 @@ class Guard:
         addresses: of all tasks, by canonical name.
 
     Attributes:
-        enabled: whether anybody has to authenticate.
-        exposure: a description of what others could do to the task with its settings, or "".
-        refused: the number of refusals by reason: "unauthenticated" or "forbidden".
+        enabled: whether anybody is asked at all.
+        exposure: what others could do to the task as it is set up, or "".
+        quotas: how much each of them may have.
+        refused: how many were not let in, by the reason's first word: "unauthenticated" or "forbidden".
 
     Raises:
         SecurityError: a file of the settings cannot be used.
@@ -73,6 +75,7 @@ class Guard:
         self._tokens = TokenFile(security.tokens) if security.tokens else None
         self._certificates: Certificates | None = None if security.tls is None else certificates(security.tls)
         self._proofs = CallProofs(security.secret, incarnation) if security.secret else None
+        self.quotas = Quotas()
         self._lock = threading.Lock()
         try:
             self.audit = Audit(task, security.audit_log)
@@ -154,7 +157,7 @@ class Guard:
     def _holder(self, found: Token | None, why: str) -> Principal:
         if found is None:
             raise self.refusal(why)
-        return Principal("token", found.name, found.role, found.hash)
+        return Principal("token", found.name, found.role, found.hash, found.limits)
 
     def _wanted(self, identity: Identity | None) -> str:
         ways = []

@@ -188,7 +188,7 @@ op(
 )
 
 
-def set_random_seed(seed: int) -> None:
+def set_random_seed(seed: int | None) -> None:
     """Sets the seed of the default graph, for random ops made later (`tf.set_random_seed`)."""
     get_default_graph().seed = seed
 

@@ -65,7 +65,7 @@ def set_size(node: KernelNode) -> Kernel:
     return run
 
 
-_OPERATIONS: dict[str, Callable[[Array, Array], Array]] = {
+_OPERATIONS: dict[str, Callable[[Array, Array], Any]] = {
     "a-b": np.setdiff1d,
     "b-a": lambda a, b: np.setdiff1d(b, a),
     "intersection": np.intersect1d,

@@ -1,4 +1,4 @@
-"""Lists of tensors, which travel as values: an op that changes one gives another one."""
+"""Lists of tensors, which are values: an op that changes a list gives a new one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tensorfleet_service.kernels.values import boxed, invalid
 from tensorfleet_service.kernels.variants import Variant, plus, unboxed, zeros_like
 
 MAX_LENGTH = 1 << 24
-"""The most elements that a list may be made with at once, as the size is what somebody sends."""
+"""Limit on the elements of a new list, as its size comes from a tensor."""
 
 _sharing = threading.Lock()
 
 
 class TensorList(Variant):
-    """The elements of a list, None where one was reserved and not set.
+    """The elements of a list; None for those that were reserved but not set.
 
     Lists that grow from each other share memory: `_items` may be longer than this list, which has the first
     `length` of it. Of two that grow from the same list, the second one copies.
@@ -66,7 +66,7 @@ class TensorList(Variant):
         return self.with_items([None if item is None else zeros_like(item, xp) for item in self.items()])
 
     def plus(self, other: Any) -> TensorList:
-        """A list of the sums of elements; one that is set in one of the lists only stays as it is."""
+        """A list of the sums of elements; an element that only one of the lists has stays as it is."""
         second = checked(other, self.dtype)
         if self.length != second.length:
             raise invalid(
@@ -82,9 +82,9 @@ class TensorList(Variant):
         return made
 
     def element_dims(self, dims: Dims) -> Dims:
-        """What is known of the shape of all elements: by the list, by the one who asks, and by elements.
+        """The known shape of all elements: that of the list, of the caller, and of the elements.
 
-        Raises InvalidArgumentError where these contradict each other.
+        Raises InvalidArgumentError if these contradict each other.
         """
         found = merged(self.dims, dims)
         if found is not None and None not in found:
@@ -104,7 +104,7 @@ def merged(a: Dims, b: Dims) -> Dims:
 
 
 def dims_of(value: Any) -> Dims:
-    """The shape that an input says; the scalar -1 is an unknown rank."""
+    """The shape in a tensor; the scalar -1 is an unknown rank."""
     if not value.shape:
         if value != -1:
             raise invalid(
@@ -122,7 +122,7 @@ def dims_of(value: Any) -> Dims:
 def checked(found: Any, dtype: DType | None = None) -> TensorList:
     """The list on an edge.
 
-    Raises InvalidArgumentError: it is no list, or one of another dtype.
+    Raises InvalidArgumentError if it is not a list, or has another dtype.
     """
     found = unboxed(found)
     if not isinstance(found, TensorList):
@@ -153,7 +153,7 @@ _UNSET = "Trying to read an uninitialized element but element_shape is not fully
 
 
 def _all_set(node: KernelNode, found: TensorList, dims: Dims, items: list[Any]) -> list[Any]:
-    """Elements with zeros in place of those not set."""
+    """The elements, with zeros in place of those that are not set."""
     zeros = None
     if any(item is None for item in items):
         zeros = _zeros(node, found.dtype, dims, _UNSET)
@@ -374,7 +374,7 @@ def from_tensor(node: KernelNode) -> Kernel:
 
 
 def _scattered(found: TensorList, tensor: Any, indices: Any) -> TensorList:
-    """A list with the tensor's rows at indices; it grows where it has no such index."""
+    """A list with the tensor's rows at indices, extended if necessary."""
     numbers = indices.ravel().tolist()
     if tensor.ndim and tensor.shape[0] != len(numbers):
         raise invalid(

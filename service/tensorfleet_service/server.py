@@ -279,7 +279,7 @@ class TaskServer:
         self._watchdog.close()
         self._worker.close()
         self._deadlines.close()
-        self._guard.audit.close()
+        self._guard.close()
         self._stopped.set()
         log.info("%s has stopped", self.task)
 

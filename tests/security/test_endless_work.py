@@ -99,3 +99,17 @@ def test_many_elements_are_gathered_in_pieces(there: int, wanted: int, checks: i
     items: Any = iter(range(there))
     assert datasets.taken(items, wanted, run) == list(range(min(there, wanted)))  # type: ignore[arg-type]
     assert len(found) == checks
+
+
+def test_the_search_for_a_part_of_an_image_is_bounded(tasks: MakeTasks) -> None:
+    task = tasks({"worker:0": Security()})["worker:0"]
+    whole = [[[0.0, 0.0, 1.0, 1.0]]]
+    how: dict[str, Any] = {"min_object_covered": 1.0, "area_range": [0.0001, 0.0002]}
+    found = tf.image.sample_distorted_bounding_box([10, 10, 3], whole, max_attempts=1 << 30, **how)
+    few = tf.image.sample_distorted_bounding_box([10, 10, 3], whole, max_attempts=100, **how)
+    with tf.Session(task.target) as session:
+        with pytest.raises(
+            errors.InvalidArgumentError, match="max_attempts is 1073741824, and may be 100000"
+        ):
+            session.run(found)
+        assert session.run(few)[1].tolist() == [10, 10, -1]

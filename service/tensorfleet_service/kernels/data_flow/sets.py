@@ -14,11 +14,10 @@ from tensorfleet_service.kernels.sparse import (
     elements,
     linear,
     sizes_of,
-    sparse_kernel,
     starts_of,
     unravel,
 )
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 
 _Sets = tuple[Array, Array, list[int]]
 """For each element the place of its row, and the element; and the sizes of the dimensions of rows."""
@@ -49,7 +48,7 @@ def _of_dense(values: Any) -> _Sets:
     return np.repeat(np.arange(elements(sizes)), values.shape[-1]), values.reshape(-1), sizes
 
 
-@sparse_kernel("SetSize")
+@host_kernel("SetSize")
 def set_size(node: KernelNode) -> Kernel:
     validate = node.attrs["validate_indices"]
 
@@ -99,13 +98,13 @@ def _check_operation(node: KernelNode) -> None:
         raise invalid(f"Invalid set_operation {operation}.")
 
 
-@sparse_kernel("DenseToDenseSetOperation")
+@host_kernel("DenseToDenseSetOperation")
 def dense_to_dense(node: KernelNode) -> Kernel:
     _check_operation(node)
     return lambda a, b: _operated(node, _of_dense(a), _of_dense(b))
 
 
-@sparse_kernel("DenseToSparseSetOperation")
+@host_kernel("DenseToSparseSetOperation")
 def dense_to_sparse(node: KernelNode) -> Kernel:
     _check_operation(node)
     validate = node.attrs["validate_indices"]
@@ -116,7 +115,7 @@ def dense_to_sparse(node: KernelNode) -> Kernel:
     return run
 
 
-@sparse_kernel("SparseToSparseSetOperation")
+@host_kernel("SparseToSparseSetOperation")
 def sparse_to_sparse(node: KernelNode) -> Kernel:
     _check_operation(node)
     validate = node.attrs["validate_indices"]

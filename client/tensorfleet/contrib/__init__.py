@@ -5,9 +5,11 @@ import typing as _typing
 from tensorfleet.contrib import (
     crf as crf,
     distributions as distributions,
+    estimator as estimator,
     feature_column as feature_column,
     framework as framework,
     layers as layers,
+    learn as learn,
     legacy_seq2seq as legacy_seq2seq,
     lookup as lookup,
     losses as losses,
@@ -28,9 +30,11 @@ if not _typing.TYPE_CHECKING:
         modules=(
             "crf",
             "distributions",
+            "estimator",
             "feature_column",
             "framework",
             "layers",
+            "learn",
             "legacy_seq2seq",
             "losses",
             "metrics",

@@ -113,7 +113,13 @@ class _Clipping(Optimizer):
     def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
         return self._inner.compute_gradients(*args, **kwargs)
 
-    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
+    def apply_gradients(
+        self,
+        grads_and_vars: Any,
+        global_step: Any = None,
+        name: str | None = None,
+        skip_gradients_aggregation: bool = False,
+    ) -> Any:
         clipped = clip_gradient_norms(grads_and_vars, self._clip_norm)
         return self._inner.apply_gradients(clipped, global_step=global_step, name=name)
 

@@ -172,7 +172,8 @@ def signature_defs(
         alternatives: other tensors that may be fed; their names stand before those of the signatures.
         serving_only: leave out what no server calls.
     """
-    receivers: dict[str | None, Any] = {None: receiver_tensors, **dict(alternatives or {})}
+    receivers: dict[str | None, Any] = {None: receiver_tensors}
+    receivers.update(alternatives or {})
     found: dict[str, SignatureDef] = {}
     for receiver, tensors in receivers.items():
         named = tensors if isinstance(tensors, Mapping) else {"input": tensors}

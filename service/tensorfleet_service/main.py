@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 
 from tensorfleet.security.settings import SecurityError, check_server
+from tensorfleet.security.tls import certificates
 from tensorfleet_service.lifecycle import draining_signals, wait_and_drain
 from tensorfleet_service.observe import log
 from tensorfleet_service.observe.health import Health
@@ -59,7 +60,13 @@ def serve(settings: Settings, over: threading.Event) -> int:
     if settings.metrics_port is not None:
         # Before the imports below, which take a second, so that probes get an answer from the beginning.
         try:
-            pages = HttpServer(settings.bind, settings.metrics_port, health)
+            tls = settings.security.tls if settings.security.metrics_tls else None
+            pages = HttpServer(
+                settings.bind, settings.metrics_port, health, None if tls is None else certificates(tls)
+            )
+        except SecurityError as error:
+            print(f"tensorfleet serve: {error}", file=sys.stderr)
+            return WRONG_SETTINGS
         except OSError as error:
             print(
                 f"tensorfleet serve: {settings.task} cannot listen at port {settings.metrics_port} for "

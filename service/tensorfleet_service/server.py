@@ -247,6 +247,7 @@ class TaskServer:
             log.warning("%s", self._warning)
         if self._guard.security.tokens:
             self._check_tokens()
+        self._check_callers()
         self.health.serves()
         log.info("%s serves at %s", self.task, self.address)
 
@@ -278,7 +279,7 @@ class TaskServer:
         self._watchdog.close()
         self._worker.close()
         self._deadlines.close()
-        self._guard.audit.close()
+        self._guard.close()
         self._stopped.set()
         log.info("%s has stopped", self.task)
 
@@ -351,6 +352,12 @@ class TaskServer:
         if not self._stopped.is_set():
             self._deadlines.after(timeouts.TOKEN_CHECK_SECONDS, self._check_tokens)
 
+    def _check_callers(self) -> None:
+        """Looks, now and then, at how many are connected by gRPC whom nobody knows."""
+        seconds = self._grpc.check_callers()
+        if not self._stopped.is_set():
+            self._deadlines.after(seconds, self._check_callers)
+
     def _join(self, session: str, config: ConfigProto) -> Sequence[Member]:
         """The members of a new session: this task first, then the others, which are connected all at once."""
         timeout = (config.operation_timeout_in_ms or self._config.operation_timeout_in_ms) / 1000
@@ -393,6 +400,7 @@ class TaskServer:
 
     def _reset(self, containers: Sequence[str]) -> None:
         self._worker.resources.reset(containers)
+        self._guard.quotas.clear(containers)
         for task in self._peers.addresses:
             peer = self._peers.existing(task)
             if peer is not None:

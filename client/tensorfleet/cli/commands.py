@@ -16,7 +16,7 @@ COMMANDS = {
     "top": "show what the tasks of a cluster do, live",
     "stacks": "print what all threads of a task are doing",
     "submit": "run a script as a Kubernetes Job beside a release of the chart",
-    "connect": "forward ports of this machine to a release of the chart",
+    "connect": "lead to a release of the chart, or a secured cluster, from a local port",
     "token": "make, list and revoke tokens for clients",
     "certs": "make a development CA, and certificates of a cluster",
     "demo": "run a map/reduce over handwritten digits on a cluster",

@@ -91,9 +91,10 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
-def add_cluster_flags(p: argparse.ArgumentParser) -> None:
+def add_cluster_flags(p: argparse.ArgumentParser, required: bool = True) -> None:
     """Adds the flags that select a release."""
-    p.add_argument("--release", required=True, metavar="NAME", help="of the chart, as `helm list` shows it")
+    text = "of the chart, as `helm list` shows it"
+    p.add_argument("--release", required=required, metavar="NAME", help=text)
     p.add_argument("-n", "--namespace", metavar="NAME", help="the release's (default: the context's)")
     p.add_argument("--context", metavar="NAME", help="of the kubeconfig (default: the current one)")
 

@@ -12,6 +12,7 @@ from tensorfleet.kube.release import Release
 from tensorfleet.session.containers import CONTAINER_VARIABLE
 
 CONTAINER = "script"
+CREDENTIALS = "/run/secrets/tensorfleet"
 UID = 10001
 RELEASE_LABEL, PROGRAM_LABEL = "tensorfleet.io/release", "tensorfleet.io/program"
 
@@ -69,6 +70,7 @@ def job_manifest(
     env = {
         "TENSORFLEET_ADDRESS": release.address,
         CONTAINER_VARIABLE: settings.program,
+        **release.access.env,
         "PYTHONUNBUFFERED": "1",
         **settings.env,
     }
@@ -96,6 +98,10 @@ def job_manifest(
             {"name": "files", "mountPath": DIRECTORY, "readOnly": True},
             {"name": "tmp", "mountPath": "/tmp"},
             {"name": "data", "mountPath": "/var/lib/tensorfleet"},
+            *(
+                {"name": volume["name"], "mountPath": CREDENTIALS, "readOnly": True}
+                for volume in release.access.volumes
+            ),
         ],
     }
     pod = {
@@ -116,6 +122,7 @@ def job_manifest(
             bundle.volume("files", name),
             {"name": "tmp", "emptyDir": {}},
             {"name": "data", "emptyDir": {}},
+            *release.access.volumes,
         ],
     }
     spec: dict[str, Any] = {

@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from tensorfleet.core import errors
 from tensorfleet.kube.api import CALL_SECONDS, Cluster
 
 INSTANCE, COMPONENT = "app.kubernetes.io/instance", "app.kubernetes.io/component"
-SPEC_KEY = "cluster.json"
+SPEC_KEY, CLIENT_KEY = "cluster.json", "client.json"
 GRPC_PORT, STREAM_PORT = 2222, 2223
 _SUFFIX = "-cluster-spec"
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a client's pod needs to be let in: files of Secrets, and variables that name them.
+
+    Attributes:
+        env: environment variables.
+        volumes: as in a pod's spec; the chart's has the name `credentials`, and projected sources.
+    """
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    volumes: Sequence[Mapping[str, Any]] = ()
+
+    def files(self) -> dict[str, tuple[str, str]]:
+        """(Secret, key) of each file, by its name."""
+        found = {}
+        for volume in self.volumes:
+            for source in volume["projected"]["sources"]:
+                for item in source["secret"]["items"]:
+                    found[item["path"]] = source["secret"]["name"], item["key"]
+        return found
 
 
 @dataclass(frozen=True)
@@ -24,12 +46,14 @@ class Release:
         name, namespace: the name and the namespace in Helm.
         fullname: the prefix of the names of its objects.
         jobs: the addresses of its tasks by job, for a ClusterSpec.
+        access: the credentials of its clients; empty for a release without security.
     """
 
     name: str
     namespace: str
     fullname: str
     jobs: Mapping[str, list[str] | dict[str, str]]
+    access: Access = Access()
 
     @property
     def address(self) -> str:
@@ -76,14 +100,23 @@ def find(cluster: Cluster, name: str, namespace: str) -> Release:
     config_map = item.metadata.name
     try:
         jobs = _jobs(item.data[SPEC_KEY])
+        access = _access(item.data.get(CLIENT_KEY) or "{}")
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"the ConfigMap {config_map} in the namespace {namespace} has no ClusterSpec under {SPEC_KEY}: "
+            f"the ConfigMap {config_map} in the namespace {namespace} is not as the chart makes it: "
             f"{error!r}. helm upgrade {name} writes it anew",
         ) from None
-    return Release(name, namespace, config_map.removesuffix(_SUFFIX), jobs)
+    return Release(name, namespace, config_map.removesuffix(_SUFFIX), jobs, access)
+
+
+def _access(text: str) -> Access:
+    """What a client needs, from JSON. Raises ValueError, TypeError, KeyError or AttributeError."""
+    found = json.loads(text)
+    access = Access({v["name"]: str(v["value"]) for v in found.get("env", ())}, found.get("volumes", ()))
+    access.files()
+    return access
 
 
 def _jobs(text: str) -> dict[str, list[str] | dict[str, str]]:

@@ -73,12 +73,7 @@ class Authority:
             days: the validity in days; negative for an expired certificate.
         """
         key = new_key()
-        names: list[x509.GeneralName] = [x509.UniformResourceIdentifier(uri)] if uri else []
-        for host in hosts:
-            try:
-                names.append(x509.IPAddress(ipaddress.ip_address(host.strip("[]"))))
-            except ValueError:
-                names.append(x509.DNSName(host))
+        names = alternative_names(uri, hosts)
         usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         certificate = (
@@ -91,6 +86,17 @@ class Authority:
             .sign(self.key, hashes.SHA256())
         )
         return pem(certificate), key_pem(key)
+
+
+def alternative_names(uri: str, hosts: Sequence[str]) -> list[x509.GeneralName]:
+    """The names in a certificate of an identity, "" for none, and of DNS names and IP addresses."""
+    names: list[x509.GeneralName] = [x509.UniformResourceIdentifier(uri)] if uri else []
+    for host in hosts:
+        try:
+            names.append(x509.IPAddress(ipaddress.ip_address(host.strip("[]"))))
+        except ValueError:
+            names.append(x509.DNSName(host))
+    return names
 
 
 def _name(text: str) -> x509.Name:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tensorfleet.core import errors
@@ -23,14 +24,16 @@ NO_PROXY = (("grpc.enable_http_proxy", 0),)
 """Options of channels without TLS. By default gRPC uses the environment's `http_proxy` even for loopback."""
 
 
-def for_client(address: str) -> Security:
-    """The credentials of this process's clients for a server at `host:port`.
+def for_client(address: str, environ: Mapping[str, str] = os.environ) -> Security:
+    """The credentials of clients with these environment variables for a server at `host:port`.
 
     Raises:
         InvalidArgumentError: the settings of the environment contradict each other.
     """
     try:
-        found = settings.load(os.environ)
+        found = settings.load(environ)
+        if name := environ.get(settings.SERVER_NAME):
+            found = replace(found, server_name=name)
         if not (found.tls or found.token or found.token_file or found.secret) and is_loopback(
             host_of(address)
         ):
@@ -51,6 +54,8 @@ def open_channel(address: str, options: Options, security: Security) -> Any:
 
     if security.tls is None:
         return grpc.insecure_channel(address, options=(*options, *NO_PROXY))
+    if security.server_name:
+        options = (*options, ("grpc.ssl_target_name_override", security.server_name))
     return grpc.secure_channel(address, channel_credentials(security), options=options)
 
 

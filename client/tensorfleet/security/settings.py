@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 CERT = "TENSORFLEET_TLS_CERT"
 KEY = "TENSORFLEET_TLS_KEY"
 CA = "TENSORFLEET_TLS_CA"
+SERVER_NAME = "TENSORFLEET_TLS_SERVER_NAME"
 TOKEN = "TENSORFLEET_TOKEN"
 TOKEN_FILE = "TENSORFLEET_TOKEN_FILE"
 TOKENS = "TENSORFLEET_TOKENS"
@@ -21,10 +22,12 @@ SECRET_FILE = "TENSORFLEET_CLUSTER_SECRET_FILE"
 INSECURE = "TENSORFLEET_INSECURE"
 AUDIT_LOG = "TENSORFLEET_AUDIT_LOG"
 METRICS_ACCESS = "TENSORFLEET_METRICS_ACCESS"
+METRICS_TLS = "TENSORFLEET_METRICS_TLS"
+TOKEN_REVIEW = "TENSORFLEET_TOKEN_REVIEW"
 
 VARIABLES = (
-    *(CERT, KEY, CA, TOKEN, TOKEN_FILE, TOKENS, SECRET, SECRET_FILE),
-    *(INSECURE, AUDIT_LOG, METRICS_ACCESS),
+    *(CERT, KEY, CA, SERVER_NAME, TOKEN, TOKEN_FILE, TOKENS, SECRET, SECRET_FILE),
+    *(INSECURE, AUDIT_LOG, METRICS_ACCESS, METRICS_TLS, TOKEN_REVIEW),
 )
 
 FILES = (CERT, KEY, CA, TOKEN_FILE, TOKENS, SECRET_FILE, AUDIT_LOG)
@@ -54,15 +57,20 @@ class Security:
 
     Attributes:
         tls: the files for TLS; None for plain connections.
+        server_name: the name in the certificate of a client's target, in place of the target's host; "" for a
+            task.
         token: a client's token. `token_file` instead is read for each connection, so that it may change.
         tokens: a task's file of hashed tokens.
         secret: the cluster secret, for processes without certificates.
         insecure: whether the user has explicitly requested no security.
         audit_log: the file of the audit log; "-" is standard error, "" the task's own log.
         metrics_access: whether /metrics is open or requires a token.
+        metrics_tls: whether the pages are served by HTTPS.
+        token_review: the ServiceAccounts whose tokens a task accepts, as JSON; "" for none.
     """
 
     tls: TlsFiles | None = None
+    server_name: str = ""
     token: str = field(default="", repr=False)  # which a log or a traceback may show
     token_file: str = ""
     tokens: str = ""
@@ -70,6 +78,8 @@ class Security:
     insecure: bool = False
     audit_log: str = ""
     metrics_access: str = "open"
+    metrics_tls: bool = False
+    token_review: str = ""
 
     @property
     def authenticates(self) -> bool:
@@ -104,6 +114,8 @@ def load(environ: Mapping[str, str]) -> Security:
             f"TLS takes a certificate, its key and the CAs to trust, but {missing} is not set: set it, or "
             f"none of {CERT}, {KEY} and {CA}"
         )
+    if environ.get(SERVER_NAME) and not files[CERT]:
+        raise SecurityError(f"{SERVER_NAME} is set, but there is no TLS: set {CERT}, {KEY} and {CA}, too")
     for name, path in files.items():
         if path and not os.path.isfile(path):
             raise SecurityError(f"{name} is {path!r}, which is no file")
@@ -119,7 +131,13 @@ def load(environ: Mapping[str, str]) -> Security:
     access = environ.get(METRICS_ACCESS) or "open"
     if access not in ACCESS:
         raise SecurityError(f"{METRICS_ACCESS} is {access!r}: set it to {' or '.join(ACCESS)}")
-    if access == "token" and not tokens:
+    pages = environ.get(METRICS_TLS, "")
+    if pages not in ("", "no", "yes"):
+        raise SecurityError(f"{METRICS_TLS} is {pages!r}: set it to yes or no")
+    for name, asked in ((METRICS_TLS, pages == "yes"), (TOKEN_REVIEW, bool(environ.get(TOKEN_REVIEW)))):
+        if asked and not files[CERT]:
+            raise SecurityError(f"{name} takes TLS, and there is none: set {CERT}, {KEY} and {CA}, too")
+    if access == "token" and not (tokens or environ.get(TOKEN_REVIEW)):
         raise SecurityError(f"{METRICS_ACCESS} is token, but there are no tokens: set {TOKENS}")
     found = Security(
         tls=TlsFiles(files[CERT], files[KEY], files[CA]) if files[CERT] else None,
@@ -130,6 +148,8 @@ def load(environ: Mapping[str, str]) -> Security:
         insecure=insecure == "yes",
         audit_log=environ.get(AUDIT_LOG, ""),
         metrics_access=access,
+        metrics_tls=pages == "yes",
+        token_review=environ.get(TOKEN_REVIEW, ""),
     )
     found.client_token()
     return found

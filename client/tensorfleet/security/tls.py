@@ -49,6 +49,8 @@ class Certificates:
         except (OSError, ValueError) as e:
             raise SecurityError(f"{self.files.cert} cannot be used: {e}") from None
         self._client, self._server, self._own = client, server, own
+        self._pages = _context(self.files, True)
+        self._pages.verify_mode = ssl.CERT_NONE
         self._pem: tuple[bytes, bytes, bytes] = (pem[0], pem[1], pem[2])
 
     def refresh(self) -> bool:
@@ -80,6 +82,18 @@ class Certificates:
         """The context for connections that others open, who must have a certificate."""
         self.refresh()
         return self._server
+
+    def grpc_context(self) -> ssl.SSLContext:
+        """As `client_context`, for connections that carry gRPC."""
+        self.refresh()
+        context = _context(self.files, False)
+        context.set_alpn_protocols(["h2"])
+        return context
+
+    def pages_context(self) -> ssl.SSLContext:
+        """For pages by HTTPS, whose readers show no certificate."""
+        self.refresh()
+        return self._pages
 
     @property
     def version(self) -> int:

@@ -15,7 +15,7 @@ import secrets
 import tempfile
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 
 from tensorfleet.security.settings import MAX_FILE_BYTES, SecurityError
 
@@ -28,6 +28,27 @@ _HASH = re.compile(HASH + r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
+class Limits:
+    """How much one client may have of each task that is its master; 0: no limit.
+
+    Attributes:
+        sessions: at the same time.
+        steps, session_steps: that run at the same time, of all its sessions and of each.
+        variable_mb: MiB of the variables that its graphs declare.
+        step_seconds: that a step may run.
+    """
+
+    sessions: int = 0
+    steps: int = 0
+    session_steps: int = 0
+    variable_mb: int = 0
+    step_seconds: float = 0.0
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True)
 class Token:
     """A token as a cluster stores it.
 
@@ -36,6 +57,7 @@ class Token:
         role: one of ROLES.
         hash: "sha256:" and hexadecimal digits.
         created, expires: seconds since 1970; `expires` 0 for never.
+        max_sessions and so on: its `limits`, each in a field of its own as in the file.
     """
 
     name: str
@@ -43,6 +65,15 @@ class Token:
     hash: str
     created: float = 0.0
     expires: float = 0.0
+    max_sessions: int = 0
+    max_steps: int = 0
+    max_session_steps: int = 0
+    max_variable_mb: int = 0
+    max_step_seconds: float = 0.0
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(**{field.name: getattr(self, f"max_{field.name}") for field in fields(Limits)})
 
     def valid(self, now: float) -> bool:
         """Whether the token has not expired."""
@@ -54,15 +85,17 @@ def hashed(token: str) -> str:
     return HASH + hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def create(name: str, role: str, days: float | None = None) -> tuple[str, Token]:
+def create(name: str, role: str, days: float | None = None, limits: Limits = NO_LIMITS) -> tuple[str, Token]:
     """A new token, and the Token to store.
 
     Raises:
-        SecurityError: an unknown role, or a name with characters other than letters, digits and `._@-`.
+        SecurityError: an unknown role, a limit below 0, or a name with characters other than letters, digits
+            and `._@-`.
     """
     text = PREFIX + secrets.token_urlsafe(32)
     now = time.time()
-    token = Token(name, role, hashed(text), now, now + days * 86400 if days else 0.0)
+    most = {f"max_{limit}": value for limit, value in asdict(limits).items()}
+    token = Token(name, role, hashed(text), now, now + days * 86400 if days else 0.0, **most)
     _check(token)
     return text, token
 
@@ -85,7 +118,7 @@ def parse(data: bytes) -> list[Token]:
     """
     try:
         content = json.loads(data)
-        tokens = [Token(**fields) for fields in content["tokens"]]
+        tokens = [Token(**kept) for kept in content["tokens"]]
         for token in tokens:
             _check(token)
     except SecurityError:
@@ -111,6 +144,10 @@ def _check(token: Token) -> None:
         raise SecurityError(f"the token {token.name} has no hash of the form {HASH}…")
     if not all(isinstance(at, int | float) for at in (token.created, token.expires)):
         raise SecurityError(f"the token {token.name} has times that are not numbers")
+    for limit, value in asdict(token.limits).items():
+        kinds = int | float if limit == "step_seconds" else int
+        if not isinstance(value, kinds) or isinstance(value, bool) or not 0 <= value < 1 << 53:
+            raise SecurityError(f"the token {token.name} has max_{limit} {value!r}: a number, 0 for no limit")
 
 
 class UnreadableError(SecurityError):
@@ -139,7 +176,11 @@ def read(path: str) -> list[Token]:
 
 def write(path: str, tokens: Iterable[Token]) -> None:
     """Replaces the file atomically; only its user can read it."""
-    text = json.dumps({"tokens": [asdict(token) for token in tokens]}, indent=2) + "\n"
+    kept = [
+        {name: value for name, value in asdict(token).items() if value or not name.startswith("max_")}
+        for token in tokens
+    ]
+    text = json.dumps({"tokens": kept}, indent=2) + "\n"
     write_private(path, text)
 
 

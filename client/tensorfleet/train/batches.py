@@ -6,6 +6,7 @@ Each makes a queue and the runner that fills it; `tf.train.start_queue_runners` 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from tensorfleet.core import dtypes
@@ -128,7 +129,7 @@ def _fill(queue: QueueBase, parts: list[Inputs], enqueue_many: bool, keep: Any) 
         places = apply_one("Reshape", where(keep), [-1])
         operations = [enqueue([gather(tensor, places) for tensor in part.tensors]) for part in parts]
     else:
-        operations = [smart_cond(keep, lambda part=part: enqueue(part.tensors), no_op) for part in parts]
+        operations = [smart_cond(keep, partial(enqueue, part.tensors), no_op) for part in parts]
     add_queue_runner(QueueRunner(queue, operations))
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tensorfleet.proto.graph_pb2 import GraphDef
     from tensorfleet_service.master.members import Member
     from tensorfleet_service.master.step import MasterStep, StepDone
+    from tensorfleet_service.security.quotas import Account
     from tensorfleet_service.tracing.meter import MasterMeter
 
 log = logging.getLogger(__name__)
@@ -54,18 +55,28 @@ class Master:
         self._lock = threading.Lock()
         self._draining = False
 
-    def create_session(self, graph_def: GraphDef, config: ConfigProto, owner: str = "") -> MasterSession:
-        """Makes a session, which belongs to the principal with id `owner`.
+    def create_session(
+        self, graph_def: GraphDef, config: ConfigProto, owner: str = "", account: Account | None = None
+    ) -> MasterSession:
+        """Makes a session, which belongs to the principal of the id `owner`, and counts for its account.
 
         Raises:
+            ResourceExhaustedError: a quota of the client's is used up.
             UnavailableError, DeadlineExceededError: a task does not answer.
             OpError: the graph is invalid.
         """
         if self._draining:
             raise errors.UnavailableError(None, None, "The server is shutting down and takes no new sessions")
         handle = secrets.token_hex(8)
-        members = self._join(handle, config)
-        session = MasterSession(handle, config, members, self._report, self._meter, owner)
+        if account is not None:
+            account.open_session()
+        try:
+            members = self._join(handle, config)
+            session = MasterSession(handle, config, members, self._report, self._meter, owner, account)
+        except BaseException:
+            if account is not None:
+                account.close_session()
+            raise
         try:
             session.extend(graph_def)
         except BaseException:  # including MemoryError

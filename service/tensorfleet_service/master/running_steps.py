@@ -14,15 +14,18 @@ from tensorfleet.core import errors
 from tensorfleet_service.master.gate import Gate
 from tensorfleet_service.master.signature import MasterSignature, SignatureKey
 from tensorfleet_service.master.step import MasterStep, StepDone
+from tensorfleet_service.threads.deadlines import Deadline, Deadlines
 from tensorfleet_service.tracing.meter import SAMPLE_MASK, MasterMeter, OpSampler
 from tensorfleet_service.worker.progress import computing_in
 
 if TYPE_CHECKING:
+    from tensorfleet_service.security.quotas import Account
     from tensorfleet_service.tracing.trace import StepTrace
 
 log = logging.getLogger(__name__)
 
 _random = random.SystemRandom()
+QUOTA_DEADLINES = Deadlines()  # of this process's tasks; its thread starts with the first
 
 
 class RunningSteps:
@@ -39,8 +42,10 @@ class RunningSteps:
         gate: Gate,
         prepare: Callable[[SignatureKey], MasterSignature],
         meter: MasterMeter | None,
+        account: Account | None = None,
     ) -> None:
         self.started = 0
+        self._account = account
         self.is_metered = meter is not None
         self._session = session
         self._gate = gate
@@ -65,7 +70,47 @@ class RunningSteps:
         trace: StepTrace | None = None,
         may_block: bool = True,
     ) -> MasterStep:
-        """Starts a step; `done` is called once, possibly before this returns."""
+        """Starts a step; `done` is called once, possibly before this returns.
+
+        Raises:
+            ResourceExhaustedError: the client runs as many steps as it may.
+        """
+        account = self._account
+        if account is None:
+            return self._start(signature, feeds, done, trace, may_block)
+        account.begin_step(len(self._running))
+        limit: list[Deadline] = []
+
+        def end(error: errors.OpError | None, values: list[Any]) -> None:
+            ended.set()
+            account.end_step()
+            for deadline in limit:
+                deadline.cancel()
+            done(error, values)
+
+        ended = threading.Event()
+        seconds = account.limits.step_seconds
+        try:
+            # What has a limit does not compute on this thread, which sets it.
+            step = self._start(signature, feeds, end, trace, may_block and not seconds)
+        except BaseException:
+            if not ended.is_set():
+                account.end_step()
+            raise
+        if seconds and not ended.is_set():
+            limit.append(QUOTA_DEADLINES.after(seconds, lambda: step.fail(account.too_long())))
+            if ended.is_set():
+                limit[0].cancel()
+        return step
+
+    def _start(
+        self,
+        signature: MasterSignature,
+        feeds: Sequence[Any],
+        done: StepDone,
+        trace: StepTrace | None,
+        may_block: bool,
+    ) -> MasterStep:
         gate = self._gate
         gate.check()
         parts = signature.parts

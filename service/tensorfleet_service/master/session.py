@@ -19,6 +19,7 @@ from tensorfleet.core import errors, gc_pause
 from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.graph.session_graph import SessionGraph
+from tensorfleet_service.master.declared import declared_variables
 from tensorfleet_service.master.gate import Gate
 from tensorfleet_service.master.graph_work import Cut, GraphWork
 from tensorfleet_service.master.members import LocalMember, Member, Registered
@@ -30,6 +31,7 @@ from tensorfleet_service.tracing.meter import MasterMeter, timed
 
 if TYPE_CHECKING:
     from tensorfleet.proto.graph_pb2 import GraphDef
+    from tensorfleet_service.security.quotas import Account
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +43,7 @@ class MasterSession:
     counts steps, if there are metrics.
 
     Attributes:
+        account: of the client, where it has quotas.
         owner: the id of the principal that has made it; "" without authentication.
         start, run_metered, run_direct: the methods of `RunningSteps`; attributes, as every step calls them.
     """
@@ -53,6 +56,7 @@ class MasterSession:
         report: Callable[[str], None] = log.info,
         meter: MasterMeter | None = None,
         owner: str = "",
+        account: Account | None = None,
     ) -> None:
         self.handle = handle
         self.owner = owner
@@ -65,15 +69,22 @@ class MasterSession:
         self._closed = False
         self._when_closed: list[Callable[[], object]] = []
         self._meter = meter
+        self._account = account
+        if account is not None:
+            self._when_closed.append(account.close_session)
         self._gate = Gate()
         self.check_open = self._gate.check
         work = GraphWork(
             config, members, lambda text: report(f"placement of session {handle}:\n{text}"), meter
         )
         self._signatures = SignatureCache(
-            self._lock, self._gate.check, partial(work.cut, self.graph), partial(_register, handle, meter)
+            self._lock,
+            self._gate.check,
+            partial(work.cut, self.graph),
+            partial(_register, handle, meter),
+            direct=account is None,
         )
-        self._steps = RunningSteps(handle, self._gate, self._signatures.get, meter)
+        self._steps = RunningSteps(handle, self._gate, self._signatures.get, meter, account)
         self.start = self._steps.start
         self.run_metered = self._steps.run_metered
         self.run_direct = self._steps.run_direct
@@ -83,6 +94,7 @@ class MasterSession:
 
         Raises:
             AbortedError: the client expects another version.
+            ResourceExhaustedError: its variables are more than the client may have; nothing was added.
             OpError: the graph is invalid; nothing was added.
         """
         with self._lock:
@@ -93,8 +105,17 @@ class MasterSession:
                     f"Expected graph version {current_version} but the current version is "
                     f"{self.graph.version}.",
                 )
-            with gc_pause.paused():
-                self.graph.extend(graph_def)
+            account = self._account
+            claimed = [] if account is None else account.claim(declared_variables(graph_def))
+            try:
+                with gc_pause.paused():
+                    self.graph.extend(graph_def)
+            except BaseException:
+                if account is not None:
+                    account.release(claimed)
+                raise
+            if self.config.isolate_session_state and account is not None:
+                self._when_closed.append(partial(account.release, claimed))
             return self.graph.version
 
     def prepare(

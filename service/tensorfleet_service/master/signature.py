@@ -24,9 +24,9 @@ class MasterSignature:
         feeds, fetches: the numbers of feeds and fetches.
         parts: the parts of the tasks, the master's own last; empty after it was dropped to make room.
         graphs: the nodes by device.
-        direct: the only plan, if one device of the master's own task runs all nodes, and the plan always
-            ends.
-        loops: whether a plan of the master's own task may run for ever.
+        direct: the only plan, where one device of the master's own task runs all of it, it must end, and no
+            quota is to be looked at.
+        loops: whether a plan of the master's own task may run without an end.
         reorder_args, reorder_rets: whether that plan takes the feeds, or returns the fetches, in another
             order.
     """
@@ -45,7 +45,11 @@ class MasterSignature:
     )
 
     def __init__(
-        self, key: SignatureKey, parts: Sequence[Registered], graphs: list[tuple[str, list[Node]]]
+        self,
+        key: SignatureKey,
+        parts: Sequence[Registered],
+        graphs: list[tuple[str, list[Node]]],
+        direct: bool = True,
     ) -> None:
         feeds, fetches = len(key[0]), len(key[1])
         self.feeds = feeds
@@ -59,7 +63,7 @@ class MasterSignature:
         self.reorder_args = self.reorder_rets = False
         local = [part.member.graph(part.handle) for part in parts if isinstance(part.member, LocalMember)]
         self.loops = any(plan.loops for graph in local for plan in graph.plans)
-        if len(parts) == 1 and local:
+        if direct and len(parts) == 1 and local:
             plans = local[0].plans
             if len(plans) == 1 and not plans[0].waits and not self.loops:
                 self.direct = plans[0]

@@ -25,12 +25,14 @@ class SignatureCache:
         check_open: Callable[[], None],
         cut: Callable[[SignatureKey], Cut],
         register: Callable[[Cut], Sequence[Registered]],
+        direct: bool = True,
     ) -> None:
         """
         Args:
             lock: the session's lock, under which it is closed.
             check_open: raises if the session is closed, or refuses steps.
             cut: does the graph work, under the lock.
+            direct: whether steps may run on the thread that asks for them, without being counted.
             register: waits for tasks, without the lock, so that the session can be extended and closed
                 meanwhile, and other signatures prepared.
         """
@@ -38,6 +40,7 @@ class SignatureCache:
         self._check_open = check_open
         self._cut = cut
         self._register = register
+        self._direct = direct
         self._signatures: dict[SignatureKey, MasterSignature] = {}
         self._in_work: dict[SignatureKey, threading.Event] = {}
 
@@ -84,7 +87,7 @@ class SignatureCache:
             parts = self._register(cut)
             with self._lock:
                 self._check_open()
-                made = self._signatures[key] = MasterSignature(key, parts, cut.graphs)
+                made = self._signatures[key] = MasterSignature(key, parts, cut.graphs, self._direct)
                 if len(self._signatures) > limits.MAX_SIGNATURES:
                     self._signatures.pop(next(iter(self._signatures))).release()
             return made

@@ -1,9 +1,9 @@
 """Admission: limits on the connections of clients, and on the memory for what arrives on them.
 
-A *client* here is the owner of a connection, as far as it is known: the name of a token or certificate, else
-a user and process of this machine, or an address. Strangers, who have not sent HELLO, may have
-`limits.MAX_STRANGERS` connections together; for another one, the one that has been silent longest is ended.
-So connections that send nothing, however many there are, never keep others from being heard.
+A *client* here is who a connection is of, as far as is known: the name of a token or certificate, else a user
+and process of this machine, or an address. Strangers, who have not said HELLO, may have
+`limits.MAX_STRANGERS` connections together; for one more, of the address that has the most of them the one is
+ended that has been silent longest. So however many come and say nothing, whoever says HELLO is heard.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import socket
 import struct
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 
 from tensorfleet.core import errors
 from tensorfleet.wire.connection import Connection
@@ -46,19 +46,21 @@ class Admission:
         self._client_bytes = client_bytes
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
-        self._strangers: OrderedDict[Connection, None] = OrderedDict()
+        self._strangers: OrderedDict[Connection, str] = OrderedDict()  # with their addresses
         self._clients: dict[str, int] = {}
         self._total = 0
         self._arriving: dict[str, int] = {}
         self._all_arriving = 0
 
-    def arrived(self, connection: Connection) -> None:
-        """Notes a new connection, a stranger's."""
+    def arrived(self, connection: Connection, place: str = "") -> None:
+        """Somebody has connected from an address, and has not said HELLO."""
         oldest = None
         with self._lock:
-            self._strangers[connection] = None
+            self._strangers[connection] = place
             if len(self._strangers) > limits.MAX_STRANGERS:
-                oldest, _ = self._strangers.popitem(last=False)
+                ((most, _),) = Counter(self._strangers.values()).most_common(1)
+                oldest = next(one for one, its in self._strangers.items() if its == most)
+                del self._strangers[oldest]
         if oldest is not None:
             oldest.close()
 

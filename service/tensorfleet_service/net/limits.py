@@ -48,6 +48,8 @@ REMEMBERED_REQUESTS = 10_000  # by their ids, as many as TensorFlow's master rem
 
 # Connections without a HELLO; for another one, the one that has been silent longest is ended.
 MAX_STRANGERS = 256
+# Connections by gRPC of which no call was let in: for more, those are ended that have said least.
+MAX_GRPC_STRANGERS = 1024
 # Run signatures of a session that stay prepared.
 MAX_SIGNATURES = 10_000
 # Open partial runs; the oldest are dropped, as a client may never ask for their last part.

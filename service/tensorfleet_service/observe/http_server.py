@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
+    from tensorfleet.security.tls import Certificates
     from tensorfleet_service.observe.health import Health
 
 log = logging.getLogger(__name__)
@@ -45,13 +46,15 @@ class HttpServer:
         host: the interface, as in `bind_host`: "[::]" accepts IPv4, too.
         port: 0 for any free one.
         health: answers the probes.
+        tls: the certificates for HTTPS; None: plain HTTP.
 
     Raises:
         OSError: the port cannot be bound.
     """
 
-    def __init__(self, host: str, port: int, health: Health) -> None:
+    def __init__(self, host: str, port: int, health: Health, tls: Certificates | None = None) -> None:
         self.health = health
+        self.tls = tls
         self.registry: CollectorRegistry | None = None
         self.authorize: Callable[[str], str] = _anybody
         """The function from an Authorization header to the reason why the metrics are refused; "" if not."""
@@ -195,9 +198,20 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def setup(self) -> None:
+        if self.server.pages.tls is not None:
+            # A socket of its own, so that the server can still close this one.
+            self.request.settimeout(REQUEST_SECONDS)
+            self.request = self.server.pages.tls.pages_context().wrap_socket(
+                self.request.dup(), server_side=True
+            )
         super().setup()
         self._requests = _Requests(self.connection)
         self.rfile = io.BufferedReader(self._requests)
+
+    def finish(self) -> None:
+        super().finish()
+        if self.server.pages.tls is not None:
+            self.connection.close()
 
     def handle_one_request(self) -> None:
         self._requests.next()

@@ -18,7 +18,7 @@ from tensorfleet.wire.proof import accept_with_proof
 from tensorfleet.wire.stream import Kind
 from tensorfleet.wire.tls import TlsConnection, TlsSocket
 from tensorfleet_service.net import limits
-from tensorfleet_service.net.admission import Admission
+from tensorfleet_service.net.admission import Admission, client_of
 from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.security.principal import Principal
 
@@ -61,7 +61,7 @@ class Door:
         """Greets a new connection; None if it was refused and closed."""
         place = _place(sock)
         stranger = connection = Connection(sock)
-        self._admission.arrived(stranger)
+        self._admission.arrived(stranger, client_of(sock))
         end = time.monotonic() + HELLO_SECONDS
         try:
             sock.settimeout(HELLO_SECONDS)

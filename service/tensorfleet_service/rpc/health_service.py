@@ -11,6 +11,7 @@ from tensorfleet.proto.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from tensorfleet_service.observe.health import Health
 from tensorfleet_service.rpc.grpc_server import Call, Prompt, Send, Streams, at_once, parse
 
+MAX_WATCHES = 1000  # nobody has to say who they are for one
 PREFIX = "/grpc.health.v1.Health/"
 SERVICES = ("", "tensorflow.MasterService")
 """The services that have a status; "" is the task as a whole."""
@@ -69,7 +70,16 @@ class HealthService:
                 self._ends.pop(key, None)
 
         with self._lock:
-            self._ends[key] = lambda: send(None)
+            full = len(self._ends) >= MAX_WATCHES
+            if not full:
+                self._ends[key] = lambda: send(None)
+        if full:
+            unwatch()
+            raise errors.ResourceExhaustedError(
+                None,
+                None,
+                f"{MAX_WATCHES} calls watch this task's health, as many as may: call Check instead",
+            )
         if call.add_callback(forget):
             tell()
         else:

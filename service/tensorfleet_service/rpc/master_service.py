@@ -76,7 +76,8 @@ class MasterService:
     def create_session(
         self, request: master_pb2.CreateSessionRequest, call: Call
     ) -> master_pb2.CreateSessionResponse:
-        session = self._master.create_session(request.graph_def, request.config, call.principal.id)
+        owner, account = call.principal.id, self._guard.quotas.account(call.principal)
+        session = self._master.create_session(request.graph_def, request.config, owner, account)
         self._watch(session)
         session.when_closed(functools.partial(self._forget, session.handle))
         return master_pb2.CreateSessionResponse(

@@ -6,12 +6,14 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from tensorfleet.core import errors
 from tensorfleet.security import identity as identities, settings
 from tensorfleet.security.calls import AUTHORIZATION, PROOF, host_of
 from tensorfleet.security.identity import Identity
+from tensorfleet.security.pod_api import PodApi
 from tensorfleet.security.secret import CallProofs, request_digest, same
 from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.security.tls import Certificates, certificates
@@ -19,7 +21,9 @@ from tensorfleet.security.tokens import HASH, Token
 from tensorfleet.wire.proof import claims
 from tensorfleet_service.security.audit import Audit
 from tensorfleet_service.security.principal import ANYBODY, Principal
+from tensorfleet_service.security.quotas import Quotas
 from tensorfleet_service.security.token_file import TokenFile
+from tensorfleet_service.security.token_review import Rules, TokenReviews
 
 log = logging.getLogger(__name__)
 
@@ -49,9 +53,10 @@ class Guard:
         addresses: of all tasks, by canonical name.
 
     Attributes:
-        enabled: whether anybody has to authenticate.
-        exposure: a description of what others could do to the task with its settings, or "".
-        refused: the number of refusals by reason: "unauthenticated" or "forbidden".
+        enabled: whether anybody is asked at all.
+        exposure: what others could do to the task as it is set up, or "".
+        quotas: how much each of them may have.
+        refused: how many were not let in, by the reason's first word: "unauthenticated" or "forbidden".
 
     Raises:
         SecurityError: a file of the settings cannot be used.
@@ -71,8 +76,13 @@ class Guard:
         self._task = task
         self._addresses = addresses or {}
         self._tokens = TokenFile(security.tokens) if security.tokens else None
+        self._reviews: TokenReviews | None = None
+        if security.token_review:
+            rules = Rules.parse(security.token_review)
+            self._reviews = TokenReviews(rules, PodApi.of_environment())
         self._certificates: Certificates | None = None if security.tls is None else certificates(security.tls)
         self._proofs = CallProofs(security.secret, incarnation) if security.secret else None
+        self.quotas = Quotas()
         self._lock = threading.Lock()
         try:
             self.audit = Audit(task, security.audit_log)
@@ -120,10 +130,17 @@ class Guard:
             raise self.refusal(f"it says to be {said}, and does not prove it")
         return Principal("task", task, "task")
 
-    def _client(self, token: Any, identity: Identity | None, proven: bool, hash: Any = None) -> Principal:
-        """The principal of a client. The hash of a token is accepted only with a proof of the secret."""
+    def _client(
+        self, token: Any, identity: Identity | None, proven: bool, hash: Any = None, waits: bool = True
+    ) -> Principal:
+        """The principal of a client. The hash of a token is accepted only with a proof of the secret.
+
+        With `waits`, the call may wait for Kubernetes' answer about a token.
+        """
         if token is None and isinstance(hash, str) and self._tokens is not None:
             return self._holder(*self._tokens.find_hash(hash))
+        if isinstance(token, str) and self._reviews is not None and self._reviews.may_be(token):
+            return self._holder(*(self._reviews.find(token) if waits else self._reviews.known(token)))
         if token is not None:
             if self._tokens is None:
                 if proven or (identity is not None and identity.role):
@@ -154,11 +171,11 @@ class Guard:
     def _holder(self, found: Token | None, why: str) -> Principal:
         if found is None:
             raise self.refusal(why)
-        return Principal("token", found.name, found.role, found.hash)
+        return Principal("token", found.name, found.role, found.hash, found.limits)
 
     def _wanted(self, identity: Identity | None) -> str:
         ways = []
-        if self._tokens is not None:
+        if self._tokens is not None or self._reviews is not None:
             ways.append(f"token, which {settings.TOKEN_FILE} or {settings.TOKEN} would name")
         if self.security.secret:
             ways.append(f"proof of the cluster secret, which {settings.SECRET_FILE} would name")
@@ -200,6 +217,19 @@ class Guard:
             self.audit.write("call", principal.id, peer=peer, call=name)
         return principal, digest
 
+    def to_ask(self, method: str, context: Any) -> Future[None] | None:
+        """What `of_call` needs to know of Kubernetes first, under way; it does not wait itself."""
+        if self._reviews is None or not _taken_by(method):
+            return None
+        for key, value in context.invocation_metadata():
+            token = str(value).partition(" ")[2] if key == AUTHORIZATION else ""
+            if token and self._reviews.may_be(token):
+                try:
+                    return self._reviews.ask(token)
+                except settings.SecurityError as e:
+                    log.warning("%s", e)
+        return None
+
     def reads(self, method: str) -> bool:
         """Whether requests of a method are read, which they are not for methods without authentication.
 
@@ -228,7 +258,7 @@ class Guard:
                 raise self.refusal(why)
             proven = True
         if claim.startswith(HASH):
-            return self._client(None, identity, proven, claim), digest
+            return self._client(None, identity, proven, claim, waits=False), digest
         if claim or (identity is not None and identity.task):
             task = claim or (identity.task if identity is not None else "")
             return self._task_of(task, identity, proven), digest
@@ -241,7 +271,7 @@ class Guard:
             scheme, _, token = str(found[AUTHORIZATION]).partition(" ")
             if scheme.lower() != "bearer":
                 raise self.refusal("its authorization is not by a token")
-        return self._client(token, identity, proven), digest
+        return self._client(token, identity, proven, waits=False), digest
 
     def _task_at(self, identity: Identity) -> str:
         """The first task whose host a certificate without an identity names; else ""."""
@@ -266,7 +296,16 @@ class Guard:
         """Whether a principal that was let in before would still be let in."""
         if not principal.token:
             return True
-        return self._tokens is not None and self._tokens.holds(principal.token, principal.role)
+        return any(
+            known is not None and known.holds(principal.token, principal.role)
+            for known in (self._tokens, self._reviews)
+        )
+
+    def close(self) -> None:
+        """Asks nobody any more, and closes the audit log."""
+        if self._reviews is not None:
+            self._reviews.close()
+        self.audit.close()
 
     # Refusals
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tensorfleet.security.tokens import NO_LIMITS, Limits
+
 _MAY = {
     "read": ("read",),
     "run": ("read", "run"),
@@ -22,13 +24,15 @@ class Principal:
             cluster; "anybody" without authentication.
         name: unique among principals of one kind.
         role: "read", "run", "admin", "task" or "anybody".
-        token: the hash of its token, to check whether that is still accepted.
+        token: the hash of its token, by which it is known whether that is still accepted.
+        limits: those of its token.
     """
 
     kind: str
     name: str
     role: str
     token: str = ""
+    limits: Limits = NO_LIMITS
 
     @property
     def id(self) -> str:

@@ -39,9 +39,7 @@ def cnn_model_fn(features, labels, mode):
         train_op = optimizer.minimize(loss=loss, global_step=tf.train.get_global_step())
         return tf.estimator.EstimatorSpec(mode=mode, loss=loss, train_op=train_op)
 
-    eval_metric_ops = {
-        "accuracy": tf.metrics.accuracy(labels=labels, predictions=predictions["classes"])
-    }
+    eval_metric_ops = {"accuracy": tf.metrics.accuracy(labels=labels, predictions=predictions["classes"])}
     return tf.estimator.EstimatorSpec(mode=mode, loss=loss, eval_metric_ops=eval_metric_ops)
 
 
@@ -54,9 +52,7 @@ def main(unused_argv):
     mnist_classifier = tf.estimator.Estimator(
         model_fn=cnn_model_fn, config=tf.estimator.RunConfig(model_dir="mnist_convnet", tf_random_seed=2)
     )
-    logging_hook = tf.train.LoggingTensorHook(
-        tensors={"probabilities": "softmax_tensor"}, every_n_iter=50
-    )
+    logging_hook = tf.train.LoggingTensorHook(tensors={"probabilities": "softmax_tensor"}, every_n_iter=50)
     train_input_fn = tf.estimator.inputs.numpy_input_fn(
         x={"x": train_data}, y=train_labels, batch_size=50, num_epochs=None, shuffle=True
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def set_size(node: KernelNode) -> Kernel:
     return run
 
 
-_OPERATIONS = {
+_OPERATIONS: dict[str, Callable[[Array, Array], Any]] = {
     "a-b": np.setdiff1d,
     "b-a": lambda a, b: np.setdiff1d(b, a),
     "intersection": np.intersect1d,

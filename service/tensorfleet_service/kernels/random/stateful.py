@@ -21,7 +21,7 @@ from tensorfleet_service.kernels.random.random_ops import (
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import host_array, invalid
 from tensorfleet_service.state import philox
-from tensorfleet_service.state.resources import Variable
+from tensorfleet_service.state.variables import Variable
 
 _PHILOX = 1
 _STATE = 3

@@ -4,6 +4,7 @@ import typing as _typing
 
 from tensorfleet.contrib import (
     crf as crf,
+    data as data,
     distributions as distributions,
     feature_column as feature_column,
     framework as framework,
@@ -17,7 +18,9 @@ from tensorfleet.contrib import (
     seq2seq as seq2seq,
     slim as slim,
     staging as staging,
+    tensorboard as tensorboard,
     training as training,
+    util as util,
 )
 
 if not _typing.TYPE_CHECKING:
@@ -27,6 +30,7 @@ if not _typing.TYPE_CHECKING:
         __name__,
         modules=(
             "crf",
+            "data",
             "distributions",
             "feature_column",
             "framework",
@@ -40,6 +44,8 @@ if not _typing.TYPE_CHECKING:
             "seq2seq",
             "slim",
             "staging",
+            "tensorboard",
             "training",
+            "util",
         ),
     )

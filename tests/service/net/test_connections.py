@@ -24,21 +24,13 @@ import tensorfleet as tf
 from tensorfleet.cluster.server import Server
 from tensorfleet.core import errors
 from tensorfleet.proto import config_pb2, fleet_pb2
-from tensorfleet.session.transport_stream import MasterConnection, StreamTransport
+from tensorfleet.session.master_connection import MasterConnection
+from tensorfleet.session.transport_stream import StreamTransport
 from tensorfleet.wire import shared_memory
 from tensorfleet.wire.connection import Connection
+from tensorfleet.wire.frames import DESCRIPTOR, HEADER, MAGIC, Frame, Kind, Method, encode, unpack_error
 from tensorfleet.wire.limits import HELLO_SECONDS
-from tensorfleet.wire.stream import (
-    DESCRIPTOR,
-    HEADER,
-    MAGIC,
-    Frame,
-    Kind,
-    Method,
-    Reader,
-    encode,
-    unpack_error,
-)
+from tensorfleet.wire.reader import Reader
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.net import timeouts
 from tensorfleet_service.net.peer import Peer

@@ -7,15 +7,16 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import shlex
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FrameType
 
 from tensorfleet.cli.submit import add_cluster_flags
 from tensorfleet.core import errors
-from tensorfleet.kube import api, release
+from tensorfleet.kube import access, api, release
 from tensorfleet.kube.forward import Forwarder
 from tensorfleet.kube.release import GRPC_PORT, STREAM_PORT
 from tensorfleet.security.calls import for_client
@@ -30,10 +31,11 @@ def parser() -> argparse.ArgumentParser:
         prog="tensorfleet connect",
         description="Forward ports of this machine to the master of a release of TensorFleet's chart, or "
         "have a local gRPC port add TLS and the token for TensorFlow's own client, which knows neither, "
-        "until Ctrl-C. Programs here reach the cluster at the address that is printed.",
+        "until Ctrl-C. Programs here reach the cluster at the address that is printed; with a release, "
+        "credentials are in the files beside it, which go when it ends.",
         epilog="Several clusters at once: give each one an --address or --listen of its own, such as "
-        "127.0.0.2:2222. Certificates and token are those of the environment (TENSORFLEET_TLS_CERT, "
-        "TENSORFLEET_TOKEN_FILE and so on).",
+        "127.0.0.2:2222. For an ADDRESS, certificates and token are those of the environment "
+        "(TENSORFLEET_TLS_CERT, TENSORFLEET_TOKEN_FILE and so on).",
         allow_abbrev=False,
     )
     p.add_argument(
@@ -77,7 +79,7 @@ def _port(text: str) -> int:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Forwards until a signal comes, and returns 0 then; 1 if it cannot."""
+    """Forwards until a signal arrives; returns 0, or 1 if forwarding is not possible."""
     p = parser()
     flags = p.parse_args(argv)
     if flags.release and flags.target:
@@ -122,7 +124,17 @@ def run(flags: argparse.Namespace, over: threading.Event) -> int:
     if flags.listen:
         flags.address, flags.port = "127.0.0.1", 0  # for the proxy alone
     found = release.find(cluster, flags.release, flags.namespace or cluster.namespace)
+    with access.on_this_machine(cluster, found) as variables:
+        return _forward(flags, over, cluster, found, variables)
 
+
+def _forward(
+    flags: argparse.Namespace,
+    over: threading.Event,
+    cluster: api.Cluster,
+    found: release.Release,
+    variables: dict[str, str],
+) -> int:
     def forward(ports: dict[int, int]) -> Forwarder:
         return Forwarder(cluster, lambda: release.master_pod(cluster, found), flags.address, ports, say)
 
@@ -138,11 +150,12 @@ def run(flags: argparse.Namespace, over: threading.Event) -> int:
         try:
             grpc.check()
             master = f"/job:{found.master_job}/task:0 of the release {found.name}"
-            return proxy(flags, f"127.0.0.1:{grpc.local_ports[GRPC_PORT]}", master, over)
+            target = f"127.0.0.1:{grpc.local_ports[GRPC_PORT]}"
+            return proxy(flags, target, master, over, os.environ | variables)
         finally:
             grpc.close()
     try:
-        # The task names this port itself, so that clients look for it at this very number.
+        # The local port is the same, as clients use the number that the task gives.
         stream = forward({STREAM_PORT: STREAM_PORT})
     except OSError as error:
         taken = error.errno == errno.EADDRINUSE
@@ -153,7 +166,9 @@ def run(flags: argparse.Namespace, over: threading.Event) -> int:
         stream = None
     try:
         grpc.check()
-        print(f"export TENSORFLEET_ADDRESS=grpc://{flags.address}:{grpc.local_ports[GRPC_PORT]}", flush=True)
+        address = f"grpc://{flags.address}:{grpc.local_ports[GRPC_PORT]}"
+        shown = {"TENSORFLEET_ADDRESS": address, **variables}
+        print("export " + " ".join(f"{key}={shlex.quote(text)}" for key, text in shown.items()), flush=True)
         say(f"forwards to /job:{found.master_job}/task:0 of the release {found.name}; Ctrl-C ends it")
         over.wait()
     finally:
@@ -163,11 +178,17 @@ def run(flags: argparse.Namespace, over: threading.Event) -> int:
     return 0
 
 
-def proxy(flags: argparse.Namespace, target: str, name: str, over: threading.Event) -> int:
+def proxy(
+    flags: argparse.Namespace,
+    target: str,
+    name: str,
+    over: threading.Event,
+    environ: Mapping[str, str] = os.environ,
+) -> int:
     """Adds TLS and the token for what connects, until `over` is set. Raises OpError."""
     host, port = flags.listen
     try:
-        found = Proxy(target, flags.listen, for_client(target), say, flags.open_to_others)
+        found = Proxy(target, flags.listen, for_client(target, environ), say, flags.open_to_others)
     except OSError as error:
         say(
             f"cannot listen at {host}:{port}: {error.strerror or error}. End what uses the port, or choose "
@@ -186,5 +207,5 @@ def proxy(flags: argparse.Namespace, target: str, name: str, over: threading.Eve
 
 
 def say(text: str) -> None:
-    """Tells the user, on standard error: standard output is for `eval`."""
+    """Prints to standard error, as standard output is for `eval`."""
     print(f"tensorfleet connect: {text}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`tensorfleet token`: makes, lists and revokes the tokens by which a cluster knows its clients."""
+"""`tensorfleet token`: makes, lists and revokes the tokens of a cluster's clients."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Does what the command line says; returns 0, or 1 with the reason on standard error."""
+    """Runs the subcommand; returns 0, or 1 with the reason on standard error."""
     p = parser()
     flags = p.parse_args(argv)
     if not flags.file:

@@ -196,7 +196,7 @@ class Proxy:
                 return sock
             held = certificates(self._security.tls)
             far = TlsSocket(sock, held.grpc_context(), server_side=False)
-            why = far.identity.why_not_task(self._task, host, held.own)
+            why = far.identity.why_not_task(self._task, self._security.server_name or host, held.own)
             if why:
                 raise errors.UnauthenticatedError(None, None, why)
             far.settimeout(None)

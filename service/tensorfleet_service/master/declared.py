@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tensorfleet.core import dtypes
-from tensorfleet_service.state.resources import DEFAULT_CONTAINER
+from tensorfleet_service.state.variables import DEFAULT_CONTAINER
 
 if TYPE_CHECKING:
     from tensorfleet.proto.graph_pb2 import GraphDef

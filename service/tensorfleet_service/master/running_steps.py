@@ -1,4 +1,4 @@
-"""RunningSteps: the life of a session's steps on its master, from their start until they are counted."""
+"""RunningSteps: a session's steps on its master, from their start until they are counted."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class RunningSteps:
     """The steps of a session.
 
     Attributes:
-        started: how many were started.
-        is_metered: whether they are counted.
+        started: the number of steps that were started.
+        is_metered: whether steps are counted.
     """
 
     def __init__(
@@ -52,14 +52,14 @@ class RunningSteps:
         self._prepare = prepare
         self._meter = meter
         self._running: dict[int, MasterStep] = {}
-        # Steps of `run_metered` by thread: when they began, and what they run.
+        # Steps of `run_metered` by thread: the time of their start, and their signature.
         self._direct: dict[int, tuple[int, MasterSignature]] = {}
-        # Step numbers differ between sessions by where they start (a task knows a step by its number, whoever
-        # its master is), and from requests on a connection by their highest bit.
+        # A task knows steps of all masters by their numbers, so each session begins with a random one. The
+        # highest bit distinguishes them from the numbers of requests on a connection.
         self._step_ids = itertools.count(_random.getrandbits(61) | 1 << 62)
 
     def __len__(self) -> int:
-        """The number of steps that run at this moment."""
+        """The number of running steps."""
         return len(self._running) + len(self._direct)
 
     def start(
@@ -115,7 +115,7 @@ class RunningSteps:
         gate.check()
         parts = signature.parts
         if not parts:
-            parts = self._prepare(signature.key).parts  # it had to make room for others
+            parts = self._prepare(signature.key).parts  # it was dropped to make room for others
         self.started += 1
         step_id = next(self._step_ids)
         running = self._running
@@ -129,14 +129,14 @@ class RunningSteps:
                 running.pop(step_id, None)
             done(error, values)
             if draining:
-                running.pop(step_id, None)  # not before `done`: once nothing runs, the task may end
+                running.pop(step_id, None)  # after `done`, as the task may end when no step runs
             if gate.draining:
                 gate.step_ended()
 
         step = MasterStep(step_id, parts, signature.fetches, end)
         running[step_id] = step
         if gate.refusal is not None:
-            # Since it was looked at above: whoever drains does not wait for this step.
+            # The gate was shut after the check above: `drain` does not wait for this step.
             running.pop(step_id, None)
             gate.check()
         try:
@@ -157,7 +157,7 @@ class RunningSteps:
             log.debug("step failed: %s", error.message, extra={"session": self._session, "step": step.id})
 
     def run_metered(self, signature: MasterSignature, feeds: Sequence[Any]) -> Sequence[Any]:
-        """`run_direct` on a task that counts, and that waits for the step when it drains."""
+        """Like `run_direct`, on a task that counts steps, and waits for them when it drains."""
         meter, plan = self._meter, signature.direct
         if meter is None or plan is None:
             return self.run_direct(signature, feeds)
@@ -165,7 +165,7 @@ class RunningSteps:
         began = time.perf_counter_ns()
         self._direct[thread] = began, signature
         try:
-            # Now and then a step runs with a clock at each op, which shows where the time goes.
+            # A few sampled steps run with a clock at each op.
             sampled = not plan.runs & SAMPLE_MASK and meter.sampler.due((plan,))
             values = self.run_direct(signature, feeds, meter.sampler if sampled else None)
         except errors.OpError as e:
@@ -206,12 +206,12 @@ class RunningSteps:
         return values
 
     def cancel(self, message: str) -> None:
-        """Ends all steps but those that compute on the thread that called them."""
+        """Ends all steps, except those that compute on the thread of their caller."""
         for step in list(self._running.values()):
             step.fail(errors.CancelledError(None, None, message))
 
     def describe(self) -> list[tuple[int, float, list[str]]]:
-        """The steps that run: number (0 where there is none), age in seconds, what they wait for."""
+        """The running steps: number (0 if they have none), age in seconds, what they wait for."""
         now = time.perf_counter_ns()
         found = [
             (step.id, (now - step.began) / 1e9, step.unanswered()) for step in list(self._running.values())

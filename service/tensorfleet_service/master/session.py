@@ -1,9 +1,9 @@
 """MasterSession: a client's session on its master.
 
-The graph work of a run signature (feeds, fetches, targets) is done once, by `prepare`; a step that repeats it
-goes from the look-up straight to the tasks. `graph_work` makes of the session's graph what each task
-registers, `signature_cache` keeps what was prepared, `running_steps` has the life of steps, and `gate` says
-whether new ones may start.
+The graph work of a run signature (feeds, fetches, targets) is done once, by `prepare`; a later step goes from
+the look-up straight to the tasks. `graph_work` derives the tasks' parts from the session's graph,
+`signature_cache` keeps prepared signatures, `running_steps` has the steps, and `gate` decides whether new
+ones may start.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ log = logging.getLogger(__name__)
 class MasterSession:
     """One session of a client on the master.
 
-    `report` is given the placement of each signature where the client asks for it (log_device_placement).
-    `meter` counts, where somebody looks at it.
+    `report` gets the placement of each signature if the client asks for it (log_device_placement). `meter`
+    counts steps, if there are metrics.
 
     Attributes:
         account: of the client, where it has quotas.
-        owner: the id of the principal that has made it; "" where nobody was asked.
-        start, run_metered, run_direct: those of `RunningSteps`, which are on the way of every step.
+        owner: the id of the principal that has made it; "" without authentication.
+        start, run_metered, run_direct: the methods of `RunningSteps`; attributes, as every step calls them.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class MasterSession:
         self.run_direct = self._steps.run_direct
 
     def extend(self, graph_def: GraphDef, current_version: int | None = None) -> int:
-        """Adds nodes to the session's graph; its new version.
+        """Adds nodes to the session's graph; returns its new version.
 
         Raises:
-            AbortedError: the client's idea of the version is another one.
+            AbortedError: the client expects another version.
             ResourceExhaustedError: its variables are more than the client may have; nothing was added.
-            OpError: the graph is wrong; nothing was added.
+            OpError: the graph is invalid; nothing was added.
         """
         with self._lock:
             if current_version is not None and current_version != self.graph.version:
@@ -140,11 +140,11 @@ class MasterSession:
     def prepared(
         self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
     ) -> MasterSignature | None:
-        """The run signature, if it has been used before: without waiting."""
+        """The run signature, without waiting; None if it has not been used before."""
         return self._signatures.prepared((feeds, fetches, targets, frozenset()))
 
     def list_devices(self) -> master_pb2.ListDevicesResponse:
-        """The devices of the session: those of the master's task, and the others."""
+        """The devices of the session: those of the master's task, and those of the others."""
         response = master_pb2.ListDevicesResponse()
         for member in self.members.values():
             found = response.local_device if isinstance(member, LocalMember) else response.remote_device
@@ -152,11 +152,11 @@ class MasterSession:
         return response
 
     def drain(self, end: float) -> bool:
-        """Refuses new steps, and waits until none runs or the monotonic time is `end`; whether none does."""
+        """Refuses new steps, and waits for running ones until the monotonic time `end`; whether none runs."""
         return self._gate.drain(self._steps.__len__, end)
 
     def close(self, error: errors.OpError | None = None) -> None:
-        """Ends the session's steps and gives back what it has on the tasks. Variables stay."""
+        """Ends the session's steps and drops its graphs on the tasks. Variables stay."""
         with self._lock:
             if self._closed:
                 return
@@ -173,9 +173,7 @@ class MasterSession:
             member.delete_session(self.handle)
 
     def when_closed(self, function: Callable[[], object]) -> None:
-        """Has `function` called once the session is closed, by whomever, at once if it is. It must not
-        block.
-        """
+        """Has `function`, which must not block, called when the session is closed, at once if it is."""
         with self._lock:
             if not self._closed:
                 self._when_closed.append(function)
@@ -198,11 +196,11 @@ class MasterSession:
 
     @property
     def running(self) -> int:
-        """The number of steps that run at this moment."""
+        """The number of running steps."""
         return len(self._steps)
 
     def running_steps(self) -> list[tuple[int, float, list[str]]]:
-        """The steps that run: number (0 where there is none), age in seconds, what they wait for."""
+        """The running steps: number (0 if they have none), age in seconds, what they wait for."""
         return self._steps.describe()
 
     @property

@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
 
 SignatureKey = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], frozenset[str]]
-"""The names of feeds, fetches and targets, and of nodes that have run already, in a partial run."""
+"""The names of feeds, fetches and targets, and, in a partial run, of nodes that have run already."""
 
 
 class MasterSignature:
     """A run signature, prepared on its tasks.
 
     Attributes:
-        key: what it is prepared for.
-        feeds, fetches: how many there are.
-        parts: the tasks that take part, the master's own last; none any more if it had to make room.
+        key: the names for which it is prepared.
+        feeds, fetches: the numbers of feeds and fetches.
+        parts: the parts of the tasks, the master's own last; empty after it was dropped to make room.
         graphs: the nodes by device.
         direct: the only plan, where one device of the master's own task runs all of it, it must end, and no
             quota is to be looked at.
@@ -71,7 +71,7 @@ class MasterSignature:
                 self.reorder_rets = plans[0].rets != list(range(fetches))
 
     def check_feeds(self, values: Sequence[Any]) -> None:
-        """Raises InvalidArgumentError for fed values, from a client, that are not those it has promised."""
+        """Raises InvalidArgumentError for fed values of a client with other dtypes than the signature's."""
         if len(values) != self.feeds:
             raise errors.InvalidArgumentError(
                 None, None, f"Expected {self.feeds} feed tensors, but got {len(values)}"
@@ -87,7 +87,7 @@ class MasterSignature:
                 )
 
     def release(self) -> None:
-        """Gives the registered graphs back, without waiting; who still has the signature prepares it anew."""
+        """Drops the registered graphs, without waiting; a later use prepares the signature anew."""
         parts, self.parts = self.parts, []
         for part in parts:
             part.member.deregister(part.handle)

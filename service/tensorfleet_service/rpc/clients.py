@@ -28,7 +28,7 @@ from tensorfleet_service.devices import blocks
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.admission import client_of
-from tensorfleet_service.net.failures import as_op_error
+from tensorfleet_service.net.tensor_protos import as_op_error
 from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.security.principal import ANYBODY, Principal
 from tensorfleet_service.threads.turns import Turns

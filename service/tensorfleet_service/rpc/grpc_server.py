@@ -24,12 +24,13 @@ from tensorfleet.security.tls import certificates
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import memory
 from tensorfleet_service.net import grpc_loop, limits
-from tensorfleet_service.net.failures import as_op_error
 from tensorfleet_service.net.grpc_loop import INLINE_BYTES
 from tensorfleet_service.net.peer_grpc import OWN_ERROR
+from tensorfleet_service.net.tensor_protos import as_op_error
 from tensorfleet_service.rpc.callers import Callers
 from tensorfleet_service.rpc.request_memory import RequestMemory, Ticket
 from tensorfleet_service.security.guard import Guard
+from tensorfleet_service.security.token_review import ANSWER_SECONDS
 from tensorfleet_service.threads.pool import Pool
 
 log = logging.getLogger(__name__)
@@ -337,6 +338,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
 
         async def serve(_: Any, context: Any) -> bytes:
             try:
+                await self._asked(name, context)
                 call = Call(name, context, self._pool, self._guard)
                 self.callers.heard(context, self._guard.reads(name))
             except Exception as e:
@@ -394,6 +396,13 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
         for call, reply in self._by_token.copy().items():
             if not self._guard.still(call.principal):
                 reply(self._guard.refusal("the token was revoked, or has expired"), None)
+
+    async def _asked(self, name: str, context: Any) -> None:
+        """Waits until it is known who calls, where somebody else has to say it; others' calls go on."""
+        asked = self._guard.to_ask(name, context)
+        if asked is not None:
+            # Whoever else has the same token waits for the same answer.
+            await asyncio.wait([asyncio.shield(asyncio.wrap_future(asked))], timeout=ANSWER_SECONDS)
 
     async def _read(self, name: str, context: Any, call: Call) -> bytes:
         """The request of a call, once there is room for it; empty for those that strangers may make."""
@@ -462,6 +471,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
     ) -> Callable[..., Awaitable[None]]:
         async def serve(_: Any, context: Any) -> None:
             try:
+                await self._asked(name, context)
                 call = Call(name, context, self._pool, self._guard)
                 self.callers.heard(context, self._guard.reads(name))
             except Exception as e:

@@ -14,7 +14,7 @@ from tensorfleet_service.rpc.grpc_server import Call, Prompt, Send, Streams, at_
 MAX_WATCHES = 1000  # nobody has to say who they are for one
 PREFIX = "/grpc.health.v1.Health/"
 SERVICES = ("", "tensorflow.MasterService")
-"""The names that may be asked for; "" is the task as a whole."""
+"""The services that have a status; "" is the task as a whole."""
 
 
 class HealthService:
@@ -30,14 +30,14 @@ class HealthService:
         return {PREFIX + "Check": (HealthCheckRequest, at_once(self.check))}
 
     def streams(self) -> Streams:
-        """The calls that have several."""
+        """The calls that have several answers."""
         return {PREFIX + "Watch": self._watch}
 
     def check(self, request: HealthCheckRequest) -> HealthCheckResponse:
         """Whether work should be sent to the task.
 
         Raises:
-            NotFoundError: the service is none of SERVICES.
+            NotFoundError: the service is not one of SERVICES.
         """
         if request.service not in SERVICES:
             raise errors.NotFoundError(None, None, f"unknown service {request.service!r}")
@@ -55,7 +55,7 @@ class HealthService:
         def tell() -> None:
             nonlocal told
             with lock:
-                # The protocol keeps the call open for an unknown service, too: it might come.
+                # By the protocol the call stays open even for an unknown service, which might appear.
                 status = self._status() if known else HealthCheckResponse.SERVICE_UNKNOWN
                 if status != told:
                     told = status
@@ -86,7 +86,7 @@ class HealthService:
             forget()
 
     def close(self) -> None:
-        """Ends the calls of all watchers, for which the server would wait."""
+        """Ends the calls of all watchers, as the server would wait for them."""
         with self._lock:
             ends = list(self._ends.values())
             self._ends.clear()

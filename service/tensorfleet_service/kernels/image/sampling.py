@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.image.common import Array, host_kernel
+from tensorfleet_service.kernels.image.common import Array
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 from tensorfleet_service.state import philox
 
 _F = np.float32
@@ -50,7 +50,7 @@ class _Draws:
 
 
 def _rounded(value: np.float32) -> int:
-    """Halves to even, as C's lrintf."""
+    """The nearest integer, halves to even, as by C's lrintf."""
     return int(np.rint(value))
 
 
@@ -138,7 +138,7 @@ def _check_attrs(attrs: dict[str, Any]) -> None:
         raise invalid(f"Max attempts must be positive: {attrs['max_attempts']}")
     if attrs["max_attempts"] > MAX_ATTEMPTS:
         raise invalid(
-            f"max_attempts is {attrs['max_attempts']}, and may be {MAX_ATTEMPTS}: nothing could end the search"
+            f"max_attempts is {attrs['max_attempts']}, and may be {MAX_ATTEMPTS}: nothing ends the search"
         )
 
 

@@ -55,7 +55,7 @@ def page() -> str:
 MISSING_HEAD = """
 ## Op types that are missing
 
-What else TensorFlow has registered for CPUs, and why it is not here; `*` stands for the rest of a name. Made from
+What else TensorFlow has registered, and why it is not here; `*` stands for the rest of a name. Made from
 [missing_ops.txt](missing_ops.txt), which tests/compat compares with TensorFlow.
 
 | why | op types |

@@ -1,6 +1,8 @@
-"""Operations on sets, as `tf.sets`."""
+"""`tf.sets`: sets in the last dimension of tensors."""
 
-from tensorfleet.ops.array.sets import (
+import typing as _typing
+
+from tensorfleet.ops.data_flow.sets import (
     set_difference as difference,
     set_difference as set_difference,
     set_intersection as intersection,
@@ -10,6 +12,11 @@ from tensorfleet.ops.array.sets import (
     set_union as set_union,
     set_union as union,
 )
+
+if not _typing.TYPE_CHECKING:
+    from tensorfleet.core.public import namespace as _namespace
+
+    __getattr__, __dir__ = _namespace(__name__)
 
 __all__ = [
     "difference",

@@ -58,7 +58,7 @@ def _listed() -> list[str]:
 
 
 def test_the_list_of_missing_ops_is_exact() -> None:
-    """Each op type of TensorFlow is here or in the list, and each entry of the list is for one that is not."""
+    """Each op type of TensorFlow is here or in the list, and each entry is for one that is not here."""
     theirs = tensorflow_op_def_pb2.OpList.FromString(
         pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList())
     )

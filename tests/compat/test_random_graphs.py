@@ -73,7 +73,11 @@ WITHOUT_GENERATOR = {
         "have a meaning only together, in conditions and loops: tests of their own compare them",
     ),
     **dict.fromkeys(
-        ("SaveV2", "RestoreV2", "MergeV2Checkpoints"), "write and read files: tests of their own compare them"
+        (
+            *("SaveV2", "RestoreV2", "MergeV2Checkpoints"),
+            *("GenerateVocabRemapping", "LoadAndRemapMatrix"),
+        ),
+        "write and read files: tests of their own compare them",
     ),
     **dict.fromkeys(
         (
@@ -134,6 +138,13 @@ WITHOUT_GENERATOR = {
             ),
         ),
         "compared with TensorFlow's in test_ctc and test_texts",
+    ),
+    **dict.fromkeys(
+        (
+            *("DenseToDenseSetOperation", "DenseToSparseSetOperation"),
+            *("SetSize", "SparseToSparseSetOperation"),
+        ),
+        "take SparseTensors: test_sets compares them with TensorFlow's, with random sets as well",
     ),
     **dict.fromkeys(
         (

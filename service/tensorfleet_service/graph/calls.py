@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from tensorfleet.core.errors import InvalidArgumentError
 from tensorfleet.graph import op_def
-from tensorfleet.proto import attr_value_pb2, function_pb2, node_def_pb2, op_def_pb2, types_pb2
+from tensorfleet.proto import attr_value_pb2, function_pb2, node_def_pb2, op_def_pb2
 from tensorfleet_service.graph.attributes import at
 
 Functions = Mapping[str, function_pb2.FunctionDef]
@@ -40,7 +41,7 @@ def as_call(node_def: node_def_pb2.NodeDef, functions: Functions) -> node_def_pb
     return made
 
 
-def _types(arg: op_def_pb2.OpDef.ArgDef, node_def: node_def_pb2.NodeDef) -> list[types_pb2.DataType]:
+def _types(arg: op_def_pb2.OpDef.ArgDef, node_def: node_def_pb2.NodeDef) -> list[Any]:
     if arg.type_list_attr:
         return list(_given(node_def, arg.type_list_attr).list.type)
     dtype = _given(node_def, arg.type_attr).type if arg.type_attr else arg.type

@@ -1,4 +1,4 @@
-"""Graphs from messages: a session's, which grows, and a partition from another program."""
+"""Graphs made of messages: that of a session, which grows, and partitions from other programs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INTERNAL_ATTRS: dict[str, dict[str, type]] = {
     "_Arg": {"index": int},
     "_Retval": {"index": int},
 }
-_MAX_NUMBER = 1 << 32  # of edges, fed values and fetches
+_MAX_NUMBER = 1 << 32  # limit on the numbers of edges, fed values and fetches
 
 _NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*")
 
@@ -41,13 +41,13 @@ class SessionGraph:
         self._given: dict[str, function_pb2.FunctionDef] = {}
 
     def extend(self, graph_def: graph_pb2.GraphDef) -> None:
-        """Adds the nodes and functions of `graph_def`, or, if any of it is wrong, nothing at all.
+        """Adds the nodes and functions of `graph_def`; adds nothing if any of them is invalid.
 
         Nodes come in any order and may use nodes of earlier extensions.
 
         Raises:
-            NotFoundError: an op type that is not registered, or an attribute that is missing.
-            InvalidArgumentError: anything else that is wrong with a node or a function.
+            NotFoundError: an op type is not registered, or an attribute is missing.
+            InvalidArgumentError: a node or a function is invalid in another way.
         """
         functions, given = self._new_functions(graph_def.library.function)
         callable_functions = {**self.functions, **functions}
@@ -87,7 +87,7 @@ class SessionGraph:
                 raise InvalidArgumentError(None, None, message)
             known = self._given.get(name) or self.functions.get(name) or added.get(name)
             if known is None:
-                # A part of a message keeps all of it in memory.
+                # A copy, as a part of a message keeps the whole message in memory.
                 added[name] = function_pb2.FunctionDef()
                 added[name].CopyFrom(function)
             elif known != function:
@@ -107,9 +107,9 @@ class SessionGraph:
 
 
 def from_graph_def(graph_def: graph_pb2.GraphDef) -> list[Node]:
-    """The nodes of a partition, in the order of the message, placed on the devices that it names.
+    """The nodes of a partition, in the order of the message, with the devices that it names.
 
-    Raises as `SessionGraph.extend` does, but takes internal ops and names.
+    Raises as `SessionGraph.extend` does, but accepts internal ops and names.
     """
     made: dict[str, Node] = {}
     inputs: list[tuple[Node, Sequence[str]]] = []
@@ -124,7 +124,7 @@ def from_graph_def(graph_def: graph_pb2.GraphDef) -> list[Node]:
 
 
 def check_partition(nodes: Sequence[Node]) -> None:
-    """Raises InvalidArgumentError for a partition, from another program, that is not as a master makes it."""
+    """Raises InvalidArgumentError for a partition of another program that no master makes."""
     seen: set[Node] = set()
     for node in nodes:
         for source, _ in node.inputs:
@@ -135,15 +135,13 @@ def check_partition(nodes: Sequence[Node]) -> None:
             value: Any = node.attrs.get(name)
             kinds: Any = kind  # a comparison of types would narrow the value to object
             if type(value) is not kinds or (kind is int and not 0 <= value < _MAX_NUMBER):
-                message = (
-                    f"Attribute '{name}' of {node.op} is {value!r}, which no master gives{at(node.name)}"
-                )
+                message = f"Attribute '{name}' of {node.op} is {value!r}, which is not valid{at(node.name)}"
                 raise InvalidArgumentError(None, None, message)
             if kind is bytes:
                 try:
                     value.decode()
                 except UnicodeDecodeError:
-                    message = f"Attribute '{name}' is no text: {value!r}{at(node.name)}"
+                    message = f"Attribute '{name}' is not valid text: {value!r}{at(node.name)}"
                     raise InvalidArgumentError(None, None, message) from None
 
 

@@ -1,4 +1,4 @@
-"""Kernels: what computes each op type. Importing the package registers them all."""
+"""The kernels that compute the ops. Importing the package registers them all."""
 
 from importlib import import_module
 
@@ -18,7 +18,6 @@ _FAMILIES: tuple[str, ...] = (
     "array.ragged",
     "array.rearranging",
     "array.selection",
-    "array.sets",
     "array.shaping",
     "array.slicing",
     "array.sorting",
@@ -28,12 +27,13 @@ _FAMILIES: tuple[str, ...] = (
     "control_flow.control",
     "data_flow.accumulators",
     "data_flow.dataset_ops",
+    "data_flow.experimental_datasets",
     "data_flow.file_datasets",
     "data_flow.iterators",
     "data_flow.lookup",
     "data_flow.partition",
     "data_flow.queue_ops",
-    "data_flow.selecting_datasets",
+    "data_flow.sets",
     "data_flow.stacks",
     "data_flow.staging",
     "data_flow.optionals",
@@ -54,6 +54,7 @@ _FAMILIES: tuple[str, ...] = (
     "io.logging",
     "io.parsing",
     "io.readers",
+    "io.remapping",
     "io.script",
     "io.sequences",
     "io.summary",

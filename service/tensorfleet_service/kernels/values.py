@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
@@ -61,11 +62,46 @@ def string_array(value: Any) -> np.ndarray[Any, Any]:
     return np.asarray(value, object)
 
 
+def string_vector(items: Sequence[bytes]) -> np.ndarray[Any, Any]:
+    """An object array of rank 1 of the items."""
+    result = np.empty(len(items), object)
+    result[:] = items
+    return result
+
+
 def host_array(value: Any) -> np.ndarray[Any, Any]:
     """Any value as an array in host memory; plain bytes as an object array of rank 0."""
     if isinstance(value, bytes):
         return string_array(value)
     return np.asarray(value if isinstance(value, (np.ndarray, np.generic)) else value.get())
+
+
+def own(value: Any) -> Any:
+    """A value that stays as it is: the memory of an array may be the caller's, who writes to it later."""
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def host_kernel(
+    *op_types: str,
+) -> Callable[[Callable[[KernelNode], Kernel]], Callable[[KernelNode], Kernel]]:
+    """Like `array_kernel`, for kernels that compute in host memory on every device; values are copied."""
+
+    def register(factory: Callable[[KernelNode], Kernel]) -> Callable[[KernelNode], Kernel]:
+        def make(node: KernelNode) -> Kernel:
+            made = factory(node)
+            return made if node.xp is np else functools.partial(_through_host, node.xp, made)
+
+        array_kernel(*op_types)(make)
+        return factory
+
+    return register
+
+
+def _through_host(xp: Any, kernel: Kernel, *inputs: Any) -> Any:
+    found = kernel(*map(host_array, inputs))
+    outputs = found if isinstance(found, tuple) else (found,)
+    moved = tuple(x if getattr(x, "dtype", None) in (None, object) else xp.asarray(x) for x in outputs)
+    return moved if isinstance(found, tuple) else moved[0]
 
 
 def results(values: Sequence[Any]) -> Any:

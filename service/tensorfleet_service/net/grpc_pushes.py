@@ -16,7 +16,7 @@ from tensorfleet.proto.named_tensor_pb2 import NamedTensorProto
 from tensorfleet.wire.connection import at_uncork
 from tensorfleet_service.devices import memory
 from tensorfleet_service.executor.dead import DEAD
-from tensorfleet_service.net.failures import proto_of
+from tensorfleet_service.net.tensor_protos import proto_of
 
 if TYPE_CHECKING:
     from tensorfleet.proto.tensor_pb2 import TensorProto

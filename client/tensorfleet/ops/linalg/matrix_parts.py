@@ -62,7 +62,7 @@ def _matrix_set_diag_shape(operation: RuleNode) -> list[Dims]:
 
 
 def _band_of(tensor: RuleTensor) -> tuple[int, int] | None:
-    """The lowest and the highest diagonal that `k` names, if they are known."""
+    """The lowest and the highest diagonal of `k`, if they are known."""
     value = static_value(tensor)
     if value is None:
         return None
@@ -211,14 +211,14 @@ def matrix_diag(
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Matrices that have these diagonals (`tf.matrix_diag`).
+    """Matrices with the given diagonals (`tf.matrix_diag`).
 
     Args:
         diagonal: shape [..., length], or [..., diagonals, length] where `k` names several.
         k: the diagonal to fill, 0 the main one, positive above; or the lowest and the highest one.
         num_rows, num_cols: the matrices' shape, -1 for the smallest that fits.
-        padding_value: what stands everywhere else.
-        align: how diagonals that are shorter than `length` lie in it, above and below the main one.
+        padding_value: the value of all other elements.
+        align: the alignment of diagonals shorter than `length`, above and below the main one.
     """
     with get_default_graph().name_scope(name or "diag") as scope:
         diagonal = convert_to_tensor(diagonal, name="diagonal")

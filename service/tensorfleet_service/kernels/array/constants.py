@@ -17,7 +17,7 @@ from tensorfleet_service.kernels.values import array_kernel, check_vector, inval
 def const(node: KernelNode) -> Expression:
     value = np.asarray(node.attrs["value"])
     if not value.dtype.hasobject:
-        # A rank of 0 travels as a NumPy scalar, which is quicker to compute with.
+        # Values of rank 0 are NumPy scalars, which are quicker to compute with.
         value = value[()] if node.xp is np else node.xp.asarray(value)
     return Expression("value", {"value": value})
 

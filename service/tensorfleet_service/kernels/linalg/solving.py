@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid
+from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 
 def _adjoint(x: Any) -> Any:
@@ -33,13 +34,12 @@ def _least_squares(node: KernelNode) -> Kernel:
     def run(matrix: Any, rhs: Any, regularizer: Any) -> Any:
         _check("Input matrix", matrix, rhs)
         if np.ndim(regularizer):
-            raise invalid(f"l2_regularizer must be scalar, got shape {format_shape(regularizer.shape)}")
+            raise invalid(f"l2_regularizer must be scalar, got shape {shape_text(regularizer.shape)}")
         if regularizer < 0:
             raise invalid("l2_regularizer must be >= 0.")
         if matrix.shape[:-2] != rhs.shape[:-2] or matrix.shape[-2] != rhs.shape[-2]:
             raise invalid(
-                "Input matrix and rhs are incompatible: "
-                f"{format_shape(matrix.shape)} {format_shape(rhs.shape)}"
+                f"Input matrix and rhs are incompatible: {shape_text(matrix.shape)} {shape_text(rhs.shape)}"
             )
         dtype = matrix.dtype
         rows, columns = matrix.shape[-2:]
@@ -128,8 +128,8 @@ def _banded(node: KernelNode) -> Kernel:
             batch = np.broadcast_shapes(bands.shape[:-2], rhs.shape[:-2])
         except ValueError:
             raise invalid(
-                f"In[0] and In[1] must have compatible batch dimensions: {format_shape(bands.shape)} vs. "
-                f"{format_shape(rhs.shape)}"
+                f"In[0] and In[1] must have compatible batch dimensions: {shape_text(bands.shape)} vs. "
+                f"{shape_text(rhs.shape)}"
             ) from None
         dense = xp.zeros((*bands.shape[:-2], size, size), bands.dtype)
         for number in range(count):
@@ -159,7 +159,7 @@ def _tridiagonal_product(node: KernelNode) -> Kernel:
         for name, x in (("superdiag", above), ("maindiag", main), ("subdiag", below)):
             if x.shape != expected:
                 raise invalid(
-                    f"{name} must have shape {format_shape(expected)}, instead got {format_shape(x.shape)}"
+                    f"{name} must have shape {shape_text(expected)}, instead got {shape_text(x.shape)}"
                 )
         result = main.swapaxes(-1, -2) * rhs
         result[..., :-1, :] += above[..., 0, :-1, None] * rhs[..., 1:, :]
@@ -183,8 +183,8 @@ def _tridiagonal(node: KernelNode) -> Kernel:
             raise invalid(f"Expected diagonals to have 3 rows, got {diagonals.shape[-2]}")
         if rhs.shape[-2] != size or diagonals.shape[:-2] != rhs.shape[:-2]:
             raise invalid(
-                f"Expected the diagonals and right-hand sides to agree, got {format_shape(diagonals.shape)} "
-                f"and {format_shape(rhs.shape)}"
+                f"Expected the diagonals and right-hand sides to agree, got {shape_text(diagonals.shape)} "
+                f"and {shape_text(rhs.shape)}"
             )
         if not rhs.size:
             return xp.zeros(rhs.shape, rhs.dtype)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import errors
-from tensorfleet_service.kernels.common import format_shape, invalid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
 from tensorfleet_service.state import philox
 
 
@@ -69,7 +69,7 @@ def pool(node: KernelNode) -> Kernel:
         sizes = [math.floor(size / factor) for size, factor in zip(images.shape, ratio, strict=True)]
         for size in sizes:
             if size <= 0:
-                raise invalid(f"The output of {format_shape(images.shape)} would be empty")
+                raise invalid(f"The output of {shape_text(images.shape)} would be empty")
         drawn = seeds if any(seeds) else (secrets.randbits(63), secrets.randbits(63))
         stream = philox.seeded_stream(*drawn)
         rows, columns = (
@@ -98,7 +98,7 @@ def _mean(total: Any, count: int) -> Any:
 
 def _check(starts: Any, name: str, count: int, size: int) -> None:
     if starts.ndim != 1 or len(starts) != count + 1:
-        raise invalid(f"{name} must have {count + 1} elements, got shape {format_shape(starts.shape)}")
+        raise invalid(f"{name} must have {count + 1} elements, got shape {shape_text(starts.shape)}")
     numbers = starts.tolist()
     if numbers[0] < 0 or numbers[-1] > size or any(a > b for a, b in itertools.pairwise(numbers)):
         raise invalid(f"{name} must grow from 0 to {size}, got {numbers}")
@@ -138,7 +138,7 @@ def average_pool_grad(node: KernelNode) -> Kernel:
             raise invalid("orig_input_tensor_shape must have 4 elements, and out_backprop 4 dimensions")
         sizes = shape.tolist()
         if min(sizes) < 0 or sizes[0] != gradient.shape[0] or sizes[3] != gradient.shape[3]:
-            raise invalid(f"A gradient of shape {format_shape(gradient.shape)} is none of {sizes}")
+            raise invalid(f"A gradient of shape {shape_text(gradient.shape)} is none of {sizes}")
         _check(rows, "row_pooling_sequence", gradient.shape[1], sizes[1])
         _check(columns, "col_pooling_sequence", gradient.shape[2], sizes[2])
         # As elsewhere, sums of integers are made in double precision and rounded once.

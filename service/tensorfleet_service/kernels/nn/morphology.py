@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tensorfleet_service.kernels.common import format_shape, invalid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 
 class _Windows:
@@ -16,8 +16,8 @@ class _Windows:
         strides, rates = node.attrs["strides"], node.attrs["rates"]
         if images.ndim != 4 or window.ndim != 3:
             raise invalid(
-                f"input must be 4-dimensional and filter 3-dimensional: {format_shape(images.shape)} and "
-                f"{format_shape(window.shape)}"
+                f"input must be 4-dimensional and filter 3-dimensional: {shape_text(images.shape)} and "
+                f"{shape_text(window.shape)}"
             )
         if images.shape[3] != window.shape[2]:
             raise invalid(
@@ -99,8 +99,8 @@ def dilation_grad(node: KernelNode) -> Kernel:
         windows = _Windows(node, images, window)
         if gradient.shape != windows.shape(images):
             raise invalid(
-                f"out_backprop must have shape {format_shape(windows.shape(images))}, got "
-                f"{format_shape(gradient.shape)}"
+                f"out_backprop must have shape {shape_text(windows.shape(images))}, got "
+                f"{shape_text(gradient.shape)}"
             )
         _, chosen = _swept(xp, windows, images, window, True)
         result = xp.zeros_like(images if of_input else window)

@@ -9,9 +9,9 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet.core.dtypes import DType
-from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid
+from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import host_array
+from tensorfleet_service.kernels.values import host_array, invalid, shape_text
 
 F = np.float32
 _GREATEST = np.finfo(np.float32).max
@@ -49,15 +49,13 @@ def _bounds(node: KernelNode, values: Any, low: Any, high: Any) -> tuple[Any, An
     if axis == -1:
         if low.size != 1 or high.size != 1:
             raise invalid(
-                "min and max must be scalars, got shapes "
-                + format_shape(low.shape)
-                + format_shape(high.shape)
+                "min and max must be scalars, got shapes " + shape_text(low.shape) + shape_text(high.shape)
             )
         return low.reshape(()), high.reshape(())
     size = values.shape[axis]
     for name, end in (("min", low), ("max", high)):
         if end.ndim != 1 or end.size != size:
-            raise invalid(f"{name}_range must have {size} elements, got shape {format_shape(end.shape)}")
+            raise invalid(f"{name}_range must have {size} elements, got shape {shape_text(end.shape)}")
     shape = [1] * values.ndim
     shape[axis] = size
     return low.reshape(shape), high.reshape(shape)
@@ -234,6 +232,7 @@ def dequantize(node: KernelNode) -> Kernel:
 
     def run(values: Any, low: Any, high: Any) -> Any:
         x = _plain(values, dtype)
+        scale: Any
         least, most = (np.asarray(end, F) for end in _bounds(node, x, low, high))
         if mode == "MIN_COMBINED":
             half = F(0 if lowest >= 0 else (float(highest) - lowest + 1) / 2)
@@ -287,7 +286,7 @@ def matmul(node: KernelNode) -> Kernel:
             if np.ndim(low) or np.ndim(high):
                 raise invalid("The ends of a range must be scalars")
             if x.ndim != 2:
-                raise invalid(f"a and b must be matrices, got shape {format_shape(x.shape)}")
+                raise invalid(f"a and b must be matrices, got shape {shape_text(x.shape)}")
             plain = _plain(x, dtype).astype(np.int64)
             zero = _quantized_number(0.0, float(low), float(high), dtype)
             matrices.append((plain.T if flip else plain) - zero)
@@ -295,7 +294,7 @@ def matmul(node: KernelNode) -> Kernel:
             levels.append(F((F(high) - F(low)) / F(float(highest) - lowest)))
         if matrices[0].shape[1] != matrices[1].shape[0]:
             raise invalid(
-                f"Matrix size-incompatible: In[0]: {format_shape(a.shape)}, In[1]: {format_shape(b.shape)}"
+                f"Matrix size-incompatible: In[0]: {shape_text(a.shape)}, In[1]: {shape_text(b.shape)}"
             )
         product = (matrices[0] @ matrices[1]).astype(np.int32)
         level = F(levels[0] * levels[1])

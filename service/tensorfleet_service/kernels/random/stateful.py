@@ -15,14 +15,13 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.random import random_rates
 from tensorfleet_service.kernels.random.random_ops import (
     dims_of,
-    on_host,
     shuffled,
     stateless_stream,
 )
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import invalid
+from tensorfleet_service.kernels.values import host_array, invalid
 from tensorfleet_service.state import philox
-from tensorfleet_service.state.resources import Variable
+from tensorfleet_service.state.variables import Variable
 
 _PHILOX = 1
 _STATE = 3
@@ -154,7 +153,7 @@ def stateless_by_rate(node: KernelNode) -> Kernel:
     is_gamma, is_v2 = "Gamma" in node.op, node.op.endswith("V3")
 
     def run(shape: Any, *inputs: Any) -> Any:
-        dims, rate = dims_of(shape), np.asarray(on_host(inputs[-1]), np.float64)
+        dims, rate = dims_of(shape), host_array(inputs[-1]).astype(np.float64, copy=False)
         if dims[len(dims) - rate.ndim :] != rate.shape or len(dims) < rate.ndim:
             raise invalid(
                 f"Shape passed in must end with broadcasted shape: {list(dims)} and {list(rate.shape)}"

@@ -7,7 +7,7 @@ from typing import Any
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid
-from tensorfleet_service.state.resources import Variable
+from tensorfleet_service.state.variables import Variable
 
 
 @kernel("RefIdentity")

@@ -1,0 +1,159 @@
+"""Calls of clients and tasks of ours that stay, as sockets: the side that is called.
+
+gRPC's events come on the event loop. What arrives is handed to the thread that receives, one for each call;
+what any thread sends, the loop writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any
+from urllib.parse import unquote
+
+import grpc
+
+from tensorfleet.security import identity as identities
+from tensorfleet.wire.grpc_socket import GrpcSocket
+
+log = logging.getLogger(__name__)
+
+ARRIVED_BYTES = 4 << 20
+"""While so many bytes have arrived that nobody has taken, no more are received."""
+
+SENDING_BYTES = 4 << 20
+"""While so many bytes are on their way, who sends waits."""
+
+END_SECONDS = 5.0
+"""For the other side to take what was sent before the end."""
+
+
+class ServedSocket(GrpcSocket):
+    """A call to this process. To be made on the event loop."""
+
+    def __init__(self, context: Any) -> None:
+        super().__init__(_place(str(context.peer())))
+        self.identity = identities.of_grpc(context.auth_context())
+        self._context = context
+        self._loop = asyncio.get_running_loop()
+        self._lock = threading.Lock()
+        self._room = threading.Condition(self._lock)
+        self._arrived: SimpleQueue[bytes | None] = SimpleQueue()
+        self._unread = 0  # bytes
+        self._taken = asyncio.Event()
+        self._leaving: deque[bytes] = deque()
+        self._unsent = 0  # bytes
+        self._writing: asyncio.Task[None] | None = None
+        self._is_writing = False
+        self._closed = False
+        self._ended = asyncio.Event()
+
+    # On the thread that receives, and those that send
+
+    def _receive(self, timeout: float | None) -> bytes | None:
+        try:
+            data = self._arrived.get(timeout=timeout)
+        except Empty:
+            raise TimeoutError("timed out") from None
+        if data is None:
+            self._arrived.put(None)  # for whoever asks again
+            return None
+        with self._lock:
+            was_full = self._unread >= ARRIVED_BYTES
+            self._unread -= len(data)
+            is_full = self._unread >= ARRIVED_BYTES
+        if was_full and not is_full:
+            self._on_loop(self._taken.set)
+        return data
+
+    def _transmit(self, data: bytes, wait: bool) -> bool:
+        with self._room:
+            while self._unsent >= SENDING_BYTES and not self._closed:
+                if not wait:
+                    return False
+                self._room.wait()
+            if self._closed:
+                raise BrokenPipeError(errno.EPIPE, "the call has ended")
+            self._leaving.append(data)
+            self._unsent += len(data)
+            if self._is_writing:
+                return True
+            self._is_writing = True
+        self._on_loop(self._begin)
+        return True
+
+    def shutdown(self, how: int = socket.SHUT_RDWR) -> None:
+        with self._room:
+            self._closed = True
+            self._room.notify_all()
+        self._arrived.put(None)
+        self._on_loop(self._ended.set)
+
+    def close(self) -> None:
+        self.shutdown()
+
+    def _on_loop(self, function: Callable[[], None]) -> None:
+        self._loop.call_soon_threadsafe(function)
+
+    # On the loop
+
+    def _begin(self) -> None:
+        self._writing = asyncio.create_task(self._write())
+
+    async def _write(self) -> None:
+        try:
+            while True:
+                with self._room:
+                    if not self._leaving:
+                        self._is_writing = False
+                        return
+                    data = self._leaving.popleft()
+                await self._context.write(data)
+                with self._room:
+                    self._unsent -= len(data)
+                    self._room.notify_all()
+        except (Exception, asyncio.CancelledError) as e:  # the call is over, as the thread that receives sees
+            log.debug("a stream by gRPC was not written to: %s", e)
+            self.shutdown()
+
+    async def _read(self) -> None:
+        while True:
+            data = await self._context.read()
+            if data is grpc.aio.EOF:
+                self._arrived.put(None)
+                return
+            with self._lock:
+                self._unread += len(data)
+                full = self._unread >= ARRIVED_BYTES
+            self._arrived.put(data)
+            while full:
+                self._taken.clear()
+                with self._lock:
+                    full = self._unread >= ARRIVED_BYTES
+                if full:
+                    await self._taken.wait()
+
+    async def serve(self) -> None:
+        """Receives until one side ends the call, and what was sent before has left."""
+        reading = asyncio.create_task(self._read())
+        try:
+            await self._ended.wait()
+            if self._writing is not None:
+                await asyncio.wait((self._writing,), timeout=END_SECONDS)
+        finally:
+            reading.cancel()
+            if self._writing is not None:
+                self._writing.cancel()
+            self.shutdown()
+
+
+def _place(peer: str) -> tuple[str, int]:
+    """Host and port of gRPC's name of the other side, such as ipv4:127.0.0.1:1234."""
+    host, _, port = unquote(peer).partition(":")[2].rpartition(":")
+    return host.strip("[]"), int(port) if port.isdecimal() else 0

@@ -2,10 +2,11 @@
 
     python docs/benchmark_grpc.py [passes [figures that begin so]]
 
-needs both installed. `TENSORFLOW_PYTHON` and `TENSORFLEET_PYTHON` name interpreters where they are not in the same
-environment. Each side has two tasks and a client, processes that stay; a pass runs a burst of steps of each figure
-on one side and then on the other. A ratio over 1 means that TensorFleet is ahead. `cpu` is the time that all three
-processes computed in a step, `switches` how often one of their threads went to sleep and was woken.
+needs both installed. `TENSORFLOW_PYTHON` and `TENSORFLEET_PYTHON` name interpreters where they are not in the
+same environment. Each side has two tasks and a client, processes that stay; a pass runs a burst of steps of
+each figure on one side and then on the other. A ratio over 1 means that TensorFleet is ahead. `cpu` is the
+time that all three processes computed in a step, `switches` how often one of their threads went to sleep and
+was woken.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def tensorflow(module: str) -> Any:
 
 
 def serve(tf: Any, cluster: dict[str, list[str]], index: int) -> None:
-    server = tf.train.Server(tf.train.ClusterSpec(cluster), job_name="local", task_index=index, protocol="grpc")
+    server = tf.train.Server(
+        tf.train.ClusterSpec(cluster), job_name="local", task_index=index, protocol="grpc"
+    )
     print("serves", flush=True)
     server.join()
 
@@ -56,7 +59,11 @@ def figures(tf: Any, target: str) -> dict[str, Callable[[], Any]]:
                 value = np.ones(count, np.float32) if count else np.float32(2)
                 with tf.Graph().as_default() as graph:
                     with tf.device("/job:local/task:0"):
-                        x = tf.placeholder(tf.float32, value.shape) if source == "feed" else tf.constant(value)
+                        x = (
+                            tf.placeholder(tf.float32, value.shape)
+                            if source == "feed"
+                            else tf.constant(value)
+                        )
                     with tf.device(f"/job:local/task:{tasks - 1}"):
                         other = x - 66
                     with tf.device("/job:local/task:0"):

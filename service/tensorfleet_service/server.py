@@ -22,6 +22,7 @@ from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet.security.settings import Security, SecurityError, check_server, exposure, is_loopback, load
 from tensorfleet.wire import heartbeat
+from tensorfleet.wire.grpc_socket import MESSAGE_BYTES, GrpcSocket
 from tensorfleet.wire.heartbeat import Heart
 from tensorfleet.wire.stream import Method
 from tensorfleet_service import inprocess
@@ -36,7 +37,7 @@ from tensorfleet_service.net.peers import AnyPeer, Peers
 from tensorfleet_service.observe.health import Health
 from tensorfleet_service.observe.watchdog import Watchdog
 from tensorfleet_service.rpc.clients import ORPHAN_SECONDS, Clients
-from tensorfleet_service.rpc.door import Visitor
+from tensorfleet_service.rpc.door import Door, Visitor
 from tensorfleet_service.rpc.fleet_service import FleetService
 from tensorfleet_service.rpc.gathering import gather, is_final
 from tensorfleet_service.rpc.grpc_server import GrpcServer
@@ -184,15 +185,21 @@ class TaskServer:
         self._clients = Clients(self._master, self._deadlines, orphan_seconds, self._guard)
         self._admission = Admission(connections_that_fit())
         endpoint = fleet_pb2.Endpoint(
-            task=self.task, incarnation=self._incarnation, version=VERSION, takes_tensors=True
+            task=self.task,
+            incarnation=self._incarnation,
+            version=VERSION,
+            takes_tensors=True,
+            connects=not 0 <= max_grpc_message < MESSAGE_BYTES,
         )
+        hello = {"task": self.task, "incarnation": self._incarnation}
+        self._door = Door(self._guard, hello, self._admission)
         self._listener: Listener | None = None
         if protocol != "grpc":
             self._listener = Listener(
                 bind.strip("[]"),
                 stream_port,
                 "127.0.0.1" if loopback else host,
-                {"task": self.task, "incarnation": self._incarnation},
+                hello,
                 self._accept,
                 self._admission,
                 self._guard,
@@ -217,6 +224,7 @@ class TaskServer:
                 self._health_service.streams(),
                 max_grpc_message,
                 self._guard,
+                self._greet,
             )
         except errors.OpError:
             if self._listener is not None:
@@ -324,6 +332,12 @@ class TaskServer:
             why = visible()[1]
             self.health.lacks(f"{reason}: {why}" if why else reason)
             log.error("%s", self.health.reasons()[-1])
+
+    def _greet(self, sock: GrpcSocket) -> None:
+        """Serves a call that is a connection of the stream."""
+        visitor = self._door.open(sock)
+        if visitor is not None:
+            self._accept(visitor)
 
     def _accept(self, visitor: Visitor) -> None:
         connection = visitor.connection

@@ -16,18 +16,20 @@ class GetEndpointRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class Endpoint(_message.Message):
-    __slots__ = ("task", "incarnation", "stream_address", "version", "takes_tensors")
+    __slots__ = ("task", "incarnation", "stream_address", "version", "takes_tensors", "connects")
     TASK_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     STREAM_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     TAKES_TENSORS_FIELD_NUMBER: _ClassVar[int]
+    CONNECTS_FIELD_NUMBER: _ClassVar[int]
     task: str
     incarnation: int
     stream_address: _containers.RepeatedScalarFieldContainer[str]
     version: str
     takes_tensors: bool
-    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., stream_address: _Optional[_Iterable[str]] = ..., version: _Optional[str] = ..., takes_tensors: bool = ...) -> None: ...
+    connects: bool
+    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., stream_address: _Optional[_Iterable[str]] = ..., version: _Optional[str] = ..., takes_tensors: bool = ..., connects: bool = ...) -> None: ...
 
 class StatusRequest(_message.Message):
     __slots__ = ()

@@ -15,7 +15,7 @@ from tensorfleet.core import errors
 from tensorfleet.proto import fleet_pb2
 from tensorfleet.security.calls import host_of
 from tensorfleet.security.settings import Security
-from tensorfleet.session.transport_stream import CONNECT_SECONDS, MasterConnection
+from tensorfleet.session.transport_stream import BY_GRPC, CONNECT_SECONDS, MasterConnection
 
 # Only time tells a firewall that drops packets from a slow network; gRPC has answered already.
 ROUTE_SECONDS = 3.0
@@ -70,6 +70,15 @@ def find_route(endpoint: fleet_pb2.Endpoint, address: str, security: Security) -
         address,
         "; ".join(failures),
     )
+    return None
+
+
+def route_by_grpc(endpoint: fleet_pb2.Endpoint, address: str, security: Security) -> MasterConnection | None:
+    """A connection that is a call by gRPC; None if there cannot be one, and the log tells why."""
+    found = _try(f"{BY_GRPC}{address}", endpoint.incarnation, ROUTE_SECONDS, security)
+    if isinstance(found, MasterConnection):
+        return found
+    _logger.info("%s at %s is used by single calls: %s", endpoint.task, address, found)
     return None
 
 

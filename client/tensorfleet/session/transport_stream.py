@@ -19,6 +19,7 @@ from google.protobuf.message import Message
 
 from tensorfleet.core import errors
 from tensorfleet.proto import config_pb2, device_attributes_pb2, fleet_pb2, graph_pb2, master_pb2
+from tensorfleet.security.calls import host_of
 from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.session.transport import (
     CLOSE_SECONDS,
@@ -31,11 +32,13 @@ from tensorfleet.session.transport import (
 from tensorfleet.session.waiting import creating_takes_long, saying
 from tensorfleet.wire import heartbeat
 from tensorfleet.wire.connection import open_socket, tune
+from tensorfleet.wire.grpc_socket import open_grpc_socket
 from tensorfleet.wire.opening import encrypted, open_hello, unauthenticated
 from tensorfleet.wire.stream import Frame, Kind, Method, Reader, encode, encode_with_meta, unpack_error
 from tensorfleet.wire.tls import TlsReader
 
 CONNECT_SECONDS = 10.0
+BY_GRPC = "grpc:"
 _MAX_BUFFERS = 64
 
 _Response = TypeVar("_Response", bound=Message)
@@ -45,7 +48,7 @@ class MasterConnection:
     """A greeted socket to the master, with one call at a time.
 
     Args:
-        address: as in Endpoint.stream_address.
+        address: as in Endpoint.stream_address, or `grpc:host:port`.
         security: what this client shows, and asks for.
         timeout: in seconds, for the connection and again for the greeting.
         host: that a Unix socket of this machine stands for.
@@ -66,7 +69,11 @@ class MasterConnection:
         self.address = address
         self.security = security
         self.host = host
-        self.sock: Any = open_socket([address], timeout)
+        if address.startswith(BY_GRPC):
+            host = host_of(address.removeprefix(BY_GRPC))
+            self.sock: Any = open_grpc_socket(address.removeprefix(BY_GRPC), security, timeout)
+        else:
+            self.sock = open_socket([address], timeout)
         try:
             tune(self.sock)
             self.sock.settimeout(timeout)

@@ -31,9 +31,15 @@ _logger = logging.getLogger("tensorfleet")
 
 PATH = "/tensorfleet.FleetService/Connect"
 MESSAGE_BYTES = 1 << 20
+WINDOW = (
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.http2.lookahead_bytes", 2 * MESSAGE_BYTES),
+    ("grpc.http2.max_frame_size", MESSAGE_BYTES),
+)
 _OPTIONS = (
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", 2 * MESSAGE_BYTES),
+    *WINDOW,
     ("grpc.use_local_subchannel_pool", 1),  # a TCP connection of its own
 )
 _TIME = struct.Struct("@ll")
@@ -61,16 +67,20 @@ class GrpcSocket(ABC):
 
     @abstractmethod
     def _receive(self, timeout: float | None) -> bytes | None:
-        """The next message; None at the end of the stream. Raises TimeoutError, or OSError if it is broken."""
+        """The next message; None at the end of the stream.
+
+        Raises:
+            TimeoutError: it did not come in time.
+            OSError: the call has failed.
+        """
 
     def recv_into(self, view: Any, size: int = 0, flags: int = 0) -> int:
         """Fills a buffer with what has come, or as a whole with MSG_WAITALL; 0 at the end of the stream."""
         view = memoryview(view)[: size or None]
         got, size = 0, len(view)
         while got < size:
-            if not self._rest:
-                if (got and not flags & socket.MSG_WAITALL) or not self._next():
-                    break
+            if not self._rest and ((got and not flags & socket.MSG_WAITALL) or not self._next()):
+                break
             count = min(size - got, len(self._rest))
             view[got : got + count] = self._rest[:count]
             self._rest = self._rest[count:]
@@ -216,8 +226,7 @@ class EventSocket(GrpcSocket):
         self._status: tuple[int, str] | None = None
         self._closed = False
         self._message = cygrpc.SendMessageOperation
-        self._receipt = ((cygrpc.ReceiveMessageOperation(_NO_FLAGS),), _RECEIVED)
-        self._receipt_type = cygrpc.ReceiveMessageOperation
+        self._receipt = cygrpc.ReceiveMessageOperation
         self._cancelled = cygrpc.StatusCode.cancelled
         self._call = channel._channel.segregated_call(
             cygrpc.PropagationConstants.GRPC_PROPAGATE_DEFAULTS,
@@ -295,7 +304,7 @@ class EventSocket(GrpcSocket):
         end = None if timeout is None else monotonic() + timeout
         with self._changed:
             if not self._arrived and self._status is None and not self._closed and _RECEIVED not in self._due:
-                self._start((self._receipt_type(_NO_FLAGS),), _RECEIVED)
+                self._start((self._receipt(_NO_FLAGS),), _RECEIVED)
             self._until(lambda: self._arrived or self._status is not None, end)
             if self._arrived:
                 return self._arrived.popleft()
@@ -347,7 +356,7 @@ class IteratorSocket(GrpcSocket):
         late = threading.Event()
         timer = None
         if timeout is not None:
-            timer = threading.Timer(timeout, lambda: (late.set(), self._call.cancel()))
+            timer = threading.Timer(timeout, self._end_late, (late,))
             timer.daemon = True
             timer.start()
         try:
@@ -364,6 +373,10 @@ class IteratorSocket(GrpcSocket):
         finally:
             if timer is not None:
                 timer.cancel()
+
+    def _end_late(self, late: threading.Event) -> None:
+        late.set()
+        self._call.cancel()
 
     def _transmit(self, data: bytes, wait: bool) -> bool:
         if self._closed or not self._call.is_active():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 import ssl
 import threading
 import time
@@ -14,6 +13,7 @@ from tensorfleet.core import errors
 from tensorfleet.security.calls import host_of
 from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.wire.connection import Connection, open_socket
+from tensorfleet.wire.grpc_socket import open_grpc_socket
 from tensorfleet.wire.heartbeat import Heart
 from tensorfleet.wire.limits import HELLO_SECONDS
 from tensorfleet.wire.opening import encrypted, open_hello, unauthenticated
@@ -231,9 +231,13 @@ class Peers:
                 None,
                 f"{address} is said to be {task}, but it is {endpoint.task}: check the ClusterSpec",
             )
-        if not (self._streams and endpoint.stream_address):
+        sock: Any
+        if self._streams and endpoint.stream_address:
+            sock = open_socket(endpoint.stream_address, min(timeout, HELLO_SECONDS))
+        elif endpoint.connects:
+            sock = open_grpc_socket(address, self._security, min(timeout, HELLO_SECONDS))
+        else:
             return self._add_grpc(task, endpoint, address)
-        sock = open_socket(endpoint.stream_address, min(timeout, HELLO_SECONDS))
         try:
             about = {"task": self.task, "incarnation": self.incarnation}
             connection, hello = greet(sock, about, task, self._security, host_of(address))
@@ -328,7 +332,7 @@ class Peers:
 
 
 def greet(
-    sock: socket.socket, hello: dict[str, Any], expected: str, security: Security = OPEN, host: str = ""
+    sock: Any, hello: dict[str, Any], expected: str, security: Security = OPEN, host: str = ""
 ) -> tuple[Connection, dict[str, Any]]:
     """Says HELLO on a fresh socket and reads the answer, within a deadline.
 

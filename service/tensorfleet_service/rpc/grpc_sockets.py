@@ -7,12 +7,14 @@ what any thread sends, the loop writes.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 from urllib.parse import unquote
@@ -49,8 +51,8 @@ class ServedSocket(GrpcSocket):
         self._taken = asyncio.Event()
         self._leaving: deque[bytes] = deque()
         self._unsent = 0  # bytes
-        self._writing: asyncio.Task[None] | None = None
-        self._is_writing = False
+        self._is_writing = False  # becomes False on the loop alone
+        self._left = asyncio.Event()
         self._closed = False
         self._ended = asyncio.Event()
 
@@ -80,13 +82,31 @@ class ServedSocket(GrpcSocket):
                 self._room.wait()
             if self._closed:
                 raise BrokenPipeError(errno.EPIPE, "the call has ended")
-            self._leaving.append(data)
             self._unsent += len(data)
             if self._is_writing:
+                self._leaving.append(data)
                 return True
             self._is_writing = True
-        self._on_loop(self._begin)
+        try:
+            self._write(data)
+        except (Exception, asyncio.CancelledError) as e:
+            self._on_loop(partial(self._fail, e))
+            raise BrokenPipeError(errno.EPIPE, f"the call has ended: {e}") from None
         return True
+
+    def _write(self, data: bytes) -> None:
+        """Writes a message.
+
+        It leaves in the first step of gRPC's coroutine, which is done here, on any thread, as the loop would
+        have to be woken for it. The loop does the rest.
+        """
+        writing = self._context.write(data)
+        try:
+            waits = writing.send(None)
+        except StopIteration:
+            self._on_loop(partial(self._written, len(data)))
+        else:
+            self._on_loop(partial(self._await, writing, waits, len(data)))
 
     def shutdown(self, how: int = socket.SHUT_RDWR) -> None:
         with self._room:
@@ -103,24 +123,41 @@ class ServedSocket(GrpcSocket):
 
     # On the loop
 
-    def _begin(self) -> None:
-        self._writing = asyncio.create_task(self._write())
+    def _await(self, writing: Coroutine[Any, Any, None], waits: asyncio.Future[Any], size: int) -> None:
+        waits.add_done_callback(lambda _: self._resume(writing, size))
 
-    async def _write(self) -> None:
+    def _resume(self, writing: Coroutine[Any, Any, None], size: int) -> None:
         try:
-            while True:
-                with self._room:
-                    if not self._leaving:
-                        self._is_writing = False
-                        return
-                    data = self._leaving.popleft()
-                await self._context.write(data)
-                with self._room:
-                    self._unsent -= len(data)
-                    self._room.notify_all()
-        except (Exception, asyncio.CancelledError) as e:  # the call is over, as the thread that receives sees
-            log.debug("a stream by gRPC was not written to: %s", e)
-            self.shutdown()
+            waits = writing.send(None)
+        except StopIteration:
+            self._written(size)
+        except (Exception, asyncio.CancelledError) as e:
+            self._fail(e)
+        else:
+            self._await(writing, waits, size)
+
+    def _written(self, size: int) -> None:
+        with self._room:
+            self._unsent -= size
+            self._room.notify_all()
+            if not self._leaving:
+                self._is_writing = False
+                self._left.set()
+                return
+            data = self._leaving.popleft()
+        try:
+            self._write(data)
+        except (Exception, asyncio.CancelledError) as e:
+            self._fail(e)
+
+    def _fail(self, error: BaseException) -> None:
+        """The call is over, as the thread that receives sees, too."""
+        log.debug("a stream by gRPC was not written to: %s", error)
+        with self._room:
+            self._leaving.clear()
+            self._is_writing = False
+        self._left.set()
+        self.shutdown()
 
     async def _read(self) -> None:
         while True:
@@ -144,12 +181,13 @@ class ServedSocket(GrpcSocket):
         reading = asyncio.create_task(self._read())
         try:
             await self._ended.wait()
-            if self._writing is not None:
-                await asyncio.wait((self._writing,), timeout=END_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(END_SECONDS):
+                    while self._is_writing:
+                        self._left.clear()
+                        await self._left.wait()
         finally:
             reading.cancel()
-            if self._writing is not None:
-                self._writing.cancel()
             self.shutdown()
 
 

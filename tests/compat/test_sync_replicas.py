@@ -67,10 +67,13 @@ def test_replicas_train_as_one(replicas: int, use_resource: bool) -> None:
     for worker in workers:
         worker.start(worker is chief)
     failures: list[BaseException] = []
+    # Tokens have no names: a replica that is two steps ahead would take that of another, and end before it.
+    together = threading.Barrier(replicas, timeout=30)
 
     def work(index: int) -> None:
         try:
             for step in range(STEPS):
+                together.wait()
                 workers[index].session.run(workers[index].train, {workers[index].batch: BATCHES[index, step]})
         except BaseException as error:
             failures.append(error)

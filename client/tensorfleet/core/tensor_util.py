@@ -155,7 +155,8 @@ def array_of(tensor: TensorProto, unrolled: int) -> np.ndarray[Any, Any]:
     One element that stands for more than `unrolled` bytes stays one: the array is a view that repeats it.
 
     Raises TypeError for a type without arrays, ValueError for a message that contradicts itself: negative
-    or overflowing dimensions, content of another length, too many elements, elements out of their range.
+    or overflowing dimensions, content of another length, too many elements, elements out of their range,
+    several that stand for more than 2 GB.
     """
     dt = _tensor_type(tensor.dtype)
     dims = tuple([dim.size for dim in tensor.tensor_shape.dim])
@@ -220,6 +221,10 @@ def _padded(
         return values
     if values.size > count:
         raise ValueError(f"{values.size} elements do not fit the shape {format_dims(dims)}")
+    if count * values.itemsize > _MAX_CONTENT:
+        raise ValueError(
+            f"{values.size} elements stand for the shape {format_dims(dims)}, which is larger than 2GB"
+        )
     padded = np.empty(count, values.dtype)
     padded[: values.size] = values
     padded[values.size :] = values[-1] if values.size else zero

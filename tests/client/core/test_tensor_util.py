@@ -259,6 +259,7 @@ def test_half_precision_travels_as_bits() -> None:
         (message(dtypes.float32, [-1]), "no negative dimension: \\[-1\\]"),
         (message(dtypes.float32, [2**40, 2**40]), "too many elements"),
         (message(dtypes.float32, [2**40, 2**40, 0]), "too many elements"),
+        (message(dtypes.float32, [2**38], float_val=[1, 2]), "2 elements stand for .*larger than 2GB"),
         (
             message(dtypes.float32, [2], tensor_content=b"1234567"),
             "has 7 bytes, but float32 of shape \\[2\\] takes 8",

@@ -25,6 +25,7 @@ OPEN_METHODS = {
     "/tensorfleet.FleetService/GetEndpoint",
     "/grpc.health.v1.Health/Check",
     "/grpc.health.v1.Health/Watch",
+    "/tensorfleet.FleetService/Connect",  # where those who come say who they are by HELLO, as by a socket
 }
 Show = Callable[..., None]
 Shown = tuple[tuple[str, str], ...]

@@ -14,6 +14,7 @@ import tensorfleet as tf
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.proto.named_tensor_pb2 import NamedTensorProto
 from tensorfleet.wire.connection import cork
+from tensorfleet.wire.grpc_socket import MESSAGE_BYTES
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.net import grpc_pushes, peer_grpc
 from tensorfleet_service.server import TaskServer
@@ -74,9 +75,12 @@ def test_a_name_that_is_no_edge_is_refused(name: str) -> None:
 
 @pytest.fixture
 def tasks() -> Iterator[list[TaskServer]]:
-    """Two tasks that speak gRPC alone."""
+    """Two tasks that speak gRPC alone, by single calls."""
     cluster = tf.train.ClusterSpec({"local": [f"localhost:{port}" for port in free_ports(2)]})
-    made = [TaskServer(cluster, "local", i, "grpc", tf.ConfigProto()) for i in range(2)]
+    made = [
+        TaskServer(cluster, "local", i, "grpc", tf.ConfigProto(), max_grpc_message=MESSAGE_BYTES - 1)
+        for i in range(2)
+    ]
     for task in made:
         task.start()
     yield made

@@ -31,15 +31,13 @@ _logger = logging.getLogger("tensorfleet")
 
 PATH = "/tensorfleet.FleetService/Connect"
 MESSAGE_BYTES = 1 << 20
-WINDOW = (
-    ("grpc.http2.bdp_probe", 0),
-    ("grpc.http2.lookahead_bytes", 2 * MESSAGE_BYTES),
-    ("grpc.http2.max_frame_size", MESSAGE_BYTES),
-)
 _OPTIONS = (
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", 2 * MESSAGE_BYTES),
-    *WINDOW,
+    # Fewer round trips and pieces than by HTTP/2's own 64 and 16 KB.
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.http2.lookahead_bytes", 2 * MESSAGE_BYTES),
+    ("grpc.http2.max_frame_size", MESSAGE_BYTES),
     ("grpc.use_local_subchannel_pool", 1),  # a TCP connection of its own
 )
 _TIME = struct.Struct("@ll")

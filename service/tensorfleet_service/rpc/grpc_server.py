@@ -21,7 +21,7 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 from tensorfleet.core import errors
 from tensorfleet.security.settings import TlsFiles
 from tensorfleet.security.tls import certificates
-from tensorfleet.wire.grpc_socket import PATH as CONNECT, WINDOW, GrpcSocket
+from tensorfleet.wire.grpc_socket import MESSAGE_BYTES, PATH as CONNECT, GrpcSocket
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import memory
 from tensorfleet_service.net import grpc_loop, limits
@@ -173,7 +173,9 @@ class GrpcServer:
             ("grpc.max_send_message_length", -1),
             ("grpc.so_reuseport", 0),
             # A request that has not been admitted occupies no more than the first window of its stream.
-            *WINDOW,
+            ("grpc.http2.bdp_probe", 0),
+            ("grpc.http2.lookahead_bytes", limits.grpc_window(max_message)),
+            ("grpc.http2.max_frame_size", MESSAGE_BYTES),
             # Whoever waits for a long step may ask as often as it likes whether this task is still there,
             # and a client whose machine is gone is noticed, so that its step ends.
             ("grpc.http2.min_ping_interval_without_data_ms", 1_000),

@@ -188,7 +188,6 @@ class TaskServer:
             task=self.task,
             incarnation=self._incarnation,
             version=VERSION,
-            takes_tensors=True,
             connects=not 0 <= max_grpc_message < MESSAGE_BYTES,
         )
         hello = {"task": self.task, "incarnation": self._incarnation}

@@ -8,6 +8,7 @@ do. TLS is that of the channel.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import logging
 import socket
@@ -16,7 +17,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from queue import SimpleQueue
+from queue import Full, Queue
 from time import monotonic
 from typing import Any
 
@@ -340,13 +341,17 @@ class EventSocket(GrpcSocket):
         self._channel.close()
 
 
+_QUEUED = 4  # messages
+_LOOK_SECONDS = 0.5
+
+
 class IteratorSocket(GrpcSocket):
     """The side that calls, by grpcio's public interface."""
 
     def __init__(self, channel: Any, peer: tuple[str, int]) -> None:
         super().__init__(peer)
         self._channel = channel
-        self._requests: SimpleQueue[bytes | None] = SimpleQueue()
+        self._requests: Queue[bytes | None] = Queue(_QUEUED)
         self._closed = False
         self._call = channel.stream_stream(PATH)(iter(self._requests.get, None))
 
@@ -377,15 +382,21 @@ class IteratorSocket(GrpcSocket):
         self._call.cancel()
 
     def _transmit(self, data: bytes, wait: bool) -> bool:
-        if self._closed or not self._call.is_active():
-            raise BrokenPipeError(errno.EPIPE, "the call has ended")
-        self._requests.put(data)
-        return True
+        while True:
+            if self._closed or not self._call.is_active():
+                raise BrokenPipeError(errno.EPIPE, "the call has ended")
+            try:
+                self._requests.put(data, wait, _LOOK_SECONDS)
+                return True
+            except Full:
+                if not wait:
+                    return False
 
     def shutdown(self, how: int = socket.SHUT_RDWR) -> None:
         self._closed = True
         self._call.cancel()
-        self._requests.put(None)
+        with contextlib.suppress(Full):  # the thread that sends is not waiting then, and sees the end
+            self._requests.put_nowait(None)
 
     def close(self) -> None:
         self.shutdown()

@@ -151,7 +151,7 @@ class Peers:
             UnavailableError: the task does not answer.
         """
         peer = self.get(task, HELLO_SECONDS)
-        return isinstance(peer, GrpcPeer) and not peer.takes_tensors
+        return isinstance(peer, GrpcPeer)
 
     def pull(self, task: str, step_id: int, edge: int, key: str) -> Callable[[], None]:
         """Asks for a tensor, without waiting; returns what withdraws the question.
@@ -183,24 +183,6 @@ class Peers:
         with self._lock:
             lock = self._connecting.setdefault(task, threading.Lock())
         return self._connect(task, address, lock, timeout)
-
-    def current(self, task: str, timeout: float) -> AnyPeer:
-        """Like `get`, but by gRPC, too, the process that is there now: that connects again by itself.
-
-        Raises as `get`.
-        """
-        peer = self.get(task, timeout)
-        if isinstance(peer, GrpcPeer) and peer.takes_tensors:
-            try:
-                is_current = (
-                    self._discover(peer.address, min(timeout, HELLO_SECONDS)).incarnation == peer.incarnation
-                )
-            except errors.UnavailableError:
-                is_current = False  # `get` says more of it, and tries again
-            if not is_current:
-                peer.restarted()
-                return self.get(task, timeout)
-        return peer
 
     def _connect(self, task: str, address: str, lock: threading.Lock, timeout: float) -> AnyPeer:
         """Tries until the time is over. One thread tries at once; none waits for it beyond its own time."""
@@ -301,7 +283,6 @@ class Peers:
             self._service,
             self.traffic[task],
             keeps_steps=not endpoint.version,
-            takes_tensors=endpoint.takes_tensors,
             security=self._security,
             caller=self.task,
         )

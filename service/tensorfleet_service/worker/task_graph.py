@@ -27,7 +27,6 @@ class TaskGraph:
         push: sends a tensor to another task.
         sources: the other tasks of whose tensors the plans wait.
         sends_first: whether a plan may send tensors before it waits for one.
-        master: the task that has registered the graph, where it came by gRPC.
         keys: what fed values and fetches are called by gRPC, where the graph came that way.
     """
 
@@ -36,7 +35,6 @@ class TaskGraph:
         "keys",
         "layout",
         "loop_pulls",
-        "master",
         "plans",
         "pulls",
         "push",
@@ -64,7 +62,6 @@ class TaskGraph:
         self.layout = layout
         self.watches: list[Watch] = []
         self.keys: Keys | None = None
-        self.master = ""
         place = {index: i for i, index in enumerate(layout.args)}
         self._arg_positions = [[place[index] for index in plan.args] for plan in plans]
         # The plan that is all of it, receives nothing, takes the fed values as they come, and does end.

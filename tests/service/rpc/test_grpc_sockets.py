@@ -153,7 +153,6 @@ def test_a_stall_is_told_from_a_timeout(connect: Connect) -> None:
         received(served, 1)
 
 
-@pytest.mark.parametrize("callers", ["events"], indirect=True)
 @pytest.mark.parametrize("who", [0, 1], ids=["the caller sends", "the called one sends"])
 def test_who_does_not_read_is_not_sent_more_and_more(connect: Connect, who: int) -> None:
     ends = connect()
@@ -276,15 +275,18 @@ def test_the_step_of_a_client_that_is_gone_is_cancelled(
         session.close()
 
 
-@pytest.mark.parametrize("protocol", ["grpc", "grpc+stream"])
+@pytest.mark.parametrize(
+    ("protocol", "transport"), [("grpc", "stream"), ("grpc", "grpc"), ("grpc+stream", "stream")]
+)
 def test_a_plan_that_takes_long_for_once_keeps_no_other_step_waiting(
-    monkeypatch: pytest.MonkeyPatch, protocol: str
+    monkeypatch: pytest.MonkeyPatch, protocol: str, transport: str
 ) -> None:
     """A plan known to be short runs on the thread that reads what comes from the master, and lasts."""
-    monkeypatch.setenv("TENSORFLEET_TRANSPORT", "stream")
+    monkeypatch.setenv("TENSORFLEET_TRANSPORT", transport)
+    name = f"once {protocol} {transport}"
     cluster = tf.train.ClusterSpec({"local": [f"localhost:{port}" for port in free_ports(2)]})
     made = [TaskServer(cluster, "local", i, protocol, tf.ConfigProto()) for i in range(2)]
-    gate = ops._gates.setdefault(f"once {protocol}", ops._Gate())
+    gate = ops._gates.setdefault(name, ops._Gate())
     gate.released.set()
     config = tf.ConfigProto(operation_timeout_in_ms=10_000)
     try:
@@ -293,7 +295,7 @@ def test_a_plan_that_takes_long_for_once_keeps_no_other_step_waiting(
         with tf.Graph().as_default(), ThreadPoolExecutor(1) as thread:
             with tf.device("/job:local/task:1"):
                 x = tf.placeholder(tf.float32, [])
-                y = ops.block(x, f"once {protocol}") + 1.0
+                y = ops.block(x, name) + 1.0
                 z = x * 3.0
             with tf.Session(made[0].target) as session, tf.Session(made[0].target, config=config) as other:
                 for _ in range(20):

@@ -71,7 +71,7 @@ class MasterConnection:
         self.host = host
         if address.startswith(BY_GRPC):
             host = host_of(address.removeprefix(BY_GRPC))
-            self.sock: Any = open_grpc_socket(address.removeprefix(BY_GRPC), security, timeout)
+            self.sock: Any = open_grpc_socket(address.removeprefix(BY_GRPC), security)
         else:
             self.sock = open_socket([address], timeout)
         try:

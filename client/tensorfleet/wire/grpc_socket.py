@@ -23,7 +23,6 @@ from typing import Any
 
 import grpc
 
-from tensorfleet.core import errors
 from tensorfleet.security.calls import open_channel
 from tensorfleet.security.identity import Identity
 from tensorfleet.security.settings import Security
@@ -176,22 +175,9 @@ def _messages(buffers: Iterable[Any]) -> Iterator[bytes]:
         yield parts[0] if len(parts) == 1 and type(parts[0]) is bytes else b"".join(parts)
 
 
-def open_grpc_socket(address: str, security: Security, timeout: float) -> GrpcSocket:
-    """Calls a task of ours at `host:port`.
-
-    Raises:
-        UnavailableError: nobody answers there within `timeout` seconds.
-    """
+def open_grpc_socket(address: str, security: Security) -> GrpcSocket:
+    """Begins to call a task of ours at `host:port`; whether somebody is there shows what is received."""
     channel = open_channel(address, _OPTIONS, security)
-    try:
-        grpc.channel_ready_future(channel).result(timeout)
-    except grpc.FutureTimeoutError:
-        channel.close()
-        text = f"grpc:{address}: no answer within {timeout:g} s"
-        raise errors.UnavailableError(None, None, text) from None
-    except BaseException:
-        channel.close()
-        raise
     host, _, port = address.rpartition(":")
     peer = host, int(port) if port.isdecimal() else 0
     try:
@@ -268,6 +254,7 @@ class EventSocket(GrpcSocket):
                 timer.start()
             self._taking = True
             self._changed.release()
+            event = None
             try:
                 event = self._call.next_event()
             finally:
@@ -276,6 +263,9 @@ class EventSocket(GrpcSocket):
                 self._changed.acquire()
                 self._taking = False
                 self._changed.notify_all()
+                if event is None:  # gRPC has let go of the call, as this thread was interrupted
+                    self._due.clear()
+                    self._status = self._cancelled, "interrupted"
             self._note(event)
 
     def _note(self, event: Any) -> None:
@@ -328,7 +318,8 @@ class EventSocket(GrpcSocket):
         return True
 
     def _cancel(self) -> None:
-        self._call.cancel(self._cancelled, "closed")
+        if self._due:
+            self._call.cancel(self._cancelled, "closed")
 
     def shutdown(self, how: int = socket.SHUT_RDWR) -> None:
         self._closed = True

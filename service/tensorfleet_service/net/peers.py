@@ -217,7 +217,7 @@ class Peers:
         if self._streams and endpoint.stream_address:
             sock = open_socket(endpoint.stream_address, min(timeout, HELLO_SECONDS))
         elif endpoint.connects:
-            sock = open_grpc_socket(address, self._security, min(timeout, HELLO_SECONDS))
+            sock = open_grpc_socket(address, self._security)
         else:
             return self._add_grpc(task, endpoint, address)
         try:

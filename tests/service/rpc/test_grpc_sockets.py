@@ -54,7 +54,7 @@ def connect(callers: str) -> Iterator[Connect]:
     made: list[GrpcSocket] = []
 
     def make() -> tuple[GrpcSocket, GrpcSocket]:
-        caller = open_grpc_socket(f"127.0.0.1:{server.port}", OPEN, SECONDS)
+        caller = open_grpc_socket(f"127.0.0.1:{server.port}", OPEN)
         made.append(caller)
         return caller, served.get(timeout=SECONDS)
 
@@ -127,7 +127,7 @@ def test_a_server_that_stops_ends_its_connections_at_once(callers: str) -> None:
     served: SimpleQueue[GrpcSocket] = SimpleQueue()
     server = GrpcServer("127.0.0.1:0", {}, {}, connect=served.put)
     server.start()
-    caller = open_grpc_socket(f"127.0.0.1:{server.port}", OPEN, SECONDS)
+    caller = open_grpc_socket(f"127.0.0.1:{server.port}", OPEN)
     waits = Call(lambda: received(served.get(timeout=SECONDS), 1))
     caller.sendall(b"x")
     assert waits.result() == b"x"

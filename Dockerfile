@@ -47,6 +47,11 @@ RUN cd /opt/tensorfleet/lib/python3.*/site-packages \
     && find . -type f \( -name '*.pyi' -o -name '*.pxd' -o -name '*.a' -o -name '*.h' -o -name '*.proto' \) \
          -not -path './cupy/*' -not -path './nvidia/*' -delete \
     && rm -rf numpy/f2py numpy/_core/_simd.* numpy/_core/*_tests.*.so \
+    # Of Pillow, what decodes other formats than PNG, JPEG, GIF and BMP, draws text, or has a window.
+    && rm -f PIL/_avif.* PIL/_webp.* PIL/_imagingft.* PIL/_imagingcms.* PIL/_imagingtk.* \
+    && for unused in avif webp sharpyuv freetype harfbuzz brotli lcms2 png16; do \
+         rm -f pillow.libs/lib"$unused"*; \
+       done \
     && /opt/tensorfleet/bin/python -m compileall -q -j 0 --invalidation-mode unchecked-hash .
 
 # The base without installers, and without programs that run as another user.

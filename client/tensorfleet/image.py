@@ -1,4 +1,4 @@
-"""`tf.image`: images decoded and encoded, resized, cropped, coloured and compared."""
+"""`tf.image`: decoding, encoding, resizing, cropping, colours and comparison of images."""
 
 import typing as _typing
 

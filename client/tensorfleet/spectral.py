@@ -16,6 +16,7 @@ from tensorfleet.ops.math.fourier import (
     rfft2d as rfft2d,
     rfft3d as rfft3d,
 )
+from tensorfleet.signal.cosine import dct as dct, idct as idct
 
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace

@@ -1,4 +1,4 @@
-"""Sessions on a master of the client's own process: without a server, or that of a server."""
+"""Sessions on a master of the client's own process, without a server or that of a server."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class MasterTransport(Transport):
 
     def close(self) -> None:
         if self._session is not None:
-            # The master does not know the session any more if it was reset or shut down.
+            # After a reset or shutdown, the master does not know the session any more.
             with contextlib.suppress(errors.AbortedError):
                 self._master.close_session(self._session.handle)
             self._session = None
@@ -92,7 +92,7 @@ class MasterTransport(Transport):
 
 
 class InProcessTransport(MasterTransport):
-    """A master with one task in this process. Its variables live and die with it, as in TensorFlow."""
+    """A master with one task in this process. Its variables live as long as it does, as in TensorFlow."""
 
     def __init__(self, config: ConfigProto) -> None:
         incarnation = secrets.randbits(63)
@@ -113,11 +113,11 @@ def _join(worker: Worker, session: str, config: ConfigProto) -> list[Member]:
 
 
 _serving: dict[tuple[int, str], Master] = {}
-"""The masters of this process's servers, by the process (a fork has none of its own) and the address."""
+"""The masters of this process's servers, by process id (a fork has no servers) and address."""
 
 
 def serves(address: str, master: Master) -> None:
-    """Lets sessions of this process reach a server without a socket."""
+    """Registers a server that sessions of this process can reach without a socket."""
     _serving[os.getpid(), address] = master
 
 
@@ -126,7 +126,7 @@ def serves_no_more(address: str) -> None:
 
 
 def own_server(address: str, config: ConfigProto) -> MasterTransport | None:
-    """The transport to a server of this process; None if the address is not that of one."""
+    """The transport to a server of this process; None if no server has the address."""
     master = _serving.get((os.getpid(), address))
     return None if master is None else MasterTransport(master, config)
 
@@ -184,10 +184,11 @@ class InProcessSignature:
 
 
 def own(values: Sequence[Any]) -> Sequence[Any]:
-    """The fetched values, with a copy in place of every array that something else holds too.
+    """The fetched values, with a copy in place of each array that something else holds, too.
 
-    Constants, variables and fed values are handed out as they are inside of a step; the caller may change
-    what it fetched, so it gets its own. A fresh array is only referred to by `values`, and is not copied.
+    Inside of a step, constants, variables and fed values are handed out as they are. The caller may change
+    fetched arrays, so it gets its own ones. A fresh array has no reference but that in `values`, and is not
+    copied.
     """
     for value in values:
         if type(value) is np.ndarray:
@@ -205,10 +206,10 @@ def _own(value: Any) -> Any:
 
 
 def _fresh_counts() -> tuple[int, int]:
-    """The counts of references in `own` of an array, and of the base of a view, that nobody else holds."""
+    """The reference counts in `own` of an array, and of the base of a view, that nobody else holds."""
     counts = []
     for make in (lambda: np.empty(2), lambda: np.empty(2).reshape(2, 1)):
-        values = (make(),)  # which alone holds it, as the result of a step does
+        values = (make(),)  # the only reference, as in the result of a step
         for item in values:
             counts.append(sys.getrefcount(item))
             if item.base is not None:

@@ -1,4 +1,4 @@
-"""The end of a task: a signal drains it, and the process goes on as if its server had been stopped."""
+"""The end of a task: a signal drains its server, and the process goes on as after `stop`."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ log = logging.getLogger(__name__)
 
 
 class Stoppable(Protocol):
-    """A server, as `wait_and_drain` needs it."""
+    """The part of a server that `wait_and_drain` needs."""
 
     def join(self) -> object:
         """Returns when the server has stopped."""
         ...
 
     def stop(self, grace: float) -> None:
-        """Lets what is running end within `grace` seconds, then stops; does nothing if it has stopped."""
+        """Lets running steps end within `grace` seconds, then stops; has no effect if it has stopped."""
         ...
 
 
 def wait_and_drain(server: Stoppable, grace: float, over: threading.Event | None = None) -> bool:
-    """Returns when the server has stopped: True because SIGTERM or SIGINT came, False by somebody's `stop`.
+    """Returns when the server has stopped: True after SIGTERM or SIGINT, False after a call of `stop`.
 
-    The first signal drains the server, with `grace` seconds for what is running; a second one ends the
-    process at once, with code 128 + its number. A signal for which the program has its own handler is left to
-    that, and so are all of them outside of the main thread, where Python cannot handle any. Whoever sets
-    `over` drains the server as the first signal does.
+    The first signal drains the server, with `grace` seconds for running steps; a second one ends the process
+    at once, with code 128 + its number. Signals for which the program has its own handler are left to that.
+    Outside of the main thread, where Python cannot handle signals, all are. Setting `over` drains the server
+    as the first signal does.
     """
     over = over or threading.Event()
     stopped = threading.Event()
@@ -52,7 +52,7 @@ def wait_and_drain(server: Stoppable, grace: float, over: threading.Event | None
 
 @contextmanager
 def draining_signals(over: threading.Event) -> Iterator[None]:
-    """Within it, the first SIGTERM or SIGINT sets `over`; see `wait_and_drain`."""
+    """Within the context, the first SIGTERM or SIGINT sets `over`; see `wait_and_drain`."""
 
     def act(signum: int) -> None:
         if over.is_set():
@@ -66,9 +66,9 @@ def draining_signals(over: threading.Event) -> Iterator[None]:
 
 @contextmanager
 def on_signals(act: Callable[[int], None]) -> Iterator[None]:
-    """Within it, SIGTERM and SIGINT call `act` with their number, on a thread of its own.
+    """Within the context, SIGTERM and SIGINT call `act` with their number, on a thread of its own.
 
-    Python runs handlers on the main thread, between two of its statements; a signal that comes just before
+    Python runs handlers on the main thread, between two of its statements, so a signal that comes just before
     that thread begins to wait is handled after the wait. Here the C handler writes to a pipe, which a thread
     reads.
     """
@@ -89,7 +89,7 @@ def on_signals(act: Callable[[int], None]) -> Iterator[None]:
         os.close(reader)
 
     def handled_by_reader(signum: int, frame: FrameType | None) -> None:
-        """Its being installed makes the C handler write."""
+        """Does nothing, but must be installed for the C handler to write to the pipe."""
 
     threading.Thread(target=read, name="signals", daemon=True).start()
     before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)

@@ -28,7 +28,7 @@ from tensorfleet.security.calls import ENDPOINT, NO_PROXY, metadata
 from tensorfleet.security.settings import OPEN, Security
 from tensorfleet_service.rpc.fleet_service import PREFIX
 
-# Below the ports that systems give to outgoing connections, so that none of those takes a chosen port.
+# Below the ports of outgoing connections, so that none of these takes a chosen port.
 PORTS = range(20_000, 32_768)
 LAST_LINES = 20
 KILL_SECONDS = 5.0  # after the drain's own limit
@@ -37,15 +37,15 @@ Log = Callable[[str, str], None]
 
 
 class ClusterError(RuntimeError):
-    """The cluster did not come up."""
+    """The cluster could not be started."""
 
 
 class Cancelled(RuntimeError):
-    """The cluster was told to end while it was starting."""
+    """The cluster was cancelled while it was starting."""
 
 
 class Exit(NamedTuple):
-    """A task whose process ended: its short name, and the code, negative for a signal."""
+    """The end of a task's process: the task's short name and the exit code, negative for a signal."""
 
     task: str
     code: int
@@ -68,8 +68,8 @@ class _Credentials:
     """A token for the user's clients and a secret for the tasks, in files that nobody else can read.
 
     Attributes:
-        of_clients: what the user's clients show.
-        environ: for the tasks.
+        of_clients: the credentials of the user's clients.
+        environ: the environment variables of the tasks.
     """
 
     def __init__(self, spec: ClusterSpec) -> None:
@@ -90,7 +90,7 @@ class _Credentials:
 
 
 class LocalCluster:
-    """Tasks as child processes, each `tensorfleet serve` on a port of its own.
+    """Tasks as child processes, each running `tensorfleet serve` on its own port.
 
     A context manager: entering starts the cluster and returns when every task answers; leaving drains it. No
     task outlives this process, however it ends, because each one drains when its standard input does.
@@ -100,14 +100,14 @@ class LocalCluster:
 
     Args:
         jobs: the number of tasks of each job.
-        host: the address to bind, and to reach the tasks at.
-        base_port: the first task's port, the next ones take those that follow; None: any free ones.
+        host: the address to bind, by which the tasks are reached.
+        base_port: the first task's port; the others get the following ones. None: any free ports.
         log: called with a task's name and a line of its log, from several threads.
-        ready_seconds: how long all tasks together may take to start.
-        drain_seconds: how long running steps may go on when the cluster is stopped.
-        metrics: whether each task serves its metrics, at a port of its own; see `metrics_urls`.
-        secured: whether the tasks ask for a token and know each other by a secret, made for this cluster.
-            Clients of this user find them by themselves.
+        ready_seconds: time for all tasks together to start.
+        drain_seconds: time for which running steps may go on when the cluster is stopped.
+        metrics: whether each task serves its metrics on its own port; see `metrics_urls`.
+        secured: whether the tasks require a token, and know each other by a secret, made for this cluster.
+            Clients of this user find the token by themselves.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class LocalCluster:
         count = sum(jobs.values())
         if count < 1 or min(jobs.values()) < 0:
             raise ValueError(
-                f"a cluster takes at least one task, and no job less than none; got {dict(jobs)}"
+                f"a cluster needs at least one task, and no job a negative number; got {dict(jobs)}"
             )
         fixed = [] if base_port is None else list(range(base_port, base_port + count))
         free = iter(free_ports(host, 2 * count, fixed))
@@ -134,7 +134,7 @@ class LocalCluster:
             {job: [f"{literal}:{next(ports)}" for _ in range(n)] for job, n in jobs.items() if n}
         )
         self.metrics_urls: dict[str, str] = {}
-        """The address of each task's metrics, by its short name, where `metrics` is set."""
+        """The address of each task's metrics, by its short name, if `metrics` is set."""
         if metrics:
             for job in self.spec.jobs:
                 for index in self.spec.task_indices(job):
@@ -152,7 +152,7 @@ class LocalCluster:
 
     @property
     def target(self) -> str:
-        """The target for `tf.Session`: the first worker, or the first task where there are no workers."""
+        """The target for `tf.Session`: the first worker, or the first task if there are no workers."""
         return "grpc://" + self.spec.task_address(
             "worker" if "worker" in self.spec.jobs else self.spec.jobs[0], 0
         )
@@ -248,7 +248,7 @@ class LocalCluster:
         if url is not None:
             flags["--metrics-port"] = url.rpartition(":")[2].partition("/")[0]
         process = subprocess.Popen(
-            # -P keeps the folder that the user is in out of the import path.
+            # -P keeps the current folder out of the import path.
             [
                 sys.executable,
                 "-P",
@@ -261,7 +261,7 @@ class LocalCluster:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env=self._environ,
-            # The terminal's Ctrl-C goes to this process alone, which then drains the tasks.
+            # The terminal's Ctrl-C goes only to this process, which then drains the tasks.
             start_new_session=True,
         )
         task = _Task(f"/job:{job}/task:{index}", self.spec.task_address(job, index), process)
@@ -283,7 +283,7 @@ class LocalCluster:
         self._events.put(Exit(task.name, task.process.wait()))
 
     def _ask_when_ready(self, task: _Task) -> grpc.Channel:
-        """Puts an event when the task answers; only its own process counts, not another that has its port."""
+        """Puts an event when the task's own process answers, not another one with its port."""
         options = (
             ("grpc.initial_reconnect_backoff_ms", 50),
             ("grpc.min_reconnect_backoff_ms", 50),
@@ -300,7 +300,7 @@ class LocalCluster:
         def found(answer: grpc.Future) -> None:
             if answer.cancelled() or answer.exception() is not None:
                 return
-            # Whoever listens there gets no token, but a proof for the task that it says to be.
+            # Another process that listens there must not get the token, so this is a proof for the task.
             said = metadata(security, task.address, PREFIX + "GetStatus", b"", answer.result().incarnation)
             ask.future(b"", timeout=self._ready_seconds, metadata=said).add_done_callback(done)
 
@@ -330,7 +330,7 @@ class LocalCluster:
 
 
 def free_ports(host: str, count: int, without: Collection[int] = ()) -> list[int]:
-    """`count` different TCP ports that nobody listens at on `host`, and none of those in `without`."""
+    """`count` different free TCP ports on `host`, without those in `without`."""
     chosen: list[int] = []
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for port in random.Random().sample(PORTS, len(PORTS)):
@@ -345,7 +345,7 @@ def free_ports(host: str, count: int, without: Collection[int] = ()) -> list[int
                 continue
             chosen.append(port)
     if len(chosen) < count:
-        raise ClusterError(f"{host} has no {count} free ports from {PORTS.start} to {PORTS.stop - 1}")
+        raise ClusterError(f"{host} has fewer than {count} free ports from {PORTS.start} to {PORTS.stop - 1}")
     return chosen
 
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 
 from tensorfleet.security.settings import SecurityError, check_server
+from tensorfleet.security.tls import certificates
 from tensorfleet_service.lifecycle import draining_signals, wait_and_drain
 from tensorfleet_service.observe import log
 from tensorfleet_service.observe.health import Health
@@ -30,7 +31,7 @@ WRONG_SETTINGS = 2
 def main(argv: Sequence[str] | None = None) -> int:
     """Serves until a signal comes.
 
-    Returns the exit code: 0 after a drain, 1 if an address or port cannot be bound, 2 for wrong settings.
+    Returns the exit code: 0 after a drain, 1 if an address or port cannot be bound, 2 for invalid settings.
     """
     try:
         settings = settings_module.load(
@@ -57,9 +58,15 @@ def serve(settings: Settings, over: threading.Event) -> int:
     health = Health(settings.drain_seconds)
     pages = None
     if settings.metrics_port is not None:
-        # Before the rest, which takes a second: probes get an answer from the beginning.
+        # Before the imports below, which take a second, so that probes get an answer from the beginning.
         try:
-            pages = HttpServer(settings.bind, settings.metrics_port, health)
+            tls = settings.security.tls if settings.security.metrics_tls else None
+            pages = HttpServer(
+                settings.bind, settings.metrics_port, health, None if tls is None else certificates(tls)
+            )
+        except SecurityError as error:
+            print(f"tensorfleet serve: {error}", file=sys.stderr)
+            return WRONG_SETTINGS
         except OSError as error:
             print(
                 f"tensorfleet serve: {settings.task} cannot listen at port {settings.metrics_port} for "
@@ -77,7 +84,7 @@ def serve(settings: Settings, over: threading.Event) -> int:
 
 
 def _serve(settings: Settings, over: threading.Event, health: Health, pages: HttpServer | None) -> int:
-    # Kernels take most of the time that it takes to start: wrong settings are told without them.
+    # Importing kernels takes most of the start, so invalid settings are reported before.
     from tensorfleet.core import errors
     from tensorfleet_service.devices import memory
     from tensorfleet_service.net import admission, limits

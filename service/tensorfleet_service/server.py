@@ -1,4 +1,4 @@
-"""TaskServer: one task of a cluster: its worker, its master, and the endpoints that others reach them by."""
+"""TaskServer: one task of a cluster, with its worker, its master, and its endpoints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet.security.settings import Security, SecurityError, check_server, exposure, is_loopback, load
 from tensorfleet.wire import heartbeat
-from tensorfleet.wire.grpc_socket import MESSAGE_BYTES, GrpcSocket
+from tensorfleet.wire.grpc_socket import MESSAGE_BYTES
 from tensorfleet.wire.heartbeat import Heart
 from tensorfleet.wire.stream import Method
 from tensorfleet_service import inprocess
@@ -31,6 +31,7 @@ from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember, Member
 from tensorfleet_service.master.remote import remote_member
+from tensorfleet_service.net import timeouts
 from tensorfleet_service.net.admission import Admission, client_of, connections_that_fit, limit_stalls
 from tensorfleet_service.net.discovery import discover
 from tensorfleet_service.net.peers import AnyPeer, Peers
@@ -39,11 +40,12 @@ from tensorfleet_service.observe.watchdog import Watchdog
 from tensorfleet_service.rpc.clients import ORPHAN_SECONDS, Clients
 from tensorfleet_service.rpc.door import Door, Visitor
 from tensorfleet_service.rpc.fleet_service import FleetService
-from tensorfleet_service.rpc.gathering import gather, is_final
 from tensorfleet_service.rpc.grpc_server import GrpcServer
+from tensorfleet_service.rpc.grpc_sockets import ServedSocket
 from tensorfleet_service.rpc.health_service import HealthService
 from tensorfleet_service.rpc.listener import Listener
 from tensorfleet_service.rpc.master_service import MasterService
+from tensorfleet_service.rpc.session_members import gather, is_final
 from tensorfleet_service.rpc.tasks import Tasks
 from tensorfleet_service.rpc.worker_service import WorkerService
 from tensorfleet_service.security.guard import Guard
@@ -59,9 +61,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 VERSION = "0.1.0"
-CREATE_SESSION_SECONDS = 30.0
 DRAIN_SECONDS = 20.0
-TOKEN_SECONDS = 2.0  # so soon after its token was revoked, a connection ends
 SWITCH_SECONDS = (
     0.0005  # a computing thread lets the threads that read connections have the interpreter this often
 )
@@ -72,23 +72,23 @@ class TaskServer:
 
     Args:
         cluster: all tasks and their addresses.
-        job_name, task_index: which of them this is.
+        job_name, task_index: this task.
         protocol: "grpc+stream" (default) or "grpc": without a stream endpoint.
         config: the default configuration of the task: device_count, operation_timeout_in_ms.
-        bind_host: the interface to listen on; by default the loopback where the address in the cluster is on
-            it, else all.
+        bind_host: the interface to listen on; by default the loopback if the address in the cluster is on it,
+            else all.
         stream_port: the TCP port of the stream endpoint, 0 for any free one.
-        orphan_seconds: how long a session outlives the last stream connection of its client.
-        gpus: how many GPUs the task must have, and how many it uses; None: all that there are. Without the
-            number that it must have, the task serves but is not ready.
-        health: answers probes, where there are some.
-        heartbeat_seconds: how long another task may be silent; by default as in the environment.
-        max_grpc_message: the bytes of the largest message by gRPC; -1: as many as protobuf holds.
-        files: those that ops may use; by default as in the environment.
-        security: who may come, and how the task proves who it is; by default as in the environment.
+        orphan_seconds: time for which a session outlives the last stream connection of its client.
+        gpus: the number of GPUs that the task uses, and must have; None: all GPUs of the machine. With fewer,
+            the task serves but is not ready.
+        health: answers probes, if there are any.
+        heartbeat_seconds: time for which another task may be silent; by default as in the environment.
+        max_grpc_message: size in bytes of the largest message by gRPC; -1: protobuf's limit.
+        files: the files that ops may use; by default as in the environment.
+        security: authentication of others and of this task; by default as in the environment.
 
     Raises:
-        FailedPreconditionError: settings of security contradict each other, or anybody could use the task.
+        FailedPreconditionError: security settings contradict each other, or anybody could use the task.
         InternalError: the cluster has no such job or task.
         UnknownError: the address cannot be bound.
     """
@@ -139,7 +139,7 @@ class TaskServer:
         }
         try:
             security = load(os.environ) if security is None else security
-            # Without a port nothing can listen, which is said below.
+            # Without a port there is an error below.
             self._warning = check_server(security, bind, len(addresses)) if port.isdecimal() else ""
             self._guard = Guard(security, self.task, self._incarnation, addresses)
             self._guard.exposure = exposure(security, bind)
@@ -240,7 +240,7 @@ class TaskServer:
         return f"grpc://{self.address}"
 
     def start(self) -> None:
-        """Begins to answer. Starting again does nothing."""
+        """Begins to answer. Has no effect on a started server."""
         with self._lock:
             if self._started:
                 return
@@ -255,6 +255,7 @@ class TaskServer:
             log.warning("%s", self._warning)
         if self._guard.security.tokens:
             self._check_tokens()
+        self._check_callers()
         self.health.serves()
         log.info("%s serves at %s", self.task, self.address)
 
@@ -273,7 +274,7 @@ class TaskServer:
         drained = [self._master.drain(grace), self._clients.drain(end), self._worker.drain(end)]
         if not all(drained):
             log.warning("%s: steps still ran after %g s and were cancelled", self.task, grace)
-        # The last answers may be larger than what the sockets take at once.
+        # The last answers may be too large for the sockets to take them at once.
         self._clients.flush(end)
         self._peers.flush(end)
         if self._listener is not None:
@@ -286,7 +287,7 @@ class TaskServer:
         self._watchdog.close()
         self._worker.close()
         self._deadlines.close()
-        self._guard.audit.close()
+        self._guard.close()
         self._stopped.set()
         log.info("%s has stopped", self.task)
 
@@ -312,7 +313,7 @@ class TaskServer:
         )
 
     def authorize(self, authorization: str) -> str:
-        """Why whoever shows an Authorization header may not see the task's pages; "" if they may."""
+        """The reason why an Authorization header does not give access to the task's pages; "" if it does."""
         try:
             principal = self._guard.of_authorization(authorization)
             if not principal.may("read"):
@@ -322,7 +323,7 @@ class TaskServer:
         return ""
 
     def _check_gpus(self, devices: Sequence[Device]) -> None:
-        """Notes that the task has fewer GPUs than it must have."""
+        """Makes the task not ready if it has fewer GPUs than it must have."""
         found = sum(device.type == "GPU" for device in devices)
         if found < self._gpus_required:
             from tensorfleet_service.devices.gpu import visible
@@ -332,10 +333,11 @@ class TaskServer:
             self.health.lacks(f"{reason}: {why}" if why else reason)
             log.error("%s", self.health.reasons()[-1])
 
-    def _greet(self, sock: GrpcSocket) -> None:
+    def _greet(self, sock: ServedSocket) -> None:
         """Serves a call that is a connection of the stream."""
         visitor = self._door.open(sock)
         if visitor is not None:
+            sock.let_in()
             self._accept(visitor)
 
     def _accept(self, visitor: Visitor) -> None:
@@ -359,17 +361,23 @@ class TaskServer:
             place.leave()
 
     def _check_tokens(self) -> None:
-        """Looks, now and then, whether those who are connected still may be."""
+        """Checks, now and then, whether connected clients may still be connected."""
         self._clients.check_principals()
         self._grpc.check_principals()
         if not self._stopped.is_set():
-            self._deadlines.after(TOKEN_SECONDS, self._check_tokens)
+            self._deadlines.after(timeouts.TOKEN_CHECK_SECONDS, self._check_tokens)
+
+    def _check_callers(self) -> None:
+        """Looks, now and then, at how many are connected by gRPC whom nobody knows."""
+        seconds = self._grpc.check_callers()
+        if not self._stopped.is_set():
+            self._deadlines.after(seconds, self._check_callers)
 
     def _join(self, session: str, config: ConfigProto) -> Sequence[Member]:
-        """The members of a new session: this task first, then the others, all connected at once."""
+        """The members of a new session: this task first, then the others, which are connected all at once."""
         timeout = (config.operation_timeout_in_ms or self._config.operation_timeout_in_ms) / 1000
         own_limit = timeout > 0
-        timeout = timeout or CREATE_SESSION_SECONDS
+        timeout = timeout or timeouts.CREATE_SESSION_SECONDS
         isolate = config.isolate_session_state
         members: list[Member] = [LocalMember(self._worker, session, isolate)]
         others = [task for task in self._peers.addresses if task != self.task and _wanted(task, config)]
@@ -390,7 +398,7 @@ class TaskServer:
     def _missing(
         self, failures: list[errors.OpError], others: int, timeout: float, own_limit: bool
     ) -> errors.OpError:
-        """The error for a refused session; where it has set the limit itself, its passing is the error."""
+        """The error for a session without all its tasks: DeadlineExceeded if it has set the limit itself."""
         final = next((e for e in failures if is_final(e)), None)
         if final is not None:
             return errors.from_code(final.error_code, f"{self.task} cannot make the session: {final.message}")
@@ -407,6 +415,7 @@ class TaskServer:
 
     def _reset(self, containers: Sequence[str]) -> None:
         self._worker.resources.reset(containers)
+        self._guard.quotas.clear(containers)
         for task in self._peers.addresses:
             peer = self._peers.existing(task)
             if peer is not None:
@@ -414,7 +423,7 @@ class TaskServer:
                     Method.CLEANUP_ALL,
                     worker_pb2.CleanupAllRequest(container=containers),
                     worker_pb2.CleanupAllResponse,
-                    CREATE_SESSION_SECONDS,
+                    timeouts.CREATE_SESSION_SECONDS,
                 )
 
 
@@ -424,7 +433,7 @@ def task_name(job: str, index: int) -> str:
 
 
 def _wanted(task: str, config: ConfigProto) -> bool:
-    """Whether the session's device filters let a task in."""
+    """Whether the session's device filters include a task."""
     if not config.device_filters:
         return True
     full = parse(task)

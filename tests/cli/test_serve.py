@@ -164,7 +164,7 @@ def test_a_port_in_use_ends_with_code_1() -> None:
         ),
         ({"TENSORFLEET_MAX_MESSAGE_MB": "x"}, "TENSORFLEET_MAX_MESSAGE_MB is 'x': set it to a number"),
         ({"TENSORFLEET_SESSION_IDLE_SECONDS": "x"}, "TENSORFLEET_SESSION_IDLE_SECONDS is 'x'"),
-        ({"TENSORFLEET_JOB": "ps"}, "TENSORFLEET_JOB is no setting: did you mean TENSORFLEET_JOB_NAME?"),
+        ({"TENSORFLEET_JOB": "ps"}, "TENSORFLEET_JOB is not a setting: did you mean TENSORFLEET_JOB_NAME?"),
     ],
 )
 def test_wrong_settings_end_with_code_2(variables: dict[str, str], words: str) -> None:

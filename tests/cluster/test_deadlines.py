@@ -86,7 +86,7 @@ def test_a_task_that_is_stopped(cluster: MakeCluster) -> None:
         session.run(value)
         os.kill(tasks["ps", 0].pid, signal.SIGSTOP)
         try:
-            assert "/job:ps/task:0 has not answered, and does not say why" in late(session, value)
+            assert "/job:ps/task:0 has not answered, and gives no reason" in late(session, value)
         finally:
             os.kill(tasks["ps", 0].pid, signal.SIGCONT)
 

@@ -84,6 +84,18 @@ CASES: dict[str, Make] = {
         shapes=[[None]],
         dynamic_pad=True,
     ),
+    "kept": lambda tf: (lambda n: tf.train.maybe_batch([n], n > 3, 2, allow_smaller_final_batch=True))(
+        tf.train.range_input_producer(10, 1, False).dequeue()
+    ),
+    "all kept": lambda tf: tf.train.maybe_batch(
+        [tf.train.range_input_producer(6, 1, False).dequeue()], True, 2
+    ),
+    "kept of batches": lambda tf: (lambda n: tf.train.maybe_batch({"n": n}, n % 3 > 0, 2, enqueue_many=True))(
+        tf.train.input_producer(np.arange(12).reshape(3, 4), num_epochs=1, shuffle=False).dequeue()
+    ),
+    "kept of several": lambda tf: (lambda n: tf.train.maybe_batch_join([[n]], n > 3, 2))(
+        tf.train.range_input_producer(10, 1, False).dequeue()
+    ),
     "joined": lambda tf: tf.train.batch_join([[tf.train.range_input_producer(6, 1, False).dequeue()]], 2),
 }
 
@@ -108,6 +120,19 @@ def test_a_shuffled_batch_has_all_elements(join: bool) -> None:
     assert drawn != list(range(20))
 
 
+@pytest.mark.parametrize("join", [False, True])
+def test_a_shuffled_batch_of_what_is_kept(join: bool) -> None:
+    def make(tf: Any) -> Any:
+        number = tf.train.range_input_producer(40, num_epochs=1, shuffle=False).dequeue()
+        if join:
+            return tf.train.maybe_shuffle_batch_join([[number]], 5, 20, 5, number % 2 > 0, seed=3)
+        return tf.train.maybe_shuffle_batch([number], 5, 20, 5, number % 2 > 0, seed=3)
+
+    ours, theirs = results(fleet, make), results(real, make)
+    assert ours[4:] == theirs[4:]
+    assert sorted(int(n) for batch in ours[:4] for n in batch) == list(range(1, 40, 2))
+
+
 def test_what_is_refused() -> None:
     for tf in (fleet, real):
         with tf.Graph().as_default():
@@ -118,7 +143,12 @@ def test_what_is_refused() -> None:
                 lambda tf=tf: tf.train.batch([], 2),
                 lambda tf=tf: tf.train.input_producer(tf.placeholder(tf.float32, [3, None])),
                 lambda tf=tf: tf.train.batch([tf.placeholder(tf.float32)], 2),
+                lambda tf=tf: tf.train.maybe_batch([tf.constant(1)], [True], 2),
+                lambda tf=tf: tf.train.maybe_batch([tf.ones([1])], [[True]], 2, enqueue_many=True),
+                lambda tf=tf: tf.train.maybe_batch([tf.constant(1)], tf.placeholder(tf.bool), 2),
             ]
             for call in calls:
-                with pytest.raises(ValueError, match=r"must be > 0|non-null|at least one|element_shape|rank"):
+                with pytest.raises(
+                    ValueError, match=r"must be > 0|non-null|at least one|element_shape|rank|keep_input"
+                ):
                     call()

@@ -34,6 +34,11 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "sparse": lambda tf, x: tf.losses.sparse_softmax_cross_entropy(CLASSES, x),
     "sparse_column": lambda tf, x: tf.losses.sparse_softmax_cross_entropy(CLASSES[:, None], x),
     "weights": lambda tf, x: tf.losses.mean_squared_error(LABELS, x, weights=[[0.0], [2.0]]),
+    "pairwise": lambda tf, x: tf.losses.mean_pairwise_squared_error(LABELS, x),
+    "pairwise_weights": lambda tf, x: tf.losses.mean_pairwise_squared_error(LABELS, x, [[0.0], [2.0]]),
+    "pairwise_scalar": lambda tf, x: tf.losses.mean_pairwise_squared_error(LABELS, x, 0.5, scope="mine"),
+    "pairwise_none": lambda tf, x: tf.losses.mean_pairwise_squared_error(LABELS, x, 0.0),
+    "pairwise_of_one": lambda tf, x: tf.losses.mean_pairwise_squared_error(LABELS[:, :1], x[:, :1]),
     **{
         f"reduction_{name}": lambda tf, x, name=name: tf.losses.mean_squared_error(
             LABELS, x, weights=[[0.0], [2.0]], reduction=getattr(tf.losses.Reduction, name)
@@ -73,6 +78,8 @@ def test_total_loss() -> None:
 
 
 ERRORS: dict[str, Callable[[Any], Any]] = {
+    "pairwise": lambda tf: tf.losses.mean_pairwise_squared_error(LABELS, VALUES[:1]),
+    "pairwise of nothing": lambda tf: tf.losses.mean_pairwise_squared_error(None, VALUES),
     "none": lambda tf: tf.losses.mean_squared_error(None, VALUES),
     "shapes": lambda tf: tf.losses.mean_squared_error(LABELS, VALUES[:1]),
     "reduction": lambda tf: tf.losses.mean_squared_error(LABELS, VALUES, reduction="other"),

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from tensorfleet.graph import op_def
 from tests.compat.cluster import Cluster
+from tests.compat.op_programs import tables
 from tests.compat.random_graphs import programs
 from tests.compat.random_graphs.draws import kernel_types
 from tests.compat.random_graphs.table import ALONE, GENERATORS, SHAPES_ONLY
@@ -72,7 +73,11 @@ WITHOUT_GENERATOR = {
         "have a meaning only together, in conditions and loops: tests of their own compare them",
     ),
     **dict.fromkeys(
-        ("SaveV2", "RestoreV2", "MergeV2Checkpoints"), "write and read files: tests of their own compare them"
+        (
+            *("SaveV2", "RestoreV2", "MergeV2Checkpoints"),
+            *("GenerateVocabRemapping", "LoadAndRemapMatrix"),
+        ),
+        "write and read files: tests of their own compare them",
     ),
     **dict.fromkeys(
         (
@@ -133,6 +138,13 @@ WITHOUT_GENERATOR = {
             ),
         ),
         "compared with TensorFlow's in test_ctc and test_texts",
+    ),
+    **dict.fromkeys(
+        (
+            *("DenseToDenseSetOperation", "DenseToSparseSetOperation"),
+            *("SetSize", "SparseToSparseSetOperation"),
+        ),
+        "take SparseTensors: test_sets compares them with TensorFlow's, with random sets as well",
     ),
     **dict.fromkeys(
         (
@@ -273,6 +285,7 @@ WITHOUT_GENERATOR = {
         ),
         "compared with TensorFlow's in tables of test_math_ops, test_array_ops and test_program_functions",
     ),
+    **dict.fromkeys(tables.OPS - set(GENERATORS), "compared with TensorFlow's in test_op_programs"),
     "_Arg": "made by the runtime only",
     "_Retval": "made by the runtime only",
     "_Send": "made by the runtime only",

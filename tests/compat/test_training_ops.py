@@ -16,7 +16,7 @@ from tensorfleet.core import dtypes, errors
 from tensorfleet.graph import op_def
 from tensorfleet.graph.graph import lookup_op
 from tensorfleet_service.kernels.training.training_ops import FORMS
-from tensorfleet_service.state.resources import Variable
+from tensorfleet_service.state.variables import Variable
 from tests.kernels.harness import run_op
 
 real.disable_v2_behavior()

@@ -23,6 +23,9 @@ for _module in pkgutil.walk_packages(tensorfleet.ops.__path__, "tensorfleet.ops.
 
 # Rules that no table of float64 inputs can check; most have tests of their own in test_gradients.
 _ELSEWHERE = {
+    **dict.fromkeys(
+        ("MatrixDiagV2", "MatrixDiagPartV2", "MatrixSetDiagV2"), "the rules of V3, with another default"
+    ),
     "PreventGradient": "raises",
     "Conj": "complex",
     "Real": "complex",
@@ -40,6 +43,17 @@ _ELSEWHERE = {
 # Families whose rules are compared with TensorFlow's instead, or run in loops.
 _FAMILIES_ELSEWHERE = (
     *("conv", "cross_entropy", "norm", "pool", "control_flow", "tensor_array"),
+    *(
+        "tensor_lists",
+        "optionals",
+        "solving",
+        "ragged",
+        "buffers",
+        "morphology",
+        "fractional_pool",
+        "references",
+        "stateful",
+    ),
     *("ctc", "fourier", "image", "quantization", "sparse_arithmetic", "sparse_parts"),
 )
 

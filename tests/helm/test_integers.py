@@ -30,6 +30,7 @@ EVERYTHING: dict[str, Any] = {
 }
 # As many objects or addresses as the number says, or no more than a limit allows.
 SMALLER = {"replicas": 3, "slots": 9, "minReplicas": 2, "maxReplicas": 8, "grpc": 30222, "stream": 30223}
+SMALLER |= {"certificateDays": 300, "seconds": 300}
 FLOAT = re.compile(r"\d(\.\d+)?e\+\d")
 
 
@@ -98,10 +99,12 @@ def test_tags_dates_and_users(template: Callable[..., subprocess.CompletedProces
     }
     done = template(values, helm)
     assert done.returncode == 0, done.stderr
-    things = {thing["kind"]: thing for thing in yaml.safe_load_all(done.stdout) if thing}
+    documents = [thing for thing in yaml.safe_load_all(done.stdout) if thing]
+    things = {thing["kind"]: thing for thing in documents if "credentials" not in thing["metadata"]["name"]}
     pod = things["StatefulSet"]["spec"]["template"]["spec"]
     assert pod["containers"][0]["image"] == f"tensorfleet:{LARGE}"
     assert pod["securityContext"]["runAsUser"] == user
     assert pod["tolerations"] == [{"tolerationSeconds": LARGE}]
+    assert things["Job"]["metadata"]["labels"]["app.kubernetes.io/component"] == "job"
     assert things["Job"]["spec"]["activeDeadlineSeconds"] == LARGE
     assert f"generation: {LARGE}\n" in done.stdout

@@ -22,7 +22,7 @@ Object = dict[str, Any]
 Render = Callable[..., list[Object]]
 OLDEST = (1, 29)
 # Of operators, and therefore not in Kubernetes' schemas.
-OPERATORS = {"PodMonitor", "ServiceMonitor", "PrometheusRule", "PodGroup"}
+OPERATORS = {"Certificate", "PodMonitor", "ServiceMonitor", "PrometheusRule", "PodGroup"}
 
 # A value for each key that every role takes, another one than the default.
 ROLE: Object = {
@@ -150,6 +150,18 @@ MATRIX: dict[str, Object] = {
         "gang": {"kind": "coscheduling"},
         "client": {"job": JOB},
     },
+    "a cluster secret": {"security": {"mode": "secret"}},
+    "insecure": {"security": {"enabled": False}},
+    "credentials of others": {
+        "security": {"existingSecrets": {"tasks": "t", "tokens": "u", "client": "v"}},
+        "client": {"deployment": {"enabled": True}},
+    },
+    "cert-manager": {"security": {"issuerRef": {"name": "i"}}, "client": {"deployment": {"enabled": True}}},
+    "tokens of Kubernetes, metrics by HTTPS": {
+        "security": {"tokenReview": {"enabled": True, "groups": {"system:serviceaccounts:ml": "run"}}},
+        "metrics": {"tls": {"enabled": True}, "access": "token", "serviceMonitor": {"enabled": True}},
+    },
+    "a template that stays": {"clusterSpec": {"restartOnChange": False}},
     "Volcano": {"gang": {"kind": "volcano", "queue": "q"}},
     "other names": {
         "fullnameOverride": "f",
@@ -239,7 +251,8 @@ def test_names_are_unique_and_everything_is_labelled(render: Render, case: str) 
     assert len({name(thing) for thing in things}) == len(things)
     for thing in things:
         if not thing["metadata"]["name"].endswith("-x"):  # extraDeploy's own
-            assert thing["metadata"]["namespace"] == "ml", name(thing)
+            in_namespace = thing["metadata"].get("namespace") == "ml"
+            assert in_namespace is not thing["kind"].startswith("Cluster"), name(thing)
             labels = thing["metadata"]["labels"]
             assert labels["app.kubernetes.io/instance"] == "fleet", name(thing)
             assert labels["app.kubernetes.io/managed-by"] == "Helm", name(thing)
@@ -367,9 +380,10 @@ def test_another_program_is_another_job(render: Render) -> None:
 def test_every_pod_is_hardened(render: Render) -> None:
     things = render({**EVERY_ROLE, "client": {"deployment": {"enabled": True}, "job": JOB}})
     pods = [t["spec"] if t["kind"] == "Pod" else t["spec"]["template"]["spec"] for t in things if runs(t)]
-    assert len(pods) == 9
+    assert len(pods) == 10
+    with_token = [pod for pod in pods if pod["automountServiceAccountToken"]]
+    assert [pod["serviceAccountName"] for pod in with_token] == ["fleet-tensorfleet-credentials"]
     for pod in pods:
-        assert pod["automountServiceAccountToken"] is False
         assert pod["enableServiceLinks"] is False
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}

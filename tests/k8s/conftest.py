@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.k8s.kubernetes import ADDRESS, RELEASE, Kubernetes, pod_manifest, sleeping
+from tests.k8s.kubernetes import ADDRESS, RELEASE, Kubernetes, pod_manifest, sleeping, with_credentials
 
 HERE = Path(__file__).parent
 WITHOUT = "needs a Kubernetes with the image: k8s-dev/e2e makes both and runs this"
@@ -43,11 +43,12 @@ def kubernetes() -> Iterator[Kubernetes]:
 @pytest.fixture(scope="session")
 def fleet(kubernetes: Kubernetes) -> Kubernetes:
     """A release of 1 ps and 2 workers, and the pods `client`, with the chart's label, and `stranger`."""
+    client = pod_manifest("client", kubernetes.image, {"shell": sleeping()}, {f"{RELEASE}-client": "true"})
     kubernetes.apply(
-        pod_manifest("client", kubernetes.image, {"shell": sleeping()}, {f"{RELEASE}-client": "true"}),
+        with_credentials(client),
         pod_manifest("stranger", kubernetes.image, {"shell": sleeping()}),
     )
     kubernetes.install(RELEASE)
-    kubernetes.wait_ready("client", "stranger")
+    kubernetes.wait_ready("client", "stranger", seconds=120)
     assert ADDRESS.removeprefix("grpc://").partition(":")[0] in kubernetes.kubectl("get", "services")
     return kubernetes

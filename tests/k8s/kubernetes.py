@@ -147,6 +147,25 @@ def pod_manifest(
     }
 
 
+def with_credentials(pod: Object, fullname: str = FULLNAME) -> Object:
+    """The pod with the token and the certificate of a release's clients, as docs/security.md says."""
+    path = "/run/secrets/tensorfleet"
+    keys = ("token", "ca.pem", "client.pem", "client-key.pem")
+    # With its keys: then the pod waits until the Secret has them.
+    items = [{"key": key, "path": key} for key in keys]
+    secret = {"secretName": f"{fullname}-client", "items": items}
+    pod["spec"]["volumes"].append({"name": "credentials", "secret": secret})
+    for container in pod["spec"]["containers"]:
+        container["volumeMounts"].append({"name": "credentials", "mountPath": path, "readOnly": True})
+        container["env"] = container.get("env", []) + env(
+            TENSORFLEET_TLS_CERT=f"{path}/client.pem",
+            TENSORFLEET_TLS_KEY=f"{path}/client-key.pem",
+            TENSORFLEET_TLS_CA=f"{path}/ca.pem",
+            TENSORFLEET_TOKEN_FILE=f"{path}/token",
+        )
+    return pod
+
+
 def env(**variables: str) -> list[dict[str, str]]:
     return [{"name": name, "value": value} for name, value in variables.items()]
 

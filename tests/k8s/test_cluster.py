@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -200,7 +201,7 @@ def test_only_labelled_pods_reach_the_tasks(fleet: Kubernetes) -> None:
 
 @contextlib.contextmanager
 def connected(kubernetes: Kubernetes, kubeconfig: Path | None, host: str) -> Iterator[str]:
-    """The address that `tensorfleet connect` prints, while it runs."""
+    """The address that `tensorfleet connect` prints, while it runs; the rest is in this environment."""
     environment = {**os.environ, **({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {})}
     with subprocess.Popen(
         command(kubernetes, "connect", "--address", host), stdout=subprocess.PIPE, text=True, env=environment
@@ -209,7 +210,11 @@ def connected(kubernetes: Kubernetes, kubeconfig: Path | None, host: str) -> Ite
         try:
             line = process.stdout.readline()
             assert line.startswith("export TENSORFLEET_ADDRESS=grpc://" + host)
-            yield line.strip().partition("=")[2]
+            printed = dict(part.split("=", 1) for part in shlex.split(line)[1:])
+            with pytest.MonkeyPatch.context() as patch:
+                for name, value in printed.items():
+                    patch.setenv(name, value)
+                yield printed["TENSORFLEET_ADDRESS"]
             process.send_signal(signal.SIGINT)
             assert process.wait(20) == 0
         finally:

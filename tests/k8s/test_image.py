@@ -131,6 +131,28 @@ def test_a_shell_for_clients(kubernetes: Kubernetes) -> None:
     kubernetes.kubectl("delete", "pod", "shell")
 
 
+DECODE = """
+import io
+from PIL import Image
+for kind in ("PNG", "JPEG", "GIF", "BMP"):
+    file = io.BytesIO()
+    Image.new("RGB", (7, 5), (9, 99, 199)).save(file, kind)
+    with Image.open(file, formats=(kind,)) as image:
+        image.load()
+        print(kind, image.size)
+"""
+
+
+def test_images_are_decoded(kubernetes: Kubernetes) -> None:
+    """Of Pillow, what other formats take is left out."""
+    container = {"command": ["python", "-c", DECODE]}
+    kubernetes.apply(pod_manifest("decode", kubernetes.image, {"shell": container}))
+    ended(kubernetes, "decode")
+    lines = kubernetes.kubectl("logs", "decode").splitlines()
+    assert lines == [f"{kind} (7, 5)" for kind in ("PNG", "JPEG", "GIF", "BMP")]
+    kubernetes.kubectl("delete", "pod", "decode")
+
+
 def test_its_size(kubernetes: Kubernetes) -> None:
     size = os.environ.get("TENSORFLEET_K8S_IMAGE_BYTES")
     if not size:

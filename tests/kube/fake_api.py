@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 from collections.abc import Iterator
@@ -30,6 +31,18 @@ def release(name: str = "fleet", spec: Any = None, fullname: str = "") -> Object
         },
         "data": {"cluster.json": spec if isinstance(spec, str) else json.dumps(spec)},
     }
+
+
+def client_access(secret: str) -> str:
+    """What the chart says in the ConfigMap of a release with TLS and tokens."""
+    keys = {"TLS_CERT": "client.pem", "TLS_KEY": "client-key.pem", "TLS_CA": "ca.pem", "TOKEN_FILE": "token"}
+    items = [{"key": key, "path": key} for key in keys.values()]
+    env = [
+        {"name": f"TENSORFLEET_{name}", "value": f"/run/secrets/tensorfleet/{key}"}
+        for name, key in keys.items()
+    ]
+    sources = [{"secret": {"name": secret, "items": items}}]
+    return json.dumps({"env": env, "volumes": [{"name": "credentials", "projected": {"sources": sources}}]})
 
 
 def task_pod(name: str = "fleet", job: str = "worker") -> Object:
@@ -101,6 +114,7 @@ class FakeApi:
         self.submitted: list[Object] = []
         self.sent_files: list[Object] = []
         self.log_queries: list[dict[str, list[str]]] = []
+        self.secrets: dict[str, dict[str, bytes]] = {}
         self.lock = threading.Lock()
 
     def answer(self, verb: str, resource: str, name: str, query: dict[str, list[str]], body: Any) -> Any:
@@ -112,6 +126,11 @@ class FakeApi:
 
     def get_configmaps(self, name: str, query: dict[str, list[str]], body: Any) -> Any:
         return _list(_chosen(self.config_maps, query))
+
+    def get_secrets(self, name: str, query: dict[str, list[str]], body: Any) -> Any:
+        if name not in self.secrets:
+            return 404, f'secrets "{name}" not found'
+        return {"data": {key: base64.b64encode(v).decode() for key, v in self.secrets[name].items()}}
 
     def get_pods(self, name: str, query: dict[str, list[str]], body: Any) -> Any:
         selector = query.get("labelSelector", [""])[0]

@@ -6,11 +6,14 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import signal
 import socket
+import stat
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +23,7 @@ from tensorfleet.cli import connect
 from tensorfleet.core import errors
 from tensorfleet.kube import forward
 from tensorfleet.kube.forward import Forwarder
-from tests.kube.fake_api import FakeApi
+from tests.kube.fake_api import FakeApi, client_access
 from tests.until import until
 
 TIMEOUT = 20.0
@@ -140,6 +143,65 @@ def test_the_command_prints_the_address_until_a_signal(
     assert connect.main(["--release", "fleet", "--port", "0"]) == 0
     thread.join(TIMEOUT)
     assert answers == [b"a:x"]
+
+
+def secured(api: FakeApi) -> None:
+    api.config_maps[0]["data"]["client.json"] = client_access("fleet-client")
+    keys = ("client.pem", "client-key.pem", "ca.pem", "token")
+    api.secrets["fleet-client"] = {key: f"of {key}".encode() for key in keys}
+
+
+def test_credentials_are_files_of_this_user_while_it_runs(
+    api: FakeApi, kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    secured(api)
+    kubernetes.echo = Echo(b"a:")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    out = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", out)
+    found: dict[str, str] = {}
+    modes: list[int] = []
+
+    def look() -> None:
+        line = until(lambda: out.getvalue() if out.getvalue().endswith("\n") else None)
+        found.update(part.split("=", 1) for part in shlex.split(line)[1:])
+        for name in ("TLS_CERT", "TLS_KEY", "TLS_CA", "TOKEN_FILE"):
+            path = Path(found[f"TENSORFLEET_{name}"])
+            found[name] = path.read_text()
+            modes.append(stat.S_IMODE(path.parent.stat().st_mode))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    assert connect.main(["--release", "fleet", "--port", "0"]) == 0
+    thread.join(TIMEOUT)
+    contents = [found[name] for name in ("TLS_CERT", "TLS_KEY", "TLS_CA", "TOKEN_FILE")]
+    assert contents == ["of client.pem", "of client-key.pem", "of ca.pem", "of token"]
+    assert found["TENSORFLEET_TLS_SERVER_NAME"] == "fleet.lab"
+    assert set(modes) == {0o700}
+    assert not list(tmp_path.glob("tensorfleet-*")), "they go with it"
+
+
+@pytest.mark.parametrize(
+    ("missing", "text"),
+    [
+        ("right", "cannot read the Secret fleet-client"),
+        ("secret", 'secrets "fleet-client" not found'),
+        ("key", "the Secret fleet-client in the namespace lab has no token"),
+    ],
+)
+def test_credentials_that_are_not_to_be_had(
+    api: FakeApi, capsys: pytest.CaptureFixture[str], missing: str, text: str
+) -> None:
+    secured(api)
+    if missing == "right":
+        api.refused["GET secrets"] = 403
+    elif missing == "secret":
+        del api.secrets["fleet-client"]
+    else:
+        del api.secrets["fleet-client"]["token"]
+    assert connect.main(["--release", "fleet", "--port", "0"]) == 1
+    assert text in capsys.readouterr().err
 
 
 def test_a_port_that_is_taken(api: FakeApi, capsys: pytest.CaptureFixture[str]) -> None:

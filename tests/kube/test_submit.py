@@ -94,6 +94,31 @@ def volume_files(submitted: dict[str, Any], sent: list[dict[str, Any]]) -> dict[
     }
 
 
+def test_the_job_shows_what_clients_of_the_release_show(api: FakeApi, script: str) -> None:
+    assert run(script) == 0
+    api.config_maps[0]["data"]["client.json"] = fake_api.client_access("fleet-client")
+    assert run(script, "--env", "TENSORFLEET_TOKEN_FILE=/elsewhere") == 0
+    plain, secured = (job["spec"]["template"]["spec"] for job in api.submitted)
+    assert not [v for v in plain["volumes"] if v["name"] == "credentials"]
+    (volume,) = [v for v in secured["volumes"] if v["name"] == "credentials"]
+    assert volume["projected"]["sources"][0]["secret"]["name"] == "fleet-client"
+    (container,) = secured["containers"]
+    mount = {"name": "credentials", "mountPath": "/run/secrets/tensorfleet", "readOnly": True}
+    assert mount in container["volumeMounts"]
+    env = {item["name"]: item["value"] for item in container["env"]}
+    assert env["TENSORFLEET_TLS_KEY"] == "/run/secrets/tensorfleet/client-key.pem"
+    assert env["TENSORFLEET_TOKEN_FILE"] == "/elsewhere", "what the user says wins"
+
+
+@pytest.mark.parametrize("text", ["[]", '{"env": 3}', '{"volumes": [{"name": "x"}]}', "{"])
+def test_a_config_map_that_is_not_the_charts(
+    api: FakeApi, script: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    api.config_maps[0]["data"]["client.json"] = text
+    assert run(script) == 125
+    assert "is not as the chart makes it" in capsys.readouterr().err
+
+
 def test_folders_are_sent_with_what_is_in_them(api: FakeApi, script: str, tmp_path: Path) -> None:
     for name in ("lib/a.py", "lib/data/ä b.txt", "lib/__pycache__/a.pyc", "lib/.git/config", "top.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -180,7 +205,7 @@ def test_each_program_has_its_own_variables(
     assert "runs the program" not in capsys.readouterr().err
     with pytest.raises(SystemExit):
         run(script, "--name", "Other")
-    assert "'Other' is no name of a program" in capsys.readouterr().err
+    assert "'Other' is not a program's name" in capsys.readouterr().err
 
 
 def test_a_missing_module_is_told_how_to_bring(

@@ -190,4 +190,4 @@ def test_a_saved_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert f"{path}:odd: the op type NoSuchOp is missing" in capsys.readouterr().out
     path.write_bytes(b"\xff\xff")
     assert doctor.main([str(folder)]) == 2
-    assert "is no SavedModel" in capsys.readouterr().err
+    assert "is not a SavedModel" in capsys.readouterr().err

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 import socket
 import struct
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -25,15 +29,23 @@ ALONE = {
     "deep": "accuracy",
     "dqn": "chosen",
     "gan": "done generator/g1/BatchNorm/beta",
+    "mnist_estimator": "accuracy",
     "mnist_softmax": "accuracy",
     "policy_gradient": "reward grows",
     "resnet": "names ['Conv/BatchNorm/beta', 'Conv/BatchNorm/gamma', 'Conv/weights', 'block/conv1",
     "rnn_mnist": "accuracy",
     "slim_train": "accuracy",
     "translate": "loss falls",
+    "wide_deep": "accuracy",
     "word2vec": "similar (10, 10)",
 }
-ARGUMENTS = {"deep": "--data_dir={}", "mnist_softmax": "--data_dir={}", "rnn_mnist": "{}"}
+ARGUMENTS = {
+    "deep": "--data_dir={}",
+    "mnist_estimator": "{}",
+    "mnist_softmax": "--data_dir={}",
+    "rnn_mnist": "{}",
+    "wide_deep": "--model_dir=model",
+}
 
 
 @pytest.fixture(scope="module")
@@ -110,3 +122,44 @@ def test_between_graph_replication(flags: list[str]) -> None:
         for process in started:
             process.kill()
             process.communicate()
+
+
+def test_an_estimator_on_chief_ps_worker_and_evaluator(tmp_path: Path) -> None:
+    """Each process is told by TF_CONFIG what it is; the evaluator is not in the cluster."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    hosts = [f"127.0.0.1:{s.getsockname()[1]}" for s in sockets]
+    for opened in sockets:
+        opened.close()
+    cluster = {"chief": hosts[:1], "ps": hosts[1:2], "worker": hosts[2:]}
+    model = tmp_path / "model"
+    program = str(PROGRAMS / "wide_deep.py")
+    command = [sys.executable, "-m", "tensorfleet.run", program, f"--model_dir={model}"]
+    with ExitStack() as stack:
+        started = {}
+        for job in ("ps", "worker", "evaluator", "chief"):
+            task = {"cluster": cluster, "task": {"type": job, "index": 0}}
+            process = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env={**os.environ, "TF_CONFIG": json.dumps(task), "OPENBLAS_NUM_THREADS": "1"},
+            )
+            started[job] = stack.enter_context(process)
+            stack.callback(process.kill)
+        texts = {}
+        for job in ("chief", "worker", "evaluator"):
+            out, texts[job] = started[job].communicate(timeout=SECONDS)
+            assert started[job].returncode == 0, texts[job]
+        assert "Saving checkpoints for 0 into" in texts["chief"]
+        assert "Saving checkpoints" not in texts["worker"]
+        assert "Loss for final step" in texts["worker"]
+        step, accuracy = out.splitlines()[-2:]
+        assert int(step.removeprefix("step ")) >= 400
+        assert float(accuracy.removeprefix("accuracy ")) > 0.85
+        started["ps"].send_signal(signal.SIGTERM)
+        _, text = started["ps"].communicate(timeout=60)
+        assert started["ps"].returncode == 0, text
+    (exported,) = (model / "export" / "final").iterdir()
+    assert (exported / "saved_model.pb").exists()
+    assert list((model / "eval").glob("*.tfevents.*"))

@@ -36,8 +36,8 @@ class Pki:
         key.write_bytes(data[1])
         return TlsFiles(str(cert), str(key), str(self.ca))
 
-    def task(self, job: str, index: int, **how: Any) -> TlsFiles:
-        return self.issue(f"{job}-{index}", identity.task_uri(DOMAIN, CLUSTER, job, index), **how)
+    def task(self, job: str, index: int, hosts: tuple[str, ...] = (), **how: Any) -> TlsFiles:
+        return self.issue(f"{job}-{index}", identity.task_uri(DOMAIN, CLUSTER, job, index), *hosts, **how)
 
     def user(self, name: str, role: str = "run", **how: Any) -> TlsFiles:
         return self.issue(f"user-{name}", identity.user_uri(DOMAIN, CLUSTER, role, name), **how)

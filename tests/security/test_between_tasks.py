@@ -406,7 +406,7 @@ def test_worker_service_is_for_tasks(tasks: MakeTasks, secured: dict[str, Securi
     made = tasks(secured)
     channel = Channel(made["worker:0"].address, tf.ConfigProto())
     channel.call("/tensorfleet.FleetService/GetStatus", fleet_pb2.StatusRequest(), fleet_pb2.StatusReply, 5)
-    with pytest.raises(tf.errors.PermissionDeniedError, match="takes the role task"):
+    with pytest.raises(tf.errors.PermissionDeniedError, match="requires the role task"):
         channel.call(
             "/tensorflow.WorkerService/CleanupAll",
             worker_pb2.CleanupAllRequest(),

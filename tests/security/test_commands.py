@@ -142,7 +142,7 @@ def test_credentials_that_others_can_read_are_not_used(
     assert local.find("127.0.0.1:2") is None
     path.chmod(0o644)
     assert local.find("127.0.0.1:1") is None
-    assert "others than its user" in caplog.text
+    assert "other users can" in caplog.text
     path.chmod(0o600)
     path.write_text("[]")
     assert local.find("127.0.0.1:1") is None

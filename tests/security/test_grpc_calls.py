@@ -16,9 +16,10 @@ from tensorfleet.security.calls import AUTHORIZATION, PROOF
 from tensorfleet.security.settings import Security
 from tensorfleet.session.transport_grpc import Channel
 from tensorfleet_service.net.grpc_loop import INLINE_BYTES
-from tensorfleet_service.rpc import request_memory
+from tensorfleet_service.rpc import health_service, request_memory
 from tensorfleet_service.server import TaskServer
 from tests.security.conftest import SECRET, MakeTasks, Pki, TokenBook
+from tests.until import until
 
 PS = "/job:ps/replica:0/task:0"
 OPEN_METHODS = {
@@ -139,6 +140,27 @@ def test_health_is_open_and_watched(tasks: MakeTasks, book: TokenBook) -> None:
         answers = channel.unary_stream("/grpc.health.v1.Health/Watch")(b"", timeout=10)
         assert next(answers) == b"\x08\x01"
         answers.cancel()
+
+
+def test_strangers_cannot_watch_in_any_number(
+    tasks: MakeTasks, book: TokenBook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health_service, "MAX_WATCHES", 3)
+    book.add("alice")
+    task = tasks({"worker:0": Security(tokens=str(book.path))})["worker:0"]
+    with grpc.insecure_channel(task.address) as channel:
+        watch = channel.unary_stream("/grpc.health.v1.Health/Watch")
+        watches = [watch(b"", timeout=60) for _ in range(3)]
+        assert [next(answers) for answers in watches] == [b"\x08\x01"] * 3
+        with pytest.raises(grpc.RpcError) as raised:
+            next(watch(b"", timeout=10))
+        assert raised.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        watches[0].cancel()
+        until(lambda: len(task._health_service._ends) < 3)
+        last = watch(b"", timeout=60)
+        assert next(last) == b"\x08\x01"
+        for answers in (*watches, last):
+            answers.cancel()
 
 
 @pytest.mark.parametrize("kind", ["token", "secret"])

@@ -103,7 +103,7 @@ def test_the_role_read_sees_but_runs_nothing(
     client(token=book.texts["eve"])
     assert status.ask(task.address, 5).task == "/job:worker/replica:0/task:0"
     assert "MainThread" in stacks.ask(task.address, 5)
-    with pytest.raises(tf.errors.PermissionDeniedError, match="takes the role run"):
+    with pytest.raises(tf.errors.PermissionDeniedError, match="requires the role run"):
         run(task.target)
 
 
@@ -134,7 +134,7 @@ def test_sessions_belong_to_their_token(
     assert mine.run(x) == 2.0
     transport = mine._transport  # type: ignore[attr-defined]
     transport._handle = handle
-    with pytest.raises(tf.errors.PermissionDeniedError, match="not one of token:mallory"):
+    with pytest.raises(tf.errors.PermissionDeniedError, match="does not belong to token:mallory"):
         transport.list_devices()
     with pytest.raises(tf.errors.PermissionDeniedError):
         transport.prepare((), ("mul:0",), ())([])
@@ -145,7 +145,7 @@ def test_sessions_belong_to_their_token(
         numbers = [n for n, (session, _) in task._clients.signatures.items() if session.handle == handle]
         assert numbers
         for number in numbers:
-            with pytest.raises(tf.errors.PermissionDeniedError, match="not one of"):
+            with pytest.raises(tf.errors.PermissionDeniedError, match="does not belong to"):
                 transport.run(number, (), None, None, None)
     with pytest.raises(tf.errors.PermissionDeniedError, match="admin"):
         tf.Session.reset(task.target)

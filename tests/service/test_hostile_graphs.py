@@ -71,7 +71,7 @@ CLASSES: dict[str, Callable[[Any], None]] = {
 def test_class_of_another_kind(master: Master, kind: str) -> None:
     graph, node = one("NoOp")
     CLASSES[kind](node.attr["_class"])  # type: ignore[attr-defined]
-    with pytest.raises(errors.InvalidArgumentError, match=r"'_class' is no list\(string\)"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"'_class' must be of kind list\(string\)"):
         prepare(master, graph)
 
 
@@ -86,7 +86,7 @@ def test_a_name_that_is_no_text(master: Master) -> None:
     graph, node = one("FIFOQueueV2")
     node.attr["component_types"].list.type.append(1)  # type: ignore[attr-defined]
     node.attr["shared_name"].s = b"\xff\xfe"  # type: ignore[attr-defined]
-    with pytest.raises(errors.InvalidArgumentError, match=r"An attribute is no text.*\n.*node n"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"An attribute is not valid text.*\n.*node n"):
         prepare(master, graph)
 
 

@@ -176,7 +176,7 @@ def test_final_ops_at_the_end_of_the_input(lines: pytest.LogCaptureFixture) -> N
 
     with pytest.raises(tf.errors.OutOfRangeError):
         tf.train.FinalOpsHook(1).end(Ended())
-    assert texts(lines, "FinalOpsHook found the input at its end")
+    assert texts(lines, "FinalOpsHook reached the end of the input")
 
 
 def test_feeds_of_a_function() -> None:

@@ -66,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Makes the files, and prints how to use them; returns 0, or 1 with the reason on standard error."""
+    """Makes the files and prints how to use them; returns 0, or 1 with the reason on standard error."""
     p = parser()
     flags = p.parse_args(argv)
     if not (flags.cluster_spec or flags.user):
@@ -86,7 +86,7 @@ def main(argv: Sequence[str]) -> int:
             certificate.write_bytes(pem(authority.certificate))
         for name, (uri, hosts) in names.items():
             chain, private = authority.issue(uri, hosts, flags.days)
-            # The key first: whoever looks in between finds that the two do not fit, and keeps what it has.
+            # The key first: a reader in between finds that the two do not fit, and keeps the old ones.
             write_private(str(folder / f"{name}-key.pem"), private.decode())
             (folder / f"{name}.pem").write_bytes(chain)
     except (OSError, ValueError) as error:
@@ -101,7 +101,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _names(flags: argparse.Namespace) -> dict[str, tuple[str, list[str]]]:
-    """The certificates to make: from the name of a file to the identity and the hosts."""
+    """The certificates to make: from file names to identities and hosts."""
     names: dict[str, tuple[str, list[str]]] = {}
     if flags.cluster_spec:
         text = flags.cluster_spec
@@ -130,7 +130,7 @@ def _user(text: str) -> tuple[str, str]:
 
 def _label(text: str) -> str:
     if not _NAME.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no name: letters, digits, dots and dashes")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a name: letters, digits, dots and dashes")
     return text
 
 
@@ -140,5 +140,5 @@ def _days(text: str) -> float:
     except ValueError:
         days = 0.0
     if not 0 < days < 36_500:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of days")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days")
     return days

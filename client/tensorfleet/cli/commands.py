@@ -1,4 +1,4 @@
-"""The subcommands of `tensorfleet`, and where each is."""
+"""The subcommands of `tensorfleet` and their modules."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from importlib import import_module
 from tensorfleet.core.entry_points import load_entry_point
 
 COMMANDS = {
-    "run": "run a program whose imports say tensorflow",
-    "doctor": "tell what a program, graph or checkpoint uses and is missing",
+    "run": "run a program that imports tensorflow",
+    "doctor": "list what a program, graph or checkpoint uses and is missing",
     "serve": "serve one task of a cluster",
     "up": "start a cluster on this machine",
     "status": "show the tasks of a cluster and what they hold",
     "top": "show what the tasks of a cluster do, live",
     "stacks": "print what all threads of a task are doing",
     "submit": "run a script as a Kubernetes Job beside a release of the chart",
-    "connect": "forward ports of this machine to a release of the chart",
+    "connect": "lead to a release of the chart, or a secured cluster, from a local port",
     "token": "make, list and revoke tokens for clients",
     "certs": "make a development CA, and certificates of a cluster",
     "demo": "run a map/reduce over handwritten digits on a cluster",
@@ -24,7 +24,7 @@ COMMANDS = {
     "completion": "print a script that completes this command in a shell",
     "version": "print the versions of the installed packages",
 }
-"""What each command does, by its name."""
+"""A description of each command, by its name."""
 
 _OF_THE_SERVICE = frozenset(("serve", "up", "demo"))
 
@@ -36,7 +36,7 @@ def load(name: str) -> Callable[[Sequence[str]], int]:
     own by entry points.
 
     Raises:
-        NotInstalledError: the command is the service's, and that is not installed.
+        NotInstalledError: the command is the service's, which is not installed.
     """
     run: Callable[[Sequence[str]], int]
     if name in _OF_THE_SERVICE:

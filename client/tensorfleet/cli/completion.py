@@ -1,4 +1,4 @@
-"""`tensorfleet completion`: a script that completes the command's words in a shell."""
+"""`tensorfleet completion`: a script for completion of the command in a shell."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def whole_parser() -> argparse.ArgumentParser:
-    """One parser of all commands, without those whose package is not installed."""
+    """One parser for all commands, except those whose package is not installed."""
     whole = argparse.ArgumentParser(prog="tensorfleet")
     commands = whole.add_subparsers()
     for name, text in COMMANDS.items():

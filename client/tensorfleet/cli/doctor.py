@@ -1,3 +1,3 @@
-"""`tensorfleet doctor`: what a program, a graph or a checkpoint needs, and is missing here."""
+"""`tensorfleet doctor`: missing parts of TensorFlow that a program, graph or checkpoint uses."""
 
 from tensorfleet.run.doctor import main as main, parser as parser

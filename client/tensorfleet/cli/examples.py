@@ -1,4 +1,4 @@
-"""`tensorfleet examples`: what programs come with the package, and a way to run one."""
+"""`tensorfleet examples`: lists the programs in the package, or runs one."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def programs() -> dict[str, str]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Lists the programs, or runs one as `python -m` does; returns its exit code, 2 if there is none such."""
+    """Lists the programs, or runs one as `python -m` does; returns its exit code, 2 for an unknown one."""
     if not argv or argv[0].startswith("-"):
-        parser().parse_args(argv)  # --help ends here, and so does what is no flag of this command
+        parser().parse_args(argv)  # handles --help and unknown flags
         print(listing())
         return 0
     name, known = argv[0], programs()

@@ -1,7 +1,7 @@
-"""A task of this machine whose interpreter is busy: it is asked by a signal, and answers in memory.
+"""Stacks of a task of this machine whose interpreter is busy, requested by a signal.
 
-`tensorfleet serve` has a handler for the signal that needs no interpreter, and writes the stacks of all
-threads into a memory file of that name. Whoever may send the signal may also read the file.
+`tensorfleet serve` has a handler for the signal that needs no interpreter and writes the stacks of all
+threads to a memory file. A user who may send the signal may also read the file.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ STACKS_SIGNAL = getattr(signal, "SIGUSR2", None)
 
 _LISTENS = "0A"  # the state of a socket in /proc/net/tcp
 _WRITE_SECONDS = 5.0
-_QUIET_SECONDS = 0.2  # without anything written: the stacks are complete
+_QUIET_SECONDS = 0.2  # without further output, after which the stacks are complete
 
 
 def listener(address: str) -> int | None:
-    """The process of this machine (or pod) that listens at an address, if its host is here."""
+    """The process of this machine (or pod) that listens at an address, if the host is local."""
     host, _, port = address.rpartition(":")
     if host.strip("[]") not in ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::", os.uname().nodename):
         return None
@@ -41,7 +41,7 @@ def listener(address: str) -> int | None:
 
 
 def _descriptors(pid: int) -> list[tuple[str, str]]:
-    """The open files of a process, as far as this one may know: their paths, and what they lead to."""
+    """The open files of a process, if accessible: their paths in /proc and the targets."""
     result = []
     try:
         for entry in os.scandir(f"/proc/{pid}/fd"):
@@ -52,7 +52,7 @@ def _descriptors(pid: int) -> list[tuple[str, str]]:
 
 
 def dump_stacks(pid: int) -> str:
-    """The stacks of a task's process, by the signal; empty if it is not prepared for that."""
+    """The stacks of a task's process, requested by the signal; "" if it has no handler."""
     path = next((path for path, link in _descriptors(pid) if f"/memfd:{STACKS_FILE}" in link), None)
     if path is None or STACKS_SIGNAL is None:
         return ""
@@ -68,5 +68,5 @@ def dump_stacks(pid: int) -> str:
             time.sleep(0.01)
         file.seek(before)
         text = file.read(size - before).replace(b"\0", b"").decode("utf-8", "replace")
-        os.ftruncate(file.fileno(), 0)  # what comes next is at its place, after a hole
+        os.ftruncate(file.fileno(), 0)  # the next output keeps its position, after a hole
     return text

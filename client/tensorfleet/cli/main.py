@@ -1,4 +1,4 @@
-"""The `tensorfleet` command: a word for what to do, then that subcommand's own flags."""
+"""The `tensorfleet` command: the name of a subcommand, then its flags."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""`tensorfleet run`: a program whose imports say `tensorflow`."""
+"""`tensorfleet run`: a program that imports `tensorflow`."""
 
 from tensorfleet.run.program import main as main, parser as parser

@@ -1,4 +1,4 @@
-"""`tensorfleet stacks`: what all threads of a task are doing, without stopping it."""
+"""`tensorfleet stacks`: the stacks of all threads of a task, without stopping it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints a task's stacks; returns 0, or 1 if it does not tell."""
+    """Prints a task's stacks; returns 0, or 1 if the task does not answer."""
     p = parser()
     flags = p.parse_args(argv)
     if not flags.address:
@@ -81,7 +81,7 @@ def ask(address: str, timeout: float) -> str:
     """The stacks of the task at an address (`host:port`).
 
     Raises:
-        OpError: it does not answer, and cannot be asked otherwise.
+        OpError: the task does not answer, and cannot be asked by a signal.
     """
     from tensorfleet.session import transport_grpc
 

@@ -1,4 +1,4 @@
-"""`tensorfleet status`: the tasks of a cluster, and what each one holds."""
+"""`tensorfleet status`: the tasks of a cluster, their devices, sessions and variables."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tensorfleet.proto import fleet_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 
 GET_STATUS = "/tensorfleet.FleetService/GetStatus"
-MAX_CALLS = 32  # at once
+MAX_CALLS = 32  # calls to tasks at the same time
 DEFAULT_CONTAINER = "localhost"
 
 
 @dataclass
 class TaskStatus:
-    """One task of the cluster, with what it answered or why it did not."""
+    """One task of the cluster, with its answer or its error."""
 
     task: str
     address: str
@@ -95,7 +95,7 @@ def _print_steps(tasks: Sequence[TaskStatus], timeout: float, as_json: bool) -> 
 
 
 def cluster_status(address: str, timeout: float) -> list[TaskStatus]:
-    """Asks the task at `address` (`host:port`), then all others of its ClusterSpec, at once.
+    """Asks the task at `address` (`host:port`), then all others of its ClusterSpec in parallel.
 
     Raises:
         OpError: the first task does not answer within `timeout` seconds.
@@ -173,7 +173,7 @@ def as_dict(task: TaskStatus) -> dict[str, Any]:
 
 
 def render(tasks: Sequence[TaskStatus]) -> str:
-    """The tables that people read."""
+    """The status as tables."""
     statuses = [as_dict(task) for task in tasks]
     parts = [_tasks(statuses), _sessions(statuses), _variables(statuses)]
     return "\n\n".join(part for part in parts if part)
@@ -234,7 +234,7 @@ def _sessions(statuses: Iterable[dict[str, Any]]) -> str:
 
 
 def _variable_name(variable: dict[str, Any]) -> str:
-    """The name, after the container's where that is not the default one."""
+    """The variable's name, after the container's name unless that is the default one."""
     container, name = variable["container"], variable["name"]
     return name if container in ("", DEFAULT_CONTAINER) else f"{container}/{name}"
 

@@ -1,4 +1,4 @@
-"""`tensorfleet status --steps`: the steps that run in a cluster, and what they wait for."""
+"""`tensorfleet status --steps`: the running steps of a cluster, and what they wait for."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tensorfleet.proto import fleet_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 
 GET_STEPS = "/tensorfleet.FleetService/GetSteps"
-MAX_CALLS = 32  # at once
+MAX_CALLS = 32  # calls to tasks at the same time
 
 
 @dataclass
 class TaskSteps:
-    """One task, with the steps that it told or why it did not."""
+    """One task, with its running steps or its error."""
 
     task: str
     address: str
@@ -27,7 +27,7 @@ class TaskSteps:
 
 
 def cluster_steps(tasks: Sequence[tuple[str, str]], timeout: float) -> list[TaskSteps]:
-    """Asks tasks, each given by name and address, all at once."""
+    """Asks tasks, given by name and address, in parallel."""
 
     def steps(task: str, address: str) -> TaskSteps:
         try:
@@ -77,7 +77,7 @@ def as_rows(tasks: Sequence[TaskSteps]) -> list[dict[str, Any]]:
 
 
 def render(tasks: Sequence[TaskSteps]) -> str:
-    """The table that people read."""
+    """The steps as a table."""
     rows = as_rows(tasks)
     lines = [
         [

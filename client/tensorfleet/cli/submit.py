@@ -1,4 +1,4 @@
-"""`tensorfleet submit`: a script as a Kubernetes Job beside a release of the chart."""
+"""`tensorfleet submit`: runs a script as a Kubernetes Job beside a release of the chart."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tensorfleet.kube.job_run import JobRun
 from tensorfleet.session.containers import CONTAINER_VARIABLE
 
 WRONG_USAGE = 2
-NOT_RUN = 125  # as `docker run` does, to be told from the script's own codes
+NOT_RUN = 125  # as for `docker run`, to be distinguished from the script's exit codes
 
 
 def parser() -> argparse.ArgumentParser:
@@ -91,9 +91,10 @@ def parser() -> argparse.ArgumentParser:
     return p
 
 
-def add_cluster_flags(p: argparse.ArgumentParser) -> None:
-    """The flags that say which release is meant."""
-    p.add_argument("--release", required=True, metavar="NAME", help="of the chart, as `helm list` shows it")
+def add_cluster_flags(p: argparse.ArgumentParser, required: bool = True) -> None:
+    """Adds the flags that select a release."""
+    text = "of the chart, as `helm list` shows it"
+    p.add_argument("--release", required=required, metavar="NAME", help=text)
     p.add_argument("-n", "--namespace", metavar="NAME", help="the release's (default: the context's)")
     p.add_argument("--context", metavar="NAME", help="of the kubeconfig (default: the current one)")
 
@@ -111,7 +112,7 @@ def _positive(text: str) -> float:
 def _program_name(text: str) -> str:
     if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?", text):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no name of a program: small letters, digits and -, 40 at most, no - at either end"
+            f"{text!r} is not a program's name: small letters, digits and -, 40 at most, no - at either end"
         )
     return text
 
@@ -123,14 +124,14 @@ def _whole(text: str) -> int:
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """The flags, which may stand before and after the script; what follows `--` is the script's."""
+    """The flags, which may be before and after the script; arguments after `--` are the script's."""
     p = parser()
     own = list(argv)
     rest: list[str] = []
     if "--" in own:
         split = own.index("--")
         own, rest = own[:split], own[split + 1 :]
-    # The help shows a usage of its own, which argparse would take for that of each part.
+    # The parser has its own usage text, which argparse would use for each part of intermixed arguments.
     flags = p.parse_intermixed_args(own)
     flags.arguments += rest
     return flags
@@ -155,7 +156,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def run(flags: argparse.Namespace, files: bundle.Bundle, env: dict[str, str]) -> int:
-    """Makes the Job, follows it, and removes it unless it is detached. Raises OpError, ImportError."""
+    """Makes the Job, follows its log, and removes it unless it is detached. Raises OpError, ImportError."""
     cluster = api.Cluster("tensorfleet submit", flags.context)
     found = release.find(cluster, flags.release, flags.namespace or cluster.namespace)
     settings = _settings(flags, cluster, found, env)
@@ -191,7 +192,7 @@ def run(flags: argparse.Namespace, files: bundle.Bundle, env: dict[str, str]) ->
 def _settings(
     flags: argparse.Namespace, cluster: api.Cluster, found: release.Release, env: dict[str, str]
 ) -> job.JobSettings:
-    """The Job's settings, with the image that the release's tasks have unless another one is named."""
+    """The Job's settings; the image is that of the release's tasks unless another one is given."""
     image, policy, secrets_ = flags.image, flags.pull_policy, ()
     if image is None:
         pod = release.master_pod(cluster, found)
@@ -213,7 +214,7 @@ def _settings(
 
 
 def _name(script: str) -> str:
-    """The name of a program that was given none: what its file is called."""
+    """The default name of a program, from the name of its file."""
     stem = re.sub(r"[^a-z0-9]+", "-", Path(script).stem.lower()).strip("-")
     return stem[:40].strip("-") or "script"
 
@@ -224,13 +225,13 @@ def _write(data: bytes) -> None:
 
 
 def say(text: str) -> None:
-    """Tells the user, on standard error: standard output is the script's."""
+    """Prints to standard error, as standard output is the script's."""
     print(f"tensorfleet submit: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """SIGTERM and SIGHUP end the command as Ctrl-C does, so that nothing is left behind."""
+    """Lets SIGTERM and SIGHUP end the command as Ctrl-C does, so that the Job is removed."""
 
     def interrupt(signum: int, frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt

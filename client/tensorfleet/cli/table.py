@@ -1,4 +1,4 @@
-"""Text tables, and quantities as people read them."""
+"""Text tables, and sizes and times for display."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as their widest cell, except the last, which ends where its text does."""
+    """A table whose columns are as wide as their widest cell; the last column is not padded."""
     lines = [list(head), *map(list, rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head) - 1)]
     return "\n".join(
@@ -18,7 +18,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def human_bytes(count: float) -> str:
-    """Such as `17.0 MiB`."""
+    """A size in bytes as a text such as `17.0 MiB`."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
@@ -27,7 +27,7 @@ def human_bytes(count: float) -> str:
 
 
 def human_seconds(seconds: float) -> str:
-    """Such as `42s`, `3m10s`, `2h05m`, `4d02h`."""
+    """A time in seconds as a text such as `42s`, `3m10s`, `2h05m`, `4d02h`."""
     whole = max(int(seconds), 0)
     if whole < 60:
         return f"{whole}s"

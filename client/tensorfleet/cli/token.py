@@ -1,4 +1,4 @@
-"""`tensorfleet token`: makes, lists and revokes the tokens by which a cluster knows its clients."""
+"""`tensorfleet token`: makes, lists and revokes the tokens of a cluster's clients."""
 
 from __future__ import annotations
 
@@ -7,11 +7,21 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from tensorfleet.cli.table import table
 from tensorfleet.security import settings, tokens
 from tensorfleet.security.settings import SecurityError
-from tensorfleet.security.tokens import ROLES, Token
+from tensorfleet.security.tokens import ROLES, Limits, Token
+
+LIMITS: dict[str, tuple[str, type]] = {
+    "sessions": ("sessions that it may have at the same time", int),
+    "steps": ("steps that it may run at the same time", int),
+    "session_steps": ("steps that each of its sessions may run at the same time", int),
+    "variable_mb": ("MiB that the variables of its graphs may have", int),
+    "step_seconds": ("seconds that a step of it may run", float),
+}
+"""What each limit of a token is, and its type."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -29,6 +39,11 @@ def parser() -> argparse.ArgumentParser:
     create.add_argument("name", metavar="NAME", help="who it stands for: in the audit log, and for sessions")
     create.add_argument("--role", choices=ROLES, default="run", help="what it may do (default: run)")
     create.add_argument("--days", type=float, metavar="N", help="until it ends (default: never)")
+    for limit, (what, kind) in LIMITS.items():
+        metavar = "S" if limit == "step_seconds" else "N"
+        create.add_argument(
+            f"--max-{limit.replace('_', '-')}", type=kind, default=0, metavar=metavar, help=what
+        )
     shown = commands.add_parser("list", help="show names, roles and ends")
     revoke = commands.add_parser("revoke", help="have a token let nobody in any more")
     revoke.add_argument("name", metavar="NAME", help="of the token")
@@ -43,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Does what the command line says; returns 0, or 1 with the reason on standard error."""
+    """Runs the subcommand; returns 0, or 1 with the reason on standard error."""
     p = parser()
     flags = p.parse_args(argv)
     if not flags.file:
@@ -53,7 +68,8 @@ def main(argv: Sequence[str]) -> int:
         if flags.command == "list":
             print(_listed(known))
         elif flags.command == "create":
-            _create(flags.file, known, flags.name, flags.role, flags.days)
+            limits = Limits(**{name: getattr(flags, f"max_{name}") for name in LIMITS})
+            _create(flags.file, known, flags.name, flags.role, flags.days, limits)
         else:
             _revoke(flags.file, known, flags.name)
     except (SecurityError, OSError) as error:
@@ -62,12 +78,12 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _create(path: str, known: list[Token], name: str, role: str, days: float | None) -> None:
+def _create(path: str, known: list[Token], name: str, role: str, days: float | None, limits: Limits) -> None:
     if any(token.name == name for token in known):
         raise SecurityError(f"{path} has a token {name} already: revoke it first, or take another name")
     if days is not None and days <= 0:
         raise SecurityError(f"--days is {days:g}: a token ends later than now")
-    text, token = tokens.create(name, role, days)
+    text, token = tokens.create(name, role, days, limits)
     tokens.write(path, [*known, token])
     print(text)
 
@@ -82,10 +98,15 @@ def _revoke(path: str, known: list[Token], name: str) -> None:
 def _listed(known: list[Token]) -> str:
     now = time.time()
     rows = [
-        (token.name, token.role, _date(token.created), _end(token, now))
+        (token.name, token.role, _date(token.created), _end(token, now), _limits(token))
         for token in sorted(known, key=lambda token: token.name)
     ]
-    return table(("NAME", "ROLE", "CREATED", "EXPIRES"), rows)
+    return table(("NAME", "ROLE", "CREATED", "EXPIRES", "LIMITS"), rows)
+
+
+def _limits(token: Token) -> str:
+    found = {name: value for name, value in asdict(token.limits).items() if value}
+    return " ".join(f"{name}={value:g}" for name, value in found.items()) or "none"
 
 
 def _end(token: Token, now: float) -> str:

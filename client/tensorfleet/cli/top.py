@@ -1,4 +1,4 @@
-"""`tensorfleet top`: the tasks of a cluster and what they do, again and again, until Ctrl-C."""
+"""`tensorfleet top`: a display of the tasks of a cluster and their steps, updated until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tensorfleet.cli.status import TaskStatus, add_address, as_dict, cluster_sta
 from tensorfleet.cli.table import human_bytes, human_seconds, table
 from tensorfleet.core import errors
 
-# Of terminals since the VT100: another screen without a cursor, and back; blank from the top left to the end.
+# Terminal codes: switch to the alternate screen without a cursor, and back; clear it from the top left.
 _ENTER, _LEAVE, _HOME = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l", "\x1b[H\x1b[J"
 
 
@@ -54,7 +54,7 @@ def _whole(text: str) -> int:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Looks until a signal comes; returns 0, or 1 if the last look got no answer."""
+    """Updates until a signal arrives; returns 0, or 1 if the last update got no answer."""
     p = parser()
     flags = p.parse_args(argv)
     if not flags.address:
@@ -74,10 +74,10 @@ def main(argv: Sequence[str]) -> int:
 
 
 class View:
-    """An observation of a cluster, to tell what has happened since.
+    """A sequence of observations of a cluster, for rates between them.
 
     Attributes:
-        answered: whether the last look got an answer.
+        answered: whether the last observation got an answer.
     """
 
     def __init__(self, address: str, timeout: float) -> None:
@@ -87,7 +87,7 @@ class View:
         self._before: dict[tuple[str, str], tuple[float, int]] = {}
 
     def look(self) -> str:
-        """The tables of now. Where the first task does not answer, another one is asked for the cluster."""
+        """The current tables. If the first task does not answer, another one is asked for the cluster."""
         problem = ""
         for address in self._addresses:
             try:
@@ -147,7 +147,7 @@ class View:
         return table(["SESSION", "MASTER", "STEPS/S", "STEPS", "AGE"], rows) if rows else ""
 
     def _rate(self, key: tuple[str, Any], steps: int, now: float) -> str:
-        """Steps in a second since the last look; a dash at the first."""
+        """The steps per second since the last observation; a dash at the first one."""
         before = self._before.get((key[0], str(key[1])))
         if before is None or now <= before[0]:
             return "-"
@@ -155,7 +155,7 @@ class View:
 
 
 def _counts(statuses: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[str, str], int]]:
-    """The steps of each task's process and of each session, by names that no other has."""
+    """The numbers of steps of each task's process and of each session, by unique names."""
     for s in statuses:
         if s["up"]:
             yield (s["task"], str(s["incarnation"])), s["steps"]
@@ -164,7 +164,7 @@ def _counts(statuses: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[str, str
 
 
 def fitted(text: str, columns: int, lines: int) -> str:
-    """The text from the top of a cleared terminal, with what does not fit left out."""
+    """The text for a cleared terminal, cut to its columns and lines."""
     rows = text.rstrip("\n").split("\n")
     if len(rows) > lines - 1:
         cut = max(lines - 2, 0)
@@ -178,7 +178,7 @@ def _now() -> str:
 
 @contextmanager
 def _screen(terminal: bool) -> Iterator[None]:
-    """A screen of its own, so that what was there before comes back at the end."""
+    """Switches to the alternate screen, so that the previous content is restored at the end."""
     if not terminal:
         yield
         return

@@ -10,7 +10,7 @@ DISTRIBUTIONS = ("tensorfleet", "tensorfleet-service", "numpy", "grpcio", "proto
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints the version of each package that counts, and of Python. Takes no arguments."""
+    """Prints the versions of the relevant packages and of Python; there are no arguments."""
     for name in DISTRIBUTIONS:
         try:
             version = metadata.version(name)

@@ -1,8 +1,11 @@
-"""`tf.contrib`: the names of it that many TensorFlow 1.x programs use."""
+"""`tf.contrib`: the names in it that many TensorFlow 1.x programs use."""
 
 import typing as _typing
 
 from tensorfleet.contrib import (
+    crf as crf,
+    distributions as distributions,
+    feature_column as feature_column,
     framework as framework,
     layers as layers,
     legacy_seq2seq as legacy_seq2seq,
@@ -23,6 +26,9 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(
         __name__,
         modules=(
+            "crf",
+            "distributions",
+            "feature_column",
             "framework",
             "layers",
             "legacy_seq2seq",

@@ -10,7 +10,7 @@ from typing import Any
 
 Scope = dict[str, dict[str, Any]]
 
-# Of each thread its own: graphs are built in several.
+# One value for each thread, as several threads may build graphs.
 _current: ContextVar[Scope | None] = ContextVar("arg_scope", default=None)
 _known: dict[str, tuple[str, ...]] = {}
 
@@ -48,7 +48,7 @@ def arg_scoped_arguments(func: Any) -> tuple[str, ...]:
 
 
 def current_arg_scope() -> Scope:
-    """The defaults in force, by the keys of functions."""
+    """The current defaults, by the keys of functions."""
     return dict(_current.get() or {})
 
 
@@ -57,12 +57,13 @@ def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[Scope]:
     """Gives functions default arguments within a block (`tf.contrib.framework.arg_scope`).
 
     Args:
-        list_ops_or_scope: functions with `add_arg_scope`; or a scope that this function gave, to enter again.
-        kwargs: the defaults, which go before those of outer blocks.
+        list_ops_or_scope: functions with `add_arg_scope`; or the result of an earlier `arg_scope`, to enter
+            it again.
+        kwargs: the defaults, which take precedence over those of outer blocks.
 
     Raises:
-        TypeError: it is neither a list or tuple nor a scope.
-        ValueError: a function is without `add_arg_scope`, or a scope comes with arguments.
+        TypeError: `list_ops_or_scope` is neither a list or tuple nor a scope.
+        ValueError: a function lacks `add_arg_scope`, or a scope is given with defaults.
     """
     if isinstance(list_ops_or_scope, dict):
         if kwargs:

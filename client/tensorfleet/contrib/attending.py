@@ -25,11 +25,12 @@ from tensorfleet.rnn.cell import RNNCell
 
 
 class AttentionMechanism:
-    """A memory, and how a query is compared with it (`tf.contrib.seq2seq.AttentionMechanism`).
+    """The base class of attention mechanisms, which compare queries with a memory
+    (`tf.contrib.seq2seq.AttentionMechanism`).
 
     Attributes:
         memory: `[batch, length, size]`, zeros past the sequences' ends.
-        keys: the memory as it is compared.
+        keys: the memory after the memory layer, for the comparison with queries.
     """
 
     memory: Any
@@ -62,12 +63,12 @@ class AttentionMechanism:
 
     @property
     def values(self) -> Any:
-        """The values that the attention adds up: the memory."""
+        """The values that the attention averages: the memory."""
         return self.memory
 
     @property
     def batch_size(self) -> Any:
-        """The number of memories."""
+        """The size of the memory's batch."""
         known = self.memory.shape.as_list()[0]
         return shape(self.memory)[0] if known is None else known
 
@@ -79,7 +80,7 @@ class AttentionMechanism:
 
     @property
     def state_size(self) -> Any:
-        """The size of what is kept from step to step."""
+        """The size of the state, the alignments."""
         return self.alignments_size
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
@@ -99,14 +100,15 @@ class AttentionMechanism:
 
 
 class BahdanauAttention(AttentionMechanism):
-    """v · tanh(keys + query), all by layers (`tf.contrib.seq2seq.BahdanauAttention`; arXiv:1409.0473).
+    """Additive attention with the scores v · tanh(keys + query)
+    (`tf.contrib.seq2seq.BahdanauAttention`; arXiv:1409.0473).
 
     Args:
-        num_units: the size in which memory and query are compared.
+        num_units: the size of keys and transformed queries.
         memory: `[batch, length, size]`.
-        memory_sequence_length: int `[batch]`; None: all of the memory counts.
-        normalize: whether `v` is of learned length, and a bias is added.
-        probability_fn: from scores to alignments, by default softmax.
+        memory_sequence_length: int `[batch]`; None for the whole memory.
+        normalize: whether to learn the norm of `v` separately, and to add a bias.
+        probability_fn: the function from scores to alignments, by default softmax.
     """
 
     def __init__(
@@ -144,11 +146,12 @@ class BahdanauAttention(AttentionMechanism):
 
 
 class LuongAttention(AttentionMechanism):
-    """keys · query (`tf.contrib.seq2seq.LuongAttention`; arXiv:1508.04025).
+    """Multiplicative attention with the scores keys · query
+    (`tf.contrib.seq2seq.LuongAttention`; arXiv:1508.04025).
 
     Args:
         num_units: the size of the query.
-        scale: whether scores are multiplied by a variable.
+        scale: whether to multiply scores by a variable.
 
     The other arguments are those of `BahdanauAttention`.
     """
@@ -200,7 +203,7 @@ class AttentionWrapperState(NamedTuple):
     attention_state: Any
 
     def clone(self, **kwargs: Any) -> AttentionWrapperState:
-        """A state with other parts, such as `cell_state`."""
+        """A copy of the state with some parts replaced, such as `cell_state`."""
         return self._replace(**kwargs)
 
 
@@ -208,14 +211,15 @@ class AttentionWrapper(RNNCell):
     """A cell that attends to a memory, or to several (`tf.contrib.seq2seq.AttentionWrapper`).
 
     Args:
-        attention_mechanism: one, or a list of them.
-        attention_layer_size: of the layer that joins output and context, one for each mechanism; None: the
-            attention is the context.
+        attention_mechanism: one mechanism or a list of them.
+        attention_layer_size: the size of the layer that combines output and context, or a list of one for
+            each mechanism; None if the attention is the context.
         alignment_history: whether the state keeps the alignments of all steps, in a TensorArray.
-        cell_input_fn: from the inputs and the attention to the cell's inputs, by default their concatenation.
-        output_attention: whether the output is the attention, and not the cell's output.
-        initial_cell_state: what `zero_state` has in place of zeros.
-        attention_layer: a layer in place of one of `attention_layer_size`, or a list of them.
+        cell_input_fn: the function from the inputs and the attention to the cell's inputs, by default their
+            concatenation.
+        output_attention: whether the output is the attention, instead of the cell's output.
+        initial_cell_state: the cell's state in `zero_state`, instead of zeros.
+        attention_layer: a layer, instead of one of `attention_layer_size`, or a list of them.
     """
 
     def __init__(
@@ -277,7 +281,7 @@ class AttentionWrapper(RNNCell):
         )
 
     def zero_state(self, batch_size: Any, dtype: Any) -> AttentionWrapperState:
-        """The state before the first step: zeros, with the initial state of the cell if one was given."""
+        """The state before the first step: zeros, or the initial state of the cell if one was given."""
         state = self._initial if self._initial is not None else self._cell.zero_state(batch_size, dtype)
         alignments = [m.initial_alignments(batch_size, dtype) for m in self._mechanisms]
         history = [
@@ -325,7 +329,7 @@ class AttentionWrapper(RNNCell):
 
 
 def hardmax(logits: Any, name: str | None = None) -> Any:
-    """1 where a row has its maximum, 0 elsewhere (`tf.contrib.seq2seq.hardmax`)."""
+    """1 at the maximum of each row, 0 elsewhere (`tf.contrib.seq2seq.hardmax`)."""
     logits = convert_to_tensor(logits)
     return one_hot(
         argmax(logits, -1), logits.shape.as_list()[-1] or shape(logits)[-1], dtype=logits.dtype.base

@@ -15,12 +15,12 @@ constant_value = known_predicate
 
 
 def gather_tensors_aliases(tensors: Any) -> list[str]:
-    """The other names of tensors."""
+    """The aliases of tensors."""
     return [name for tensor in tensors for name in aliases_of(tensor)]
 
 
 def convert_collection_to_dict(collection: Any, clear_collection: bool = False) -> dict[str, Any]:
-    """The tensors of a collection by their other names, the last one of each name.
+    """The tensors of a collection by their aliases; the last one of each alias.
 
     Args:
         clear_collection: whether the collection is empty afterwards.

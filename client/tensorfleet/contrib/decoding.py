@@ -1,4 +1,4 @@
-"""Decoders that choose their inputs: `tf.contrib.seq2seq.BasicDecoder`, `dynamic_decode`, helpers."""
+"""Decoders and the helpers that choose their inputs: `tf.contrib.seq2seq.BasicDecoder`, `dynamic_decode`."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from tensorfleet.rnn.state import zeros_of
 
 
 class BasicDecoderOutput(NamedTuple):
-    """The output of a BasicDecoder: outputs of the cell or layer, and the chosen symbols."""
+    """The output of a BasicDecoder: the outputs of the cell or layer, and the chosen symbols."""
 
     rnn_output: Any
     sample_id: Any
 
 
 class Helper:
-    """Chooses the symbols of a decoder, and its next inputs (`tf.contrib.seq2seq.Helper`)."""
+    """Chooses the symbols and the next inputs of a decoder (`tf.contrib.seq2seq.Helper`)."""
 
     @property
     def batch_size(self) -> Any:
@@ -53,7 +53,7 @@ class Helper:
         return dtypes.int32
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
-        """The sequences that are finished from the first, and the first inputs."""
+        """(finished, inputs): whether each sequence is finished from the start, and the first inputs."""
         raise NotImplementedError
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
@@ -63,12 +63,12 @@ class Helper:
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
-        """The sequences that are finished, the next inputs, and the next state."""
+        """(finished, next inputs, next state): whether each sequence is finished after this step, …"""
         raise NotImplementedError
 
 
 class CustomHelper(Helper):
-    """A helper of three functions (`tf.contrib.seq2seq.CustomHelper`)."""
+    """A helper made from three functions (`tf.contrib.seq2seq.CustomHelper`)."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class CustomHelper(Helper):
 
 
 class TrainingHelper(Helper):
-    """Gives the inputs that it was given, step by step (`tf.contrib.seq2seq.TrainingHelper`).
+    """A helper whose inputs are given, as in training (`tf.contrib.seq2seq.TrainingHelper`).
 
     Args:
         inputs: `[batch, time, …]`, or a structure of them.
@@ -166,12 +166,13 @@ class TrainingHelper(Helper):
 
 
 class GreedyEmbeddingHelper(Helper):
-    """Gives the row of the likeliest symbol (`tf.contrib.seq2seq.GreedyEmbeddingHelper`).
+    """A helper whose next input is the embedding of the most probable symbol
+    (`tf.contrib.seq2seq.GreedyEmbeddingHelper`).
 
     Args:
-        embedding: a table of rows, or a function from symbols to inputs.
-        start_tokens: int32 `[batch]`.
-        end_token: the symbol, int32 of rank 0, that ends a sequence.
+        embedding: the table of embeddings, or a function from symbols to inputs.
+        start_tokens: the first symbols, int32 `[batch]`.
+        end_token: the symbol that ends a sequence, int32 of rank 0.
     """
 
     def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
@@ -203,7 +204,7 @@ class GreedyEmbeddingHelper(Helper):
 
 
 class SampleEmbeddingHelper(GreedyEmbeddingHelper):
-    """Draws symbols from logits (`tf.contrib.seq2seq.SampleEmbeddingHelper`)."""
+    """A helper that draws symbols by the logits (`tf.contrib.seq2seq.SampleEmbeddingHelper`)."""
 
     def __init__(
         self,
@@ -222,7 +223,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 
 class Decoder:
-    """The interface of what `dynamic_decode` runs (`tf.contrib.seq2seq.Decoder`)."""
+    """The interface of decoders, which `dynamic_decode` runs (`tf.contrib.seq2seq.Decoder`)."""
 
     @property
     def batch_size(self) -> Any:
@@ -241,15 +242,15 @@ class Decoder:
 
     @property
     def tracks_own_finished(self) -> bool:
-        """Whether a step says of all sequences anew which are finished."""
+        """Whether the `finished` of a step includes the sequences that were finished before."""
         return False
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
-        """The sequences that are finished from the first, the first inputs, the first state."""
+        """(finished, inputs, state) before the first step: whether each sequence is already finished, …"""
         raise NotImplementedError
 
     def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> tuple[Any, Any, Any, Any]:
-        """The outputs of a step, the next state and inputs, and which sequences are finished."""
+        """(outputs, next state, next inputs, finished) of a step."""
         raise NotImplementedError
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
@@ -258,13 +259,13 @@ class Decoder:
 
 
 class BasicDecoder(Decoder):
-    """A cell, a helper, and a layer after the cell (`tf.contrib.seq2seq.BasicDecoder`).
+    """A decoder of a cell, a helper and an output layer (`tf.contrib.seq2seq.BasicDecoder`).
 
     Args:
         cell: an RNN cell.
-        helper: chooses symbols and inputs.
-        initial_state: of the cell.
-        output_layer: such as a `tf.layers.Dense`; None: outputs are the cell's.
+        helper: the helper, which chooses symbols and inputs.
+        initial_state: the cell's initial state.
+        output_layer: a layer on the cell's outputs, such as a `tf.layers.Dense`, or None.
     """
 
     def __init__(self, cell: Any, helper: Helper, initial_state: Any, output_layer: Any = None) -> None:
@@ -315,15 +316,15 @@ def dynamic_decode(
     """Runs a decoder until all sequences are finished (`tf.contrib.seq2seq.dynamic_decode`).
 
     Args:
-        output_time_major: whether outputs are `[time, batch, …]`, and not `[batch, time, …]`.
-        impute_finished: whether a finished sequence keeps its state, and has outputs of zeros.
-        maximum_iterations: the largest number of steps; None: any.
+        output_time_major: whether outputs are `[time, batch, …]`, instead of `[batch, time, …]`.
+        impute_finished: whether a finished sequence keeps its state and gets outputs of zeros.
+        maximum_iterations: the greatest number of steps; None for no limit.
 
     Returns:
         The outputs, the last state, and the lengths of the sequences, int32 `[batch]`.
 
     Raises:
-        TypeError: `decoder` is no decoder.
+        TypeError: `decoder` is not a Decoder.
     """
     if not hasattr(decoder, "step") or not hasattr(decoder, "initialize"):
         raise TypeError(f"Expected decoder to be type Decoder, but saw: {type(decoder)}")
@@ -331,7 +332,7 @@ def dynamic_decode(
         share_reads(opened)
         finished, inputs, state = decoder.initialize()
         batch = decoder.batch_size
-        # The shapes of what the first step gives are those of all.
+        # All steps have the shapes of the first one.
         kinds = decoder.output_dtype
         flat_kinds = structures.flatten(kinds)
         sizes = [TensorShape(s) if isinstance(s, (int, TensorShape, list)) else s for s in _sizes(decoder)]
@@ -384,7 +385,7 @@ def dynamic_decode(
         if hasattr(decoder, "finalize"):
             try:
                 outputs, state = decoder.finalize(outputs, state, lengths)
-            except NotImplementedError:  # it has nothing to do after the last step
+            except NotImplementedError:  # `finalize` is optional
                 pass
         if not output_time_major:
             outputs = structures.map_structure(_turned, outputs)
@@ -399,7 +400,7 @@ def _sizes(decoder: Any) -> list[Any]:
 
 
 def _turned(tensor: Any) -> Any:
-    """A tensor with its first two dimensions the other way round."""
+    """A tensor with its first two dimensions exchanged."""
     if tensor.ndim is None or tensor.ndim < 2:
         return tensor
     return transpose(tensor, [1, 0, *range(2, tensor.ndim)])
@@ -413,7 +414,7 @@ def _unstacked(tensor: Any) -> TensorArray:
 
 
 def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
-    """Each element of the batch so often after itself (`tf.contrib.seq2seq.tile_batch`)."""
+    """Each element of the batch repeated `multiplier` times (`tf.contrib.seq2seq.tile_batch`)."""
     from tensorfleet.ops.array.padding import tile
     from tensorfleet.ops.array.shaping import expand_dims, reshape
 

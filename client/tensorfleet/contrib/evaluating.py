@@ -1,4 +1,4 @@
-"""Evaluation of checkpoints as they come: `tf.contrib.training` and `slim.evaluation`."""
+"""Evaluation of checkpoints as they appear: `tf.contrib.training` and `slim.evaluation`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tensorfleet.core import dtypes
 from tensorfleet.core.logging import info
-from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.ops.io.summary import merge_all
-from tensorfleet.ops.state.initializers import zeros_initializer
 from tensorfleet.ops.state.variable_ops import assign_add
-from tensorfleet.ops.state.variable_scope import get_variable
 from tensorfleet.summary.file_writer import FileWriter
 from tensorfleet.train.checkpoint_management import latest_checkpoint
+from tensorfleet.train.evaluation import get_or_create_eval_step as get_or_create_eval_step
 from tensorfleet.train.monitored_session import MonitoredSession
 from tensorfleet.train.saver import Saver
 from tensorfleet.train.scaffold import Scaffold
@@ -30,7 +27,7 @@ def wait_for_new_checkpoint(
     seconds_to_sleep: float = 1,
     timeout: float | None = None,
 ) -> str | None:
-    """The path of a checkpoint that is not the last one; None where none has come in time."""
+    """The path of a checkpoint other than `last_checkpoint`; None after `timeout` seconds without one."""
     info("Waiting for new checkpoint at %s", checkpoint_dir)
     end = time.time() + timeout if timeout is not None else None
     while True:
@@ -49,12 +46,13 @@ def checkpoints_iterator(
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
 ) -> Iterator[str]:
-    """The checkpoints of a folder as they come.
+    """An iterator of the checkpoints of a directory as they appear.
 
     Args:
-        min_interval_secs: the shortest time from one to the next.
-        timeout: how long to wait for one; None: for ever.
-        timeout_fn: is asked after `timeout` whether there will be none; by default there will be none.
+        min_interval_secs: the shortest time between two checkpoints, in seconds.
+        timeout: the time to wait for a checkpoint, in seconds; None for no limit.
+        timeout_fn: a function that is called after `timeout`; a true result ends the iterator, as does a
+            timeout without such a function.
     """
     last: str | None = None
     while True:
@@ -70,25 +68,6 @@ def checkpoints_iterator(
         rest = begin + min_interval_secs - time.time()
         if rest > 0:
             time.sleep(rest)
-
-
-def get_or_create_eval_step() -> Any:
-    """The variable that counts steps of the evaluation; it is local, and in the collection EVAL_STEP."""
-    from tensorfleet.graph import framework
-
-    found = framework.get_collection(GraphKeys.EVAL_STEP)
-    if len(found) > 1:
-        raise ValueError("Multiple tensors added to tf.GraphKeys.EVAL_STEP")
-    if found:
-        return found[0]
-    return get_variable(
-        "eval_step",
-        shape=[],
-        dtype=dtypes.int64,
-        initializer=zeros_initializer(),
-        trainable=False,
-        collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.EVAL_STEP],
-    )
 
 
 def evaluate_once(
@@ -108,15 +87,16 @@ def evaluate_once(
     session_config: Any = None,
     hooks: Any = None,
 ) -> Any:
-    """Restores a checkpoint, runs `eval_op` so often, then `final_op` (`slim.evaluation.evaluate_once`).
+    """Restores a checkpoint, runs `eval_op` `num_evals` times, then `final_op`
+    (`slim.evaluation.evaluate_once`).
 
     Args:
-        logdir: where the summaries are written, with the global step of the checkpoint.
-        summary_op: by default all summaries of the graph; None: none.
-        variables_to_restore: by default all that can be saved.
+        logdir: the directory of summaries, which are written with the global step of the checkpoint.
+        summary_op: the summaries, by default all of the graph; None for none.
+        variables_to_restore: the variables, by default all that can be saved.
 
     Returns:
-        What `final_op` gives; None without one.
+        The value of `final_op`; None without one.
     """
     if summary_op is _DEFAULT:
         summary_op = merge_all()
@@ -163,15 +143,15 @@ def evaluation_loop(
     timeout_fn: Callable[[], bool] | None = None,
     hooks: Any = None,
 ) -> Any:
-    """`evaluate_once` of each checkpoint as it comes (`slim.evaluation.evaluation_loop`).
+    """`evaluate_once` for each checkpoint as it appears (`slim.evaluation.evaluation_loop`).
 
     Args:
         init_fn: must be None.
-        max_number_of_evaluations: how many checkpoints are evaluated; None: all.
+        max_number_of_evaluations: the number of checkpoints to evaluate; None for all.
         timeout, timeout_fn: as in `checkpoints_iterator`.
 
     Returns:
-        What `final_op` gave last.
+        The last value of `final_op`.
     """
     if init_fn is not None:
         raise NotImplementedError("evaluation_loop with init_fn is not part of TensorFleet.")

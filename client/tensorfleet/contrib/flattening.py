@@ -11,7 +11,7 @@ from tensorfleet.layers import core
 
 
 def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Tensor:
-    """All dimensions but the first in one (`tf.contrib.layers.flatten`).
+    """The inputs as a matrix, with all dimensions but the first joined (`tf.contrib.layers.flatten`).
 
     Args:
         outputs_collections: a collection, or several, to add the result to.

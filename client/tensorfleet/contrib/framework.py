@@ -1,4 +1,4 @@
-"""`tf.contrib.framework`: argument scopes, variables of models, the count of global steps."""
+"""`tf.contrib.framework`: argument scopes, variables of models, the global step."""
 
 import typing as _typing
 
@@ -42,6 +42,13 @@ from tensorfleet.train.checkpoint_reader import (
     load_checkpoint as load_checkpoint,
     load_variable as load_variable,
 )
+from tensorfleet.train.initializing import init_from_checkpoint as init_from_checkpoint
+from tensorfleet.train.remapping import (
+    load_and_remap_matrix as load_and_remap_matrix,
+    load_and_remap_matrix_initializer as load_and_remap_matrix_initializer,
+    load_embedding_initializer as load_embedding_initializer,
+    load_linear_multiclass_bias_initializer as load_linear_multiclass_bias_initializer,
+)
 from tensorfleet.train.step_count import (
     assert_global_step as assert_global_step,
     create_global_step as create_global_step,
@@ -81,9 +88,14 @@ __all__ = [
     "get_variables_to_restore",
     "global_variable",
     "has_arg_scope",
+    "init_from_checkpoint",
     "is_tensor",
     "list_variables",
+    "load_and_remap_matrix",
+    "load_and_remap_matrix_initializer",
     "load_checkpoint",
+    "load_embedding_initializer",
+    "load_linear_multiclass_bias_initializer",
     "load_variable",
     "local_variable",
     "model_variable",

@@ -1,4 +1,4 @@
-"""`tf.contrib.training.HParams`: named settings of a model, with their types."""
+"""`tf.contrib.training.HParams`: the hyperparameters of a model, by name and with types."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _ASSIGNMENT = re.compile(
 
 
 def parse_values(values: str, type_map: dict[str, Callable[[Any], Any]]) -> dict[str, Any]:
-    """Settings from a text such as `rate=0.1,sizes=[1,2],names[1]=x`.
+    """Hyperparameters from a text such as `rate=0.1,sizes=[1,2],names[1]=x`.
 
     Args:
-        type_map: the type of each setting, of its elements for a list.
+        type_map: the type of each hyperparameter; for a list that of its elements.
 
     Returns:
-        Values by name; a dict of values by index where elements of a list are given.
+        Values by name; for single elements of a list a dict of values by index.
 
     Raises:
-        ValueError: the text has another form, a setting is unknown or twice, or a value has another type.
+        ValueError: the text has another form, a name is unknown or repeated, or a value has another type.
     """
     found: dict[str, Any] = {}
     position = 0
@@ -65,11 +65,11 @@ def _typed(name: str, kind: Callable[[Any], Any], text: str) -> Any:
 
 
 class HParams:
-    """Settings, each an attribute, whose types are those of their first values (`HParams`).
+    """Hyperparameters as attributes, with the types of their first values (`HParams`).
 
     Args:
         hparam_def, model_structure: must be None.
-        kwargs: names and values: numbers, bools, texts, or lists of one of these.
+        kwargs: names and values: numbers, bools, strings, or lists of one of these.
     """
 
     _hparam_types: dict[str, tuple[Any, bool]]
@@ -82,7 +82,7 @@ class HParams:
             self.add_hparam(name, value)
 
     def add_hparam(self, name: str, value: Any) -> None:
-        """Adds a setting. Raises ValueError: there is such an attribute, or the list is empty."""
+        """Adds a hyperparameter. Raises ValueError if the attribute exists, or for an empty list."""
         if getattr(self, name, None) is not None:
             raise ValueError(f"Hyperparameter name is reserved: {name}")
         if isinstance(value, (list, tuple)):
@@ -94,7 +94,9 @@ class HParams:
         setattr(self, name, value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Sets a setting. Raises KeyError: there is none such; ValueError: a list for a value, or no list."""
+        """Sets a hyperparameter. Raises KeyError for an unknown name; ValueError for a list instead of a
+        single value, or the reverse.
+        """
         kind, is_list = self._hparam_types[name]
         if isinstance(value, list) != is_list:
             wanted = "pass a list for multi" if is_list else "not pass a list for single"
@@ -102,18 +104,18 @@ class HParams:
         setattr(self, name, [_cast(name, kind, v) for v in value] if is_list else _cast(name, kind, value))
 
     def del_hparam(self, name: str) -> None:
-        """Removes a setting."""
+        """Removes a hyperparameter."""
         if hasattr(self, name):
             delattr(self, name)
             del self._hparam_types[name]
 
     def parse(self, values: str) -> HParams:
-        """Sets what a text such as `rate=0.1,sizes=[1,2]` says; returns the object itself."""
+        """Sets hyperparameters from a text such as `rate=0.1,sizes=[1,2]`; returns the object itself."""
         types = {name: kind for name, (kind, _) in self._hparam_types.items()}
         return self.override_from_dict(parse_values(values, types))
 
     def override_from_dict(self, values_dict: dict[str, Any]) -> HParams:
-        """Sets several; elements of lists by a dict of indices. Returns the object itself."""
+        """Sets hyperparameters; elements of lists by a dict from indices. Returns the object itself."""
         for name, value in values_dict.items():
             if isinstance(value, dict):
                 elements = list(getattr(self, name))
@@ -124,20 +126,20 @@ class HParams:
         return self
 
     def parse_json(self, values_json: str) -> HParams:
-        """Sets what a JSON object says; returns the object itself."""
+        """Sets hyperparameters from a JSON object; returns the object itself."""
         return self.override_from_dict(json.loads(values_json))
 
     def to_json(self, indent: Any = None, separators: Any = None, sort_keys: bool = False) -> str:
-        """All settings as a JSON object."""
+        """All hyperparameters as a JSON object."""
         plain = {name: value for name, value in self.values().items() if not callable(value)}
         return json.dumps(plain, indent=indent, separators=separators, sort_keys=sort_keys)
 
     def values(self) -> dict[str, Any]:
-        """All settings by name."""
+        """All hyperparameters by name."""
         return {name: getattr(self, name) for name in self._hparam_types}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """A setting; `default` where there is none such."""
+        """A hyperparameter; `default` if there is none of this name."""
         return getattr(self, key) if key in self._hparam_types else default
 
     def __contains__(self, key: str) -> bool:
@@ -151,7 +153,7 @@ class HParams:
 
 
 def _cast(name: str, kind: Any, value: Any) -> Any:
-    """A value of the setting's type. Raises ValueError for one that would lose something."""
+    """The value in the hyperparameter's type. Raises ValueError if information would be lost."""
     if kind is type(None) or isinstance(value, kind):
         return value
     loses = (

@@ -1,4 +1,4 @@
-"""Common parts of `tf.contrib.layers`: names of variables, collections, what follows a layer."""
+"""Common parts of `tf.contrib.layers`: names of variables, collections, normalization and activation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ALIASES = ("__contrib_layer_aliases",)  # no string names this collection
 
 
 def getter(renamed: dict[str, str] | None = None) -> Callable[..., Any]:
-    """A custom getter that makes model variables, the last parts of their names changed."""
+    """A custom getter that makes model variables and changes the last parts of their names by `renamed`."""
 
     def get(getter: Any, name: str, *args: Any, **kwargs: Any) -> Any:
         kwargs.pop("reuse", None)
@@ -27,10 +27,10 @@ def getter(renamed: dict[str, str] | None = None) -> Callable[..., Any]:
 
 
 def layer_format(data_format: str | None, names: tuple[str, ...] = ("NHWC", "NCHW")) -> str:
-    """The name that `tf.layers` has for a format of the ops.
+    """The name in `tf.layers` of a data format of the ops.
 
     Raises:
-        ValueError: it is another one.
+        ValueError: the format is not in `names`.
     """
     if data_format not in (None, *names):
         raise ValueError(f"Invalid data_format: {data_format}")
@@ -50,7 +50,7 @@ def add_variables(collections: Any, variable: Any, kind: str) -> None:
 
 
 def named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
-    """Adds outputs to collections, under another name (`collect_named_outputs`)."""
+    """Adds outputs to collections, with an alias (`collect_named_outputs`)."""
     if collections:
         append_alias(outputs, alias)
         framework.get_default_graph().add_to_collections(collections, outputs)
@@ -58,7 +58,7 @@ def named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
 
 
 def append_alias(tensor: Any, alias: str) -> Any:
-    """Gives a tensor another name, by which dicts of a collection have it."""
+    """Gives a tensor an alias, its key in dicts of a collection."""
     alias = alias.removesuffix("/")
     held = tensor.graph.get_collection_ref(_ALIASES)
     if not held:
@@ -68,7 +68,7 @@ def append_alias(tensor: Any, alias: str) -> Any:
 
 
 def aliases_of(tensor: Any) -> list[str]:
-    """The names that a tensor was given; its own if it was given none."""
+    """The aliases of a tensor; its own name if it has none."""
     held = tensor.graph.get_collection_ref(_ALIASES)
     found: list[str] = held[0].get(tensor.name, []) if held else []
     return found or [tensor.name.removesuffix(":0")]

@@ -1,4 +1,4 @@
-"""`tf.contrib.layers`: regularizers, initializers, and layers of the older kind."""
+"""`tf.contrib.layers`: regularizers, initializers, and layers with the older arguments."""
 
 import typing as _typing
 

@@ -1,4 +1,4 @@
-"""`tf.contrib.metrics`: metrics with the predictions first, and tables of them."""
+"""`tf.contrib.metrics`: metrics with the predictions first, and functions on several metrics."""
 
 import typing as _typing
 

@@ -1,4 +1,4 @@
-"""Variables of models: made, found by scope and name, and assigned to (`tf.contrib.framework`)."""
+"""Creation, look-up and assignment of a model's variables (`tf.contrib.framework`)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def variable(
 
     Args:
         collections: by default GLOBAL_VARIABLES.
-        custom_getter: called in place of `tf.get_variable`, with its arguments and `reuse`.
+        custom_getter: a function to call instead of `tf.get_variable`, with its arguments and `reuse`.
     """
     getter = get_variable
     if custom_getter is not None:
@@ -104,7 +104,7 @@ def model_variable(
 def local_variable(
     initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
 ) -> Any:
-    """A variable of one process, which is not trained (`tf.contrib.framework.local_variable`)."""
+    """A variable of one process that is not trainable (`tf.contrib.framework.local_variable`)."""
     return Variable(
         initial_value,
         trainable=False,
@@ -118,7 +118,7 @@ def local_variable(
 def global_variable(
     initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
 ) -> Any:
-    """A variable that is not trained (`tf.contrib.framework.global_variable`)."""
+    """A global variable that is not trainable (`tf.contrib.framework.global_variable`)."""
     return Variable(
         initial_value,
         trainable=False,
@@ -139,11 +139,11 @@ def add_model_variable(var: Any) -> None:
 def get_variables(
     scope: Any = None, suffix: str | None = None, collection: str = GraphKeys.GLOBAL_VARIABLES
 ) -> list[Any]:
-    """The variables of a collection by scope and end of their names (`tf.contrib.framework.get_variables`).
+    """The variables of a collection in a scope and with a suffix (`tf.contrib.framework.get_variables`).
 
     Args:
-        scope: a VariableScope, or a regular expression that names begin with.
-        suffix: how names end, without `:0`.
+        scope: a VariableScope, or a regular expression for the start of names.
+        suffix: the end of names, without `:0`.
     """
     if isinstance(scope, VariableScope):
         scope = scope.name
@@ -170,12 +170,12 @@ def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> lis
 
 
 def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
-    """The variables whose names end so."""
+    """The variables whose names end with `suffix`."""
     return get_variables(scope=scope, suffix=suffix)
 
 
 def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
-    """The variables whose last names are this."""
+    """The variables whose last name, after the scopes, is `given_name`."""
     return get_variables(scope=scope, suffix=f"/{given_name}:|^{given_name}:")
 
 
@@ -183,7 +183,7 @@ def get_unique_variable(var_op_name: str) -> Any:
     """The only variable of that full name, without `:0`.
 
     Raises:
-        ValueError: there is none, or more than one begins so.
+        ValueError: there is none, or several have names that start with it.
     """
     found = get_variables(scope=var_op_name)
     exact = [v for v in found if v.op.name == var_op_name]
@@ -195,7 +195,7 @@ def get_unique_variable(var_op_name: str) -> Any:
 
 
 def get_variable_full_name(var: Any) -> str:
-    """The name of a variable in checkpoints: that of the whole for a part of a partitioned one."""
+    """The name of a variable in checkpoints; for a part of a partitioned variable that of the whole."""
     info = getattr(var, "_save_slice_info", None)
     return str(info.full_name if info is not None else var.op.name)
 
@@ -206,10 +206,10 @@ def filter_variables(
     exclude_patterns: Sequence[str] | None = None,
     reg_search: bool = True,
 ) -> list[Any]:
-    """The variables whose names an included pattern fits, and no excluded one.
+    """The variables whose names match an included pattern and no excluded one.
 
     Args:
-        reg_search: whether a pattern may fit anywhere in the name, and not at its beginning alone.
+        reg_search: whether a pattern may match anywhere in the name, instead of at its start.
     """
     fits = re.search if reg_search else re.match
 
@@ -221,13 +221,13 @@ def filter_variables(
 
 
 def get_variables_to_restore(include: Any = None, exclude: Any = None) -> list[Any]:
-    """The global variables of some scopes and not of others.
+    """The global variables in the scopes `include` and not in the scopes `exclude`.
 
     Args:
-        include, exclude: lists of scopes, or one alone.
+        include, exclude: lists of scopes, or single scopes.
 
     Raises:
-        TypeError: they are something else.
+        TypeError: they are of another type.
     """
     scopes = []
     for given, name in ((include, "include"), (exclude, "exclude")):
@@ -242,7 +242,7 @@ def get_variables_to_restore(include: Any = None, exclude: Any = None) -> list[A
 
 
 def assign_from_values(var_names_to_values: dict[str, Any]) -> tuple[Any, dict[Any, Any]]:
-    """An operation that assigns values to variables by their names, and what it is to be fed."""
+    """An operation that assigns values to variables, by their names, and its feeds."""
     feeds: dict[Any, Any] = {}
     operations = []
     for name, value in var_names_to_values.items():
@@ -254,13 +254,13 @@ def assign_from_values(var_names_to_values: dict[str, Any]) -> tuple[Any, dict[A
 
 
 def assign_from_values_fn(var_names_to_values: dict[str, Any]) -> Callable[[Any], None]:
-    """A function of a session that assigns values to variables by their names."""
+    """A function of a session that assigns values to variables, by their names."""
     operation, feeds = assign_from_values(var_names_to_values)
     return lambda session: session.run(operation, feeds)
 
 
 def _by_name(var_list: Any) -> dict[str, Any]:
-    """Variables by their names in checkpoints; a list stands for those of a partitioned one."""
+    """Variables by their names in checkpoints; a list has the parts of a partitioned variable."""
     if isinstance(var_list, dict):
         return var_list
     found: dict[str, Any] = {}
@@ -273,12 +273,12 @@ def _by_name(var_list: Any) -> dict[str, Any]:
 def assign_from_checkpoint(
     model_path: str, var_list: Any, ignore_missing_vars: bool = False
 ) -> tuple[Any, dict[Any, Any]]:
-    """An operation that assigns variables what a checkpoint has, and what it is to be fed.
+    """An operation that assigns the values in a checkpoint to variables, and its feeds.
 
     Args:
         model_path: the checkpoint's path.
         var_list: variables; or a dict of them by their names in the checkpoint.
-        ignore_missing_vars: whether a variable that is not in the checkpoint is left alone.
+        ignore_missing_vars: whether to leave out variables that are not in the checkpoint.
 
     Raises:
         ValueError: a variable is not in the checkpoint, or has another number of elements there.
@@ -321,8 +321,8 @@ def assign_from_checkpoint_fn(
     """A function of a session that restores variables from a checkpoint; None if there are none.
 
     Args:
-        ignore_missing_vars: whether variables that are not in the checkpoint are left alone.
-        reshape_variables: whether a variable may have another shape there.
+        ignore_missing_vars: whether to leave out variables that are not in the checkpoint.
+        reshape_variables: whether a variable may have another shape in the checkpoint.
 
     Raises:
         ValueError: there is nothing to restore.

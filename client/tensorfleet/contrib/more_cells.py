@@ -1,4 +1,4 @@
-"""Recurrent cells of `tf.contrib.rnn` beside those of `tf.nn.rnn_cell`."""
+"""Recurrent cells of `tf.contrib.rnn` that are not in `tf.nn.rnn_cell`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def linear(
     bias_initializer: Any = None,
     kernel_initializer: Any = None,
 ) -> Any:
-    """The sum of products of tensors with variables, and a bias, in the scope in force (`_linear`).
+    """A linear layer of one or several tensors, with variables in the current scope (`_linear`).
 
     Args:
         args: a tensor `[batch, n]`, or a list of them.
@@ -63,9 +63,9 @@ class LSTMBlockCell(LSTMCell):
 
     Args:
         num_units: the size of output and state.
-        forget_bias: is added to the forget gate.
-        cell_clip: the largest absolute value of the cell's state; None or not above 0: any.
-        use_peephole: whether the gates see the cell's state.
+        forget_bias: a number that is added to the forget gate.
+        cell_clip: the greatest absolute value of the cell's state; None, 0 or negative for no limit.
+        use_peephole: whether the gates also take the cell's state.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class GRUBlockCellV2(GRUCell):
 
 
 class LayerNormBasicLSTMCell(RNNCell):
-    """An LSTM cell with layer normalization and dropout of the state's change
+    """An LSTM cell with layer normalization, and dropout of the new input to the state
     (`tf.contrib.rnn.LayerNormBasicLSTMCell`)."""
 
     def __init__(
@@ -169,7 +169,7 @@ class LayerNormBasicLSTMCell(RNNCell):
 
 
 class _Wrapper(RNNCell):
-    """A cell around another, whose sizes it has."""
+    """Base class of cells that wrap another one and have its sizes."""
 
     def __init__(self, cell: Any, reuse: Any = None) -> None:
         super().__init__(_reuse=reuse)
@@ -218,7 +218,8 @@ class InputProjectionWrapper(_Wrapper):
 
 
 class EmbeddingWrapper(_Wrapper):
-    """A cell that takes symbols `[batch]`, and looks rows up for them (`tf.contrib.rnn.EmbeddingWrapper`)."""
+    """A cell whose inputs are symbols `[batch]`, of which it looks up embeddings
+    (`tf.contrib.rnn.EmbeddingWrapper`)."""
 
     def __init__(
         self,
@@ -234,7 +235,7 @@ class EmbeddingWrapper(_Wrapper):
         self._classes, self._size, self._initializer = embedding_classes, embedding_size, initializer
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """The output and the state of the cell for the rows."""
+        """The output and the state of the cell for the embeddings."""
         initializer = self._initializer or get_variable_scope().initializer
         initializer = initializer or random_uniform_initializer(-(3**0.5), 3**0.5)
         dtype = flatten(state)[0].dtype.base
@@ -243,13 +244,13 @@ class EmbeddingWrapper(_Wrapper):
 
 
 class AttentionCellWrapper(RNNCell):
-    """A cell that also attends to its last outputs (`tf.contrib.rnn.AttentionCellWrapper`).
+    """A cell with attention to its last outputs (`tf.contrib.rnn.AttentionCellWrapper`).
 
     Args:
-        attn_length: to how many.
-        attn_size: the size of what is attended to; by default the cell's output size.
-        attn_vec_size: the size of the layer that compares; by default `attn_size`.
-        input_size: of what the cell is given; by default the inputs' size.
+        attn_length: the number of last outputs.
+        attn_size: the size of the attention, by default the cell's output size.
+        attn_vec_size: the size of the layer that computes scores, by default `attn_size`.
+        input_size: the size of the cell's inputs, by default that of the wrapper's inputs.
         state_is_tuple: must be True.
     """
 
@@ -323,11 +324,11 @@ def stack_bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> Any:
-    """Bidirectional layers after each other, each of the joined outputs of the last
+    """Stacked bidirectional layers, each on the joined outputs of the previous one
     (`tf.contrib.rnn.stack_bidirectional_dynamic_rnn`).
 
     Returns:
-        The outputs, the states forwards and those backwards.
+        The outputs, the forward states and the backward states.
     """
     if not cells_fw or len(cells_fw) != len(cells_bw):
         raise ValueError("Forward and Backward cells must have the same depth, of 1 or more.")
@@ -363,7 +364,7 @@ def stack_bidirectional_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> Any:
-    """`stack_bidirectional_dynamic_rnn` of a list of inputs, unrolled."""
+    """`stack_bidirectional_dynamic_rnn` on a list of inputs, unrolled."""
     if not cells_fw or len(cells_fw) != len(cells_bw):
         raise ValueError("Forward and Backward cells must have the same depth, of 1 or more.")
     states_fw, states_bw = [], []

@@ -22,7 +22,7 @@ from tensorfleet.ops.state.variable_scope import variable_scope
 
 
 class _BatchNormalization(BatchNormalization):
-    """The layer, whose function says where the updates go."""
+    """The layer; the function `batch_norm` adds its updates to a collection or runs them."""
 
     @property
     def updates(self) -> list[Any]:
@@ -63,14 +63,15 @@ def batch_norm(
 
     Args:
         inputs: of rank 2 or more.
-        decay: how much of the running averages stays at an update.
-        param_initializers, param_regularizers: by "beta", "gamma", "moving_mean", "moving_variance".
-        updates_collections: where the updates of the running averages are put; None: they run with the layer.
+        decay: the fraction of the running averages that an update keeps.
+        param_initializers, param_regularizers: dicts by "beta", "gamma", "moving_mean", "moving_variance".
+        updates_collections: the collection for the updates of the running averages; None to run them with
+            the layer.
         is_training: a bool, or a bool tensor of rank 0.
-        batch_weights, zero_debias_moving_mean, renorm, adjustment: must be left as they are.
+        batch_weights, zero_debias_moving_mean, renorm, adjustment: must have their defaults.
 
     Raises:
-        NotImplementedError: one of these is asked for.
+        NotImplementedError: one of these has another value.
         ValueError: an unknown format or argument.
     """
     for name, asked in (
@@ -87,7 +88,7 @@ def batch_norm(
         if inputs.ndim is None:
             raise ValueError(f"Inputs {inputs.name} has undefined rank")
         axis = 1 if data_format == "NCHW" else inputs.ndim - 1
-        # Like images of one pixel: the running variance is then the unbiased one, as TensorFlow's is.
+        # As images of one pixel, for which the running variance is unbiased, as in TensorFlow.
         flat = inputs.ndim == 2 and fused is not False and not renorm
         if flat:
             inputs = reshape(inputs, [-1, 1, 1, inputs.shape.as_list()[1]])
@@ -151,11 +152,11 @@ def layer_norm(
     begin_params_axis: int = -1,
     scope: Any = None,
 ) -> Any:
-    """Brings each element of the batch to mean 0 and variance 1 (`tf.contrib.layers.layer_norm`).
+    """Each element of the batch normalized to mean 0 and variance 1 (`tf.contrib.layers.layer_norm`).
 
     Args:
         begin_norm_axis: the first of the dimensions that are normalized together.
-        begin_params_axis: the first of the dimensions for which there are `beta` and `gamma`.
+        begin_params_axis: the first dimension of `beta` and `gamma`.
 
     Raises:
         ValueError: the rank, or the shape of the variables, is not known, or an axis is out of range.
@@ -201,7 +202,7 @@ def layer_norm(
 
 @add_arg_scope
 def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: Any = None) -> Any:
-    """The inputs, of length 1 along a dimension (`tf.contrib.layers.unit_norm`)."""
+    """The inputs scaled to norm 1 along a dimension (`tf.contrib.layers.unit_norm`)."""
     with variable_scope(scope, "UnitNorm", [inputs]):
         inputs = convert_to_tensor(inputs)
         return inputs / sqrt(reduce_sum(inputs * inputs, dim, keepdims=True) + epsilon)

@@ -58,7 +58,7 @@ def log_loss(
 
 @add_arg_scope
 def hinge_loss(logits: Any, labels: Any = None, scope: str | None = None) -> Any:
-    """The hinge loss of each logit; not reduced, and in no collection."""
+    """The hinge loss of each logit, without reduction, and added to no collection."""
     return weighted.hinge_loss(
         labels, logits, scope=scope, loss_collection=None, reduction=weighted.Reduction.NONE
     )

@@ -1,4 +1,4 @@
-"""Metrics with the predictions before the labels: `tf.contrib.metrics.streaming_accuracy` and its kin."""
+"""Metrics with the predictions before the labels: `tf.contrib.metrics.streaming_accuracy`, …"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Metric = tuple[Any, Any]
 
 
 def _predictions_first(metric: Callable[..., Metric]) -> Callable[..., Metric]:
-    """The metric with its first two arguments in the older order."""
+    """The metric with its first two arguments exchanged."""
 
     def streaming(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
         return metric(labels, predictions, *args, **kwargs)
@@ -64,7 +64,7 @@ def streaming_auc(
 
 
 def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Any:
-    """The share of right predictions in one batch (`tf.contrib.metrics.accuracy`).
+    """The fraction of correct predictions in one batch (`tf.contrib.metrics.accuracy`).
 
     Raises:
         ValueError: the dtypes differ.
@@ -94,7 +94,7 @@ def confusion_matrix(
 
 
 def aggregate_metrics(*value_update_tuples: Metric) -> tuple[list[Any], list[Any]]:
-    """All values, and all updates. Raises ValueError without any."""
+    """The lists of all values and of all updates. Raises ValueError without arguments."""
     if not value_update_tuples:
         raise ValueError("Expected at least one value_tensor/update_op pair")
     values, updates = zip(*value_update_tuples, strict=True)
@@ -102,6 +102,6 @@ def aggregate_metrics(*value_update_tuples: Metric) -> tuple[list[Any], list[Any
 
 
 def aggregate_metric_map(names_to_tuples: dict[str, Metric]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """All values, and all updates, by their names."""
+    """The dicts of all values and of all updates, by their names."""
     values = {name: pair[0] for name, pair in names_to_tuples.items()}
     return values, {name: pair[1] for name, pair in names_to_tuples.items()}

@@ -1,4 +1,4 @@
-"""Sequence models that are unrolled: `tf.contrib.legacy_seq2seq`."""
+"""Unrolled sequence models: `tf.contrib.legacy_seq2seq`."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from tensorfleet.ops.nn.layers import xw_plus_b
 from tensorfleet.ops.state.variable_scope import get_variable, get_variable_scope, variable_scope
 from tensorfleet.rnn.static import static_rnn
 
-_LEAST = 1e-12  # added to the weights' sum, which may be 0
+_LEAST = 1e-12  # added to the sum of weights, which may be 0
 
 
 def rnn_decoder(
     decoder_inputs: Sequence[Any], initial_state: Any, cell: Any, loop_function: Any = None, scope: Any = None
 ) -> tuple[list[Any], Any]:
-    """A cell over a list of inputs (`tf.contrib.legacy_seq2seq.rnn_decoder`).
+    """An RNN over a list of inputs (`tf.contrib.legacy_seq2seq.rnn_decoder`).
 
     Args:
-        loop_function: from the last output and its number to the next input, in place of the given one.
+        loop_function: a function from the last output and its number to the next input, which replaces the
+            given one.
 
     Returns:
         The outputs, and the last state.
@@ -61,7 +62,7 @@ def basic_rnn_seq2seq(
     dtype: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """A cell reads a sequence, and another of its kind goes on (`basic_rnn_seq2seq`)."""
+    """An encoder, and a decoder that starts from its last state (`basic_rnn_seq2seq`)."""
     import copy
 
     from tensorfleet.core.dtypes import float32
@@ -79,7 +80,7 @@ def tied_rnn_seq2seq(
     dtype: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """Like `basic_rnn_seq2seq`, with the same variables for both (`tied_rnn_seq2seq`)."""
+    """`basic_rnn_seq2seq` whose encoder and decoder share variables (`tied_rnn_seq2seq`)."""
     from tensorfleet.core.dtypes import float32
 
     with variable_scope("combined_tied_rnn_seq2seq"):
@@ -115,8 +116,8 @@ def embedding_rnn_decoder(
     """`rnn_decoder` of symbols, int32 `[batch]` each (`embedding_rnn_decoder`).
 
     Args:
-        output_projection: weights and biases from an output to logits; None: outputs are logits.
-        feed_previous: whether each input but the first is the likeliest symbol of the last output.
+        output_projection: weights and biases from outputs to logits; None if outputs are logits.
+        feed_previous: whether each input but the first is the most probable symbol of the last output.
     """
     with variable_scope(scope or "embedding_rnn_decoder"):
         table = get_variable("embedding", [num_symbols, embedding_size])
@@ -179,13 +180,13 @@ def attention_decoder(
     scope: Any = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:
-    """`rnn_decoder` that attends to other states (`tf.contrib.legacy_seq2seq.attention_decoder`).
+    """`rnn_decoder` with attention to other states (`tf.contrib.legacy_seq2seq.attention_decoder`).
 
     Args:
         attention_states: `[batch, length, size]`, of known length and size.
-        output_size: by default the cell's.
-        num_heads: how many attentions there are.
-        initial_state_attention: whether the first attention is of the initial state, and not 0.
+        output_size: the size of outputs, by default the cell's.
+        num_heads: the number of attention heads.
+        initial_state_attention: whether the first attention is computed from the initial state, instead of 0.
 
     Raises:
         ValueError: there are no inputs or heads, or a size is not known.
@@ -300,7 +301,8 @@ def embedding_attention_seq2seq(
     scope: Any = None,
     initial_state_attention: bool = False,
 ) -> tuple[list[Any], Any]:
-    """A cell reads symbols, another goes on and attends to its outputs (`embedding_attention_seq2seq`)."""
+    """An encoder and a decoder of symbols, with attention to the encoder's outputs
+    (`embedding_attention_seq2seq`)."""
     import copy
 
     with variable_scope(scope or "embedding_attention_seq2seq", dtype=dtype) as current:
@@ -339,7 +341,7 @@ def sequence_loss_by_example(
     Args:
         logits: a list of `[batch, symbols]`.
         targets, weights: lists of `[batch]`.
-        softmax_loss_function: called with `labels` and `logits`.
+        softmax_loss_function: a function of `labels` and `logits`, by default sparse softmax cross entropy.
 
     Raises:
         ValueError: the lists differ in length.
@@ -370,7 +372,8 @@ def sequence_loss(
     softmax_loss_function: Any = None,
     name: str | None = None,
 ) -> Any:
-    """The sum of `sequence_loss_by_example`, by the size of the batch (`legacy_seq2seq.sequence_loss`)."""
+    """The sum of `sequence_loss_by_example`, or its mean if `average_across_batch`
+    (`legacy_seq2seq.sequence_loss`)."""
     with framework.name_scope(name, "sequence_loss", [*logits, *targets, *weights]):
         cost = reduce_sum(
             sequence_loss_by_example(
@@ -393,10 +396,10 @@ def model_with_buckets(
     per_example_loss: bool = False,
     name: str | None = None,
 ) -> tuple[list[Any], list[Any]]:
-    """A model for each pair of lengths, with the same variables (`model_with_buckets`).
+    """A model for each bucket, a pair of lengths, with shared variables (`model_with_buckets`).
 
     Returns:
-        The outputs and the losses, one of each for a bucket.
+        The outputs and the losses of each bucket.
 
     Raises:
         ValueError: a list is shorter than the last bucket.

@@ -1,4 +1,4 @@
-"""`tf.contrib.layers.optimize_loss`: an optimizer by its name, with what goes around it."""
+"""`tf.contrib.layers.optimize_loss`: an optimizer by name, with clipping, decay and summaries."""
 
 from __future__ import annotations
 
@@ -62,23 +62,23 @@ def optimize_loss(
     colocate_gradients_with_ops: bool = False,
     increment_global_step: bool = True,
 ) -> Any:
-    """The loss, whose run trains (`tf.contrib.layers.optimize_loss`).
+    """The loss as a tensor whose run also trains (`tf.contrib.layers.optimize_loss`).
 
     Args:
-        loss: of rank 0.
-        global_step: counts the steps; None: that of the graph, if there is one.
+        loss: the loss, a tensor of rank 0.
+        global_step: the global step; None for that of the graph, if there is one.
         learning_rate: a number, which becomes the variable `learning_rate`; a tensor of rank 0; or None.
-        optimizer: a name of OPTIMIZER_CLS_NAMES, a class, an object, or a function of the learning rate.
+        optimizer: a name in OPTIMIZER_CLS_NAMES, a class, an object, or a function of the learning rate.
         gradient_noise_scale: the standard deviation of noise that is added to gradients.
         gradient_multipliers: factors of gradients, by variable or by its name.
-        clip_gradients: the largest global norm; or a function of (gradient, variable) pairs.
-        learning_rate_decay_fn: called with the rate and the global step.
-        update_ops: what runs before; by default the collection UPDATE_OPS.
-        variables: what is trained; by default the trainable variables.
-        summaries: which of OPTIMIZER_SUMMARIES are written.
+        clip_gradients: the greatest global norm; or a function of (gradient, variable) pairs.
+        learning_rate_decay_fn: a function of the rate and the global step.
+        update_ops: the operations to run before, by default the collection UPDATE_OPS.
+        variables: the variables to train, by default the trainable ones.
+        summaries: the summaries to write, of OPTIMIZER_SUMMARIES.
 
     Raises:
-        ValueError: an argument is none of these.
+        ValueError: an invalid argument.
     """
     loss = convert_to_tensor(loss)
     if loss.ndim not in (None, 0):
@@ -173,10 +173,10 @@ def _noisy(gradient: Any, scale: float) -> Any:
 
 
 def multiply_gradients(grads_and_vars: Any, gradient_multipliers: dict[Any, Any]) -> list[tuple[Any, Any]]:
-    """Gradients times the factors of their variables, which are given by variable or by name.
+    """Gradients multiplied by factors, which are given by variable or by its name.
 
     Raises:
-        ValueError: a variable that has a factor has no gradient.
+        ValueError: a variable with a factor has no gradient.
     """
     result = []
     for gradient, variable in grads_and_vars:

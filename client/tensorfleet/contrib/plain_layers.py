@@ -1,4 +1,4 @@
-"""Layers of `tf.contrib.layers` without weights, or with an embedding or a bias alone."""
+"""Layers of `tf.contrib.layers` without weights, or with only an embedding or a bias."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def dropout(
     scope: Any = None,
     seed: int | None = None,
 ) -> Any:
-    """Zeros in place of some of the inputs, in training; the others grow by 1 / keep_prob
+    """In training, some inputs set to zero and the others multiplied by 1 / keep_prob
     (`tf.contrib.layers.dropout`)."""
     with variable_scope(scope, "Dropout", [inputs]) as current:
         layer = core.Dropout(
@@ -159,12 +159,12 @@ def embed_sequence(
     scope: Any = None,
     reuse: Any = None,
 ) -> Any:
-    """A row of a table for each symbol (`tf.contrib.layers.embed_sequence`).
+    """The embedding of each symbol (`tf.contrib.layers.embed_sequence`).
 
     Args:
         ids: int32 or int64, `[batch, time]`.
         vocab_size, embed_dim: the shape of the table; with `reuse` they need not be given.
-        unique: whether a row that occurs several times is looked up once.
+        unique: whether a symbol that occurs several times is looked up once.
 
     Returns:
         `[batch, time, embed_dim]`.
@@ -206,9 +206,9 @@ def embedding_lookup_unique(
 
 @add_arg_scope
 def repeat(inputs: Any, repetitions: int, layer: Any, *args: Any, **kwargs: Any) -> Any:
-    """A layer after itself, each with variables of its own (`tf.contrib.layers.repeat`).
+    """The same layer applied repeatedly, each time with its own variables (`tf.contrib.layers.repeat`).
 
-    The scopes are the layer's, or the argument `scope`, with `_1`, `_2` and so on.
+    The scopes are the layer's name, or the argument `scope`, with `_1`, `_2` and so on.
     """
     scope = kwargs.pop("scope", None)
     with variable_scope(scope, "Repeat", [inputs]):
@@ -223,7 +223,7 @@ def repeat(inputs: Any, repetitions: int, layer: Any, *args: Any, **kwargs: Any)
 
 @add_arg_scope
 def stack(inputs: Any, layer: Any, stack_args: Any, **kwargs: Any) -> Any:
-    """A layer after itself with other arguments each time (`tf.contrib.layers.stack`).
+    """A layer applied repeatedly with different arguments (`tf.contrib.layers.stack`).
 
     Args:
         stack_args: a list of arguments, or of lists or tuples of them.

@@ -1,4 +1,4 @@
-"""Functions from weights to a loss: `tf.contrib.layers.l2_regularizer` and its kin."""
+"""Regularizers, functions from weights to a loss: `tf.contrib.layers.l2_regularizer`, …"""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _is_off(scale: Any) -> bool:
     """Whether a scale is 0.
 
     Raises:
-        ValueError: it is an integer, or negative.
+        ValueError: `scale` is an integer, or negative.
     """
     if isinstance(scale, numbers.Integral):
         raise ValueError(f"scale cannot be an integer: {scale}")
@@ -60,14 +60,14 @@ def l1_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
 
 
 def l2_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
-    """`scale` times half the sum of squares (`tf.contrib.layers.l2_regularizer`). As `l1_regularizer`."""
+    """`scale` times half the sum of squares (`tf.contrib.layers.l2_regularizer`); see `l1_regularizer`."""
     return _scaled(scale, l2_loss, "l2_regularizer", scope)
 
 
 def l1_l2_regularizer(
     scale_l1: Any = 1.0, scale_l2: Any = 1.0, scope: str | None = None
 ) -> Regularizer | None:
-    """The sum of both (`tf.contrib.layers.l1_l2_regularizer`).
+    """The sum of the L1 and the L2 regularizer (`tf.contrib.layers.l1_l2_regularizer`).
 
     Raises:
         ValueError: a scale is negative or an integer.
@@ -84,7 +84,7 @@ def l1_l2_regularizer(
 def sum_regularizer(
     regularizer_list: Iterable[Regularizer | None], scope: str | None = None
 ) -> Regularizer | None:
-    """The sum of the losses of several (`tf.contrib.layers.sum_regularizer`); None where there are none."""
+    """The sum of several regularizers (`tf.contrib.layers.sum_regularizer`); its loss is None without any."""
     regularizers = [r for r in regularizer_list if r is not None]
     if not regularizers:
         return None
@@ -98,11 +98,11 @@ def sum_regularizer(
 
 
 def apply_regularization(regularizer: Regularizer, weights_list: Any = None) -> Tensor:
-    """The sum of a regularizer's losses over several weights, which is added to the collection
+    """The sum of a regularizer's losses on several weights, also added to the collection
     REGULARIZATION_LOSSES (`tf.contrib.layers.apply_regularization`).
 
     Args:
-        weights_list: by default the collection WEIGHTS.
+        weights_list: the weights, by default the collection WEIGHTS.
 
     Raises:
         ValueError: there are no weights, or a loss is not of rank 0.

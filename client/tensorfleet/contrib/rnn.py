@@ -1,4 +1,4 @@
-"""`tf.contrib.rnn`: the cells of `tf.nn.rnn_cell`, and what runs them over sequences."""
+"""`tf.contrib.rnn`: the cells of `tf.nn.rnn_cell` and more, and functions that run them over sequences."""
 
 import typing as _typing
 

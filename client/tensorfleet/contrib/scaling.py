@@ -1,4 +1,4 @@
-"""Initializers whose variance follows from the shape, as `tf.contrib.layers` has them."""
+"""The initializers of `tf.contrib.layers` whose variance depends on the shape."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def variance_scaling_initializer(
     """Random numbers of variance factor / n (`tf.contrib.layers.variance_scaling_initializer`).
 
     Args:
-        mode: what n is: "FAN_IN", the inputs of a unit; "FAN_OUT", its outputs; or "FAN_AVG", their mean.
-        uniform: whether they are uniform, and not normal within two standard deviations.
+        mode: n is "FAN_IN", the number of inputs; "FAN_OUT", that of outputs; or "FAN_AVG", their mean.
+        uniform: whether numbers are uniform, instead of normal within two standard deviations.
 
     Returns:
         A function (shape, dtype=…, partition_info=None).
@@ -48,7 +48,7 @@ def variance_scaling_initializer(
         if uniform:
             limit = math.sqrt(3.0 * factor / n)
             return random_uniform(shape, -limit, limit, wanted, seed=seed)
-        # About this factor makes up for what is cut off beyond two standard deviations.
+        # The factor approximately compensates for the truncation at two standard deviations.
         return truncated_normal(shape, 0.0, math.sqrt(1.3 * factor / n), wanted, seed=seed)
 
     return initialize

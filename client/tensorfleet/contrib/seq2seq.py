@@ -10,6 +10,14 @@ from tensorfleet.contrib.attending import (
     LuongAttention as LuongAttention,
     hardmax as hardmax,
 )
+from tensorfleet.contrib.beam_search import (
+    BeamSearchDecoder as BeamSearchDecoder,
+    BeamSearchDecoderOutput as BeamSearchDecoderOutput,
+    BeamSearchDecoderState as BeamSearchDecoderState,
+    FinalBeamSearchDecoderOutput as FinalBeamSearchDecoderOutput,
+    gather_tree as gather_tree,
+    gather_tree_from_array as gather_tree_from_array,
+)
 from tensorfleet.contrib.decoding import (
     BasicDecoder as BasicDecoder,
     BasicDecoderOutput as BasicDecoderOutput,

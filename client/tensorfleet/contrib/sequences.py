@@ -12,7 +12,7 @@ from tensorfleet.ops.array.shaping import reshape, shape
 from tensorfleet.ops.math.reduction import reduce_sum
 from tensorfleet.ops.nn.cross_entropy import sparse_softmax_cross_entropy_with_logits
 
-_LEAST = 1e-12  # added to the weights' sum, which may be 0
+_LEAST = 1e-12  # added to the sum of weights, which may be 0
 
 
 def sequence_loss(
@@ -28,11 +28,11 @@ def sequence_loss(
 
     Args:
         logits: `[batch, time, classes]`.
-        targets: the right classes, int32 or int64 `[batch, time]`.
-        weights: `[batch, time]`, of the logits' dtype; 0 where a sequence is over.
+        targets: the true classes, int32 or int64 `[batch, time]`.
+        weights: `[batch, time]`, of the logits' dtype; 0 after the end of a sequence.
         average_across_timesteps: whether to take the mean over time.
         average_across_batch: whether to take the mean over the batch.
-        softmax_loss_function: called with `labels` and `logits` in place of the sparse softmax cross entropy.
+        softmax_loss_function: a function of `labels` and `logits`, by default sparse softmax cross entropy.
 
     Returns:
         A scalar if both means are taken, `[batch]` or `[time]` if one is, else `[batch, time]`.

@@ -1,4 +1,4 @@
-"""`slim.queues`: queue runners for the length of a block."""
+"""`slim.queues`: queue runners for the duration of a block."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tensorfleet.train.coordinator import Coordinator
 
 @contextmanager
 def QueueRunners(session: Any) -> Iterator[None]:
-    """Starts the threads of all queue runners, and ends them with the block (`slim.queues.QueueRunners`)."""
+    """Runs the threads of all queue runners for the duration of a block (`slim.queues.QueueRunners`)."""
     coordinator = Coordinator()
     threads: list[threading.Thread] = []
     for runner in framework.get_collection(GraphKeys.QUEUE_RUNNERS):

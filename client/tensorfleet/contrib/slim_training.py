@@ -46,10 +46,10 @@ def create_train_op(
     gradient_multipliers: dict[Any, Any] | None = None,
     check_numerics: bool = True,
 ) -> Any:
-    """The loss, whose run also trains (`slim.learning.create_train_op`).
+    """The loss as a tensor whose run also trains (`slim.learning.create_train_op`).
 
     Args:
-        clip_gradient_norm: the largest length of a gradient; 0: any.
+        clip_gradient_norm: the greatest norm of a gradient; 0 for no limit.
         gradient_multipliers: factors of gradients, by variable or by its name.
 
     The other arguments are those of `tf.contrib.training.create_train_op`.
@@ -76,7 +76,7 @@ def create_train_op(
 
 
 def train_step(sess: Any, train_op: Any, global_step: Any, train_step_kwargs: dict[str, Any]) -> Any:
-    """One step; returns the loss, and whether training is over (`slim.learning.train_step`)."""
+    """Runs one step; returns the loss and whether training is over (`slim.learning.train_step`)."""
     begin = time.time()
     options: dict[str, Any] = {}
     metadata = None
@@ -124,16 +124,16 @@ def train(
     trace_every_n_steps: int | None = None,
     ignore_live_threads: bool = False,
 ) -> Any:
-    """Trains until the number of steps, or the end of the input (`slim.learning.train`).
+    """Trains until a number of steps or the end of the input (`slim.learning.train`).
 
     Args:
-        train_op: what `create_train_op` gives.
-        logdir: where checkpoints and summaries are kept; None: nowhere.
-        train_step_fn: called with the session, `train_op`, the global step and `train_step_kwargs`; returns
-            the loss, and whether training is over.
-        master: the address of a task, or "".
-        number_of_steps: the global step at which training ends; None: when the input does.
-        startup_delay_steps: a worker that is not the chief waits for that global step.
+        train_op: the result of `create_train_op`.
+        logdir: the directory of checkpoints and summaries; None for no files.
+        train_step_fn: a function of the session, `train_op`, the global step and `train_step_kwargs`, which
+            returns the loss and whether training is over.
+        master: the session's target, or "".
+        number_of_steps: the global step at which training ends; None for the end of the input.
+        startup_delay_steps: the global step that a worker other than the chief waits for.
         sync_optimizer: a SyncReplicasOptimizer, or a list of them.
 
     The other arguments are those of `tf.train.Supervisor`.
@@ -241,7 +241,7 @@ def train(
                     supervisor.stop(threads, close_summary_writer=False)
             return total_loss
         except errors.AbortedError:
-            # A task was restarted: the session is made anew, and goes on from the last checkpoint.
+            # A task has restarted: training continues in a new session from the last checkpoint.
             info("Retrying training!")
         except BaseException:
             error("Training ended by an error.")
@@ -251,7 +251,7 @@ def train(
 def _step_arguments(
     global_step: Any, steps: int | None, log_every: int, trace_every: int | None, logdir: str | None
 ) -> dict[str, Any]:
-    """The arguments of `train_step`: tensors of conditions that depend on the global step."""
+    """The arguments of `train_step`: tensors of conditions on the global step."""
     from tensorfleet.ops.math.arithmetic import floormod
     from tensorfleet.ops.math.comparison import equal
 

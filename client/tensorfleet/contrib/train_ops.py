@@ -1,4 +1,4 @@
-"""Operations that train: `tf.contrib.training.create_train_op` and what it is made of."""
+"""Training operations: `tf.contrib.training.create_train_op` and its parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tensorfleet.train.optimizer import Optimizer
 from tensorfleet.train.step_count import get_or_create_global_step
 
 USE_GLOBAL_STEP: Any = 0
-"""The default of `global_step`: that of the graph."""
+"""The default of `global_step`, which stands for that of the graph."""
 
 
 def add_gradients_summaries(grads_and_vars: Any) -> list[Any]:
@@ -34,7 +34,7 @@ def add_gradients_summaries(grads_and_vars: Any) -> list[Any]:
 
 
 def clip_gradient_norms(gradients_to_variables: Any, max_norm: float) -> list[tuple[Any, Any]]:
-    """Each gradient, no longer than that."""
+    """Each gradient, scaled down if its norm is greater than `max_norm`."""
     clipped = []
     for gradient, variable in gradients_to_variables:
         if isinstance(gradient, IndexedSlices):
@@ -64,14 +64,14 @@ def create_train_op(
     colocate_gradients_with_ops: bool = False,
     check_numerics: bool = True,
 ) -> Any:
-    """The loss, whose run also trains (`tf.contrib.training.create_train_op`).
+    """The loss as a tensor whose run also trains (`tf.contrib.training.create_train_op`).
 
     Args:
-        global_step: by default that of the graph, which is made; None: no step is counted.
-        update_ops: what runs before the loss; by default the collection UPDATE_OPS.
-        variables_to_train: by default the trainable variables.
+        global_step: the global step, by default that of the graph, which is made if missing; None for none.
+        update_ops: the operations to run before the loss, by default the collection UPDATE_OPS.
+        variables_to_train: the variables to train, by default the trainable ones.
         transform_grads_fn: a function of (gradient, variable) pairs.
-        check_numerics: whether a loss that is no number is an error.
+        check_numerics: whether an infinite or NaN loss is an error.
     """
     if global_step is USE_GLOBAL_STEP:
         global_step = get_or_create_global_step()

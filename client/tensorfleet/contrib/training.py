@@ -1,4 +1,4 @@
-"""`tf.contrib.training`: settings, operations that train, evaluation, where variables are placed."""
+"""`tf.contrib.training`: hyperparameters, training operations, evaluation, placement of variables."""
 
 import typing as _typing
 

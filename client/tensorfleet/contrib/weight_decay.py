@@ -22,15 +22,16 @@ else:
 
 
 class DecoupledWeightDecayExtension(_Base):
-    """Makes an optimizer take `weight_decay` of each variable away before its update.
+    """Makes an optimizer subtract `weight_decay` · variable before each update
+    (`tf.contrib.opt.DecoupledWeightDecayExtension`).
 
-    (`tf.contrib.opt.DecoupledWeightDecayExtension`) It comes before the optimizer in the bases of a class.
-    The decay is not multiplied by the learning rate: who lowers that over time lowers the decay alike.
-    A sparse gradient decays the rows that it has.
+    It comes before the optimizer in the bases of a class. The decay is not multiplied by the learning rate:
+    programs with a learning rate schedule should give the weight decay the same schedule. A sparse gradient
+    decays only its rows.
 
     Args:
         weight_decay: a number, or a tensor of rank 0.
-        args, kwargs: of the optimizer.
+        args, kwargs: the optimizer's arguments.
     """
 
     def __init__(self, weight_decay: Any, *args: Any, **kwargs: Any) -> None:
@@ -50,10 +51,10 @@ class DecoupledWeightDecayExtension(_Base):
         grad_loss: Any = None,
         decay_var_list: Any = None,
     ) -> Any:
-        """Like `Optimizer.minimize`.
+        """`Optimizer.minimize` with weight decay.
 
         Args:
-            decay_var_list: the variables that decay, by default all that are updated.
+            decay_var_list: the variables to decay, by default all that are updated.
         """
         self._set_decayed(decay_var_list)
         return super().minimize(
@@ -74,7 +75,7 @@ class DecoupledWeightDecayExtension(_Base):
         name: str | None = None,
         decay_var_list: Any = None,
     ) -> Any:
-        """Like `Optimizer.apply_gradients`; `decay_var_list` as in `minimize`."""
+        """`Optimizer.apply_gradients` with weight decay; `decay_var_list` as in `minimize`."""
         if decay_var_list is not None:
             self._set_decayed(decay_var_list)
         return super().apply_gradients(grads_and_vars, global_step=global_step, name=name)
@@ -90,7 +91,7 @@ class DecoupledWeightDecayExtension(_Base):
         return self._decay_var_list is None or id(var) in self._decay_var_list
 
     def _decayed(self, var: Any, grad: Tensor) -> list[Any]:
-        """The decay, which happens before the update, once the gradient is there."""
+        """The operation that decays a variable, after the gradient was computed and before the update."""
         if not self._decays(var):
             return []
         with framework.control_dependencies([grad]):
@@ -124,10 +125,10 @@ class DecoupledWeightDecayExtension(_Base):
 
 
 def extend_with_decoupled_weight_decay(base_optimizer: type[Any]) -> type[Any]:
-    """A class like an optimizer's, with weight decay (`tf.contrib.opt.extend_with_decoupled_weight_decay`).
+    """An optimizer class with weight decay (`tf.contrib.opt.extend_with_decoupled_weight_decay`).
 
     Returns:
-        A class that takes `weight_decay` and then what `base_optimizer` takes.
+        A class whose arguments are `weight_decay` and those of `base_optimizer`.
     """
 
     class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecayExtension, base_optimizer):  # type: ignore[misc]

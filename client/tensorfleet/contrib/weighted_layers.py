@@ -37,16 +37,17 @@ def fully_connected(
     trainable: bool = True,
     scope: Any = None,
 ) -> Any:
-    """activation(normalizer(inputs · weights)), or with biases (`tf.contrib.layers.fully_connected`).
+    """A fully connected layer, activation(inputs · weights + biases) (`tf.contrib.layers.fully_connected`).
 
     Args:
-        inputs: of rank 2 or more; the last dimension is what is connected.
+        inputs: of rank 2 or more; the layer connects the last dimension.
         activation_fn: None for a linear layer.
-        normalizer_fn: such as `batch_norm`, in place of biases; called with `normalizer_params`.
+        normalizer_fn: a function instead of biases, such as `batch_norm`, with arguments
+            `normalizer_params`.
         variables_collections: a list of collections, or a dict of lists by "weights" and "biases".
 
     Raises:
-        ValueError: `num_outputs` is no integer, or the inputs have no known last dimension.
+        ValueError: `num_outputs` is not an integer, or the last dimension of the inputs is not known.
     """
     if isinstance(num_outputs, bool) or (
         not hasattr(num_outputs, "__index__") and not hasattr(num_outputs, "value")
@@ -109,9 +110,9 @@ def convolution(
 
     Args:
         inputs: of rank 3, 4 or 5.
-        num_outputs: how many channels come out.
+        num_outputs: the number of output channels.
         kernel_size, stride, rate: a number for each dimension, or one for all.
-        conv_dims: the number of dimensions that the inputs must have.
+        conv_dims: the number of dimensions of space that the inputs must have.
 
     The other arguments are those of `fully_connected`.
 
@@ -193,7 +194,7 @@ def _transposed(layer_class: Any, name: str, dims: int) -> Any:
         trainable: bool = True,
         scope: Any = None,
     ) -> Any:
-        """The convolution whose gradient a convolution is; as `convolution`, without `rate`."""
+        """A transposed convolution, with the arguments of `convolution` except `rate`."""
         with variable_scope(scope, name, [inputs], reuse=reuse, custom_getter=getter(_RENAMED)) as current:
             inputs = convert_to_tensor(inputs)
             layer = layer_class(
@@ -257,12 +258,12 @@ def separable_convolution2d(
     trainable: bool = True,
     scope: Any = None,
 ) -> Any:
-    """A convolution of each channel, and one of 1 by 1 over all (`tf.contrib.layers.separable_conv2d`).
+    """A depthwise convolution followed by a 1 × 1 convolution (`tf.contrib.layers.separable_conv2d`).
 
     Args:
-        num_outputs: how many channels come out; None: only each channel's own convolution.
-        depth_multiplier: how many channels each channel makes.
-        pointwise_initializer: of the second convolution, by default `weights_initializer`.
+        num_outputs: the number of output channels; None for the depthwise convolution alone.
+        depth_multiplier: the number of output channels of the depthwise convolution for each input channel.
+        pointwise_initializer: the initializer of the second convolution, by default `weights_initializer`.
 
     The other arguments are those of `convolution`.
     """
@@ -335,7 +336,7 @@ def _depthwise(
     biases_initializer: Any,
     biases_regularizer: Any,
 ) -> tuple[Any, list[tuple[Any, str]]]:
-    """The convolution of each channel alone, whose variables are in the scope in force."""
+    """The depthwise convolution, with variables in the current scope."""
     from tensorfleet.contrib.model_variables import model_variable
 
     height, width = core_pair(kernel_size)

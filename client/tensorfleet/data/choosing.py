@@ -1,4 +1,4 @@
-"""Elements of several datasets, by turns that a dataset or chance decides: `sample_from_datasets`, …"""
+"""Datasets that take each element from one of several datasets: `sample_from_datasets`, …"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tensorfleet.ops.math.scan import cumsum
 
 INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
-_RANGE = 2.0**32  # of the numbers of Dataset.random
+_RANGE = 2.0**32  # Dataset.random gives integers in [0, _RANGE)
 
 
 def _directed(selector: Dataset, datasets: Sequence[Dataset], stop: bool) -> Dataset:
@@ -53,12 +53,12 @@ def _directed(selector: Dataset, datasets: Sequence[Dataset], stop: bool) -> Dat
 def choose_from_datasets(
     datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = False
 ) -> Dataset:
-    """The next element of the dataset whose number `choice_dataset` gives, in turn
+    """A dataset that takes each element from the dataset whose index is the next in `choice_dataset`
     (`tf.data.experimental.choose_from_datasets`).
 
     Args:
-        choice_dataset: scalars, int64.
-        stop_on_empty_dataset: ends where a dataset is chosen that has ended; else that choice is left out.
+        choice_dataset: a dataset of int64 scalars.
+        stop_on_empty_dataset: end when a dataset is chosen that has ended; else skip this choice.
 
     Raises:
         TypeError: the choices are of another type, or the datasets of different types.
@@ -78,16 +78,17 @@ def choose_from_datasets(
 def sample_from_datasets(
     datasets: Sequence[Dataset], weights: Any = None, seed: Any = None, stop_on_empty_dataset: bool = False
 ) -> Dataset:
-    """The next element of a dataset drawn at random, in turn (`tf.data.experimental.sample_from_datasets`).
+    """A dataset that takes each element from a random one of several datasets
+    (`tf.data.experimental.sample_from_datasets`).
 
     Args:
-        weights: how often each is drawn, in relation to the others; a list, a tensor, or a dataset of such;
-            None: equally often.
-        seed: of the draws. They are not those of TensorFlow for the same seed.
-        stop_on_empty_dataset: ends where a dataset is drawn that has ended; else it is left out.
+        weights: the relative probabilities of the datasets, as a list, a tensor, or a dataset of such; equal
+            by default.
+        seed: the seed of the draws, which differ from those of TensorFlow for the same seed.
+        stop_on_empty_dataset: end when a dataset is drawn that has ended; else skip it.
 
     Raises:
-        ValueError: there are no datasets, or not as many weights.
+        ValueError: there are no datasets, or not equally many weights.
         TypeError: the datasets are of different types.
     """
     datasets = list(datasets)
@@ -118,14 +119,14 @@ def sample_from_datasets(
 def rejection_resample(
     class_func: Callable[..., Any], target_dist: Any, initial_dist: Any, seed: Any = None
 ) -> Callable[[Dataset], Dataset]:
-    """Elements with their classes, some of them left out at random so that the classes are distributed as
-    `target_dist` says (`tf.data.experimental.rejection_resample`).
+    """Pairs of class and element, with elements left out at random for the class distribution `target_dist`
+    (`tf.data.experimental.rejection_resample`).
 
     Args:
-        class_func: gives the class of an element, a scalar int32.
-        target_dist: the share of each class in the result.
-        initial_dist: the share of each class in the input.
-        seed: of the choices.
+        class_func: a function from an element to its class, a scalar int32.
+        target_dist: the fraction of each class in the result.
+        initial_dist: the fraction of each class in the input.
+        seed: the seed of the choices.
     """
 
     def resample(dataset: Dataset) -> Dataset:

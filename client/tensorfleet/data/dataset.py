@@ -1,4 +1,4 @@
-"""`tf.data.Dataset`: sources, and the transformations that make one dataset of others."""
+"""`tf.data.Dataset`: sources of datasets, and transformations of datasets."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from tensorfleet.ops.math.arithmetic import maximum
 from tensorfleet.ops.math.comparison import greater
 
 AUTOTUNE = -1
-"""Stands for a number that is left to the runtime."""
+"""A number that stands for the runtime's choice."""
 
 
 class Dataset(SelectingTransformations, FunctionalTransformations):
     """A sequence of elements, each a nested structure of tensors (`tf.data.Dataset`, of TensorFlow 1.x).
 
-    Made by `from_tensor_slices` and its like; each method gives a new dataset. Nothing is computed before an
-    iterator asks for elements.
+    `from_tensor_slices` and other class methods make datasets; each transformation returns a new dataset.
+    Elements are computed when an iterator requests them.
 
     Example:
         >>> numbers = tf.data.Dataset.range(5).map(lambda x: x * 10).batch(2)
@@ -48,7 +48,7 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
     """
 
     def __init__(self) -> None:
-        raise TypeError("Datasets are made by `tf.data.Dataset.from_tensor_slices` and its like.")
+        raise TypeError("Datasets are made by `tf.data.Dataset.from_tensor_slices` and other class methods.")
 
     @staticmethod
     def _of(variant: Tensor, structure: Structure, options: Options | None = None) -> Dataset:
@@ -59,7 +59,7 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         return made
 
     def _next(self, op_type: str, *inputs: Any, dims: Sequence[Dims] | None = None, **attrs: Any) -> Dataset:
-        """A dataset made of this one, whose elements are alike but for their shapes."""
+        """A dataset made from this one, with the same structure and dtypes, and with shapes `dims`."""
         structure = self._structure if dims is None else self._structure.with_dims(dims)
         variant = apply_op(op_type, self._variant_tensor, *inputs, **structure.attrs, **attrs)
         return Dataset._of(variant, structure, self._options)
@@ -80,7 +80,7 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         """A dataset whose elements are the slices of tensors along their first dimension.
 
         Raises:
-            ValueError: a tensor is a scalar, or they are not equally long.
+            ValueError: a tensor is a scalar, or the tensors differ in length.
         """
         element = normalize(tensors)
         whole = Structure.of(element)
@@ -106,8 +106,8 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         """The integers `range(stop)`, `range(start, stop)` or `range(start, stop, step)`, as scalars.
 
         Args:
-            output_type: their dtype, int64 by default.
-            name: of the operation.
+            output_type: the dtype, int64 by default.
+            name: the name of the operation.
         """
         output_type = dtypes.as_dtype(kwargs.pop("output_type", dtypes.int64))
         name = kwargs.pop("name", None)
@@ -134,8 +134,8 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         """The names of the files that match a pattern, or one of several, on the task that reads them.
 
         Args:
-            shuffle: in random order, anew each time that the dataset is gone over; None: True.
-            seed: of the order.
+            shuffle: whether the order is random, and another one in each iteration; True by default.
+            seed: the seed of the order.
 
         Raises:
             InvalidArgumentError: in a run, no file matches.
@@ -157,7 +157,7 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
     def random(
         seed: Any = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
     ) -> Dataset:
-        """Random integers without end: int64, of 32 bits, the same each time for the same seeds."""
+        """An endless dataset of random 32-bit integers as int64, equal in each iteration for equal seeds."""
         seed, seed2 = _seeds(seed)
         structure = Structure(None, [dtypes.int64], [()])
         inputs = _int64(seed, "seed"), _int64(seed2, "seed2")
@@ -165,21 +165,21 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
 
     @staticmethod
     def counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64, name: str | None = None) -> Dataset:
-        """`start`, `start + step`, and so on, without end."""
+        """The endless dataset `start`, `start + step`, …"""
         last = -(2**62) if step < 0 else 2**62
         counted = Dataset.range(start, last, step, name=name)
         return counted if dtypes.as_dtype(dtype) is dtypes.int64 else counted.map(lambda x: cast(x, dtype))
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None, name: str | None = None) -> Dataset:
-        """Elements of several datasets together, as long as each has one.
+        """Tuples of the elements of several datasets, as many as the shortest one has.
 
         Args:
             args: datasets, or one nested structure of them.
             datasets: the nested structure, under its older name.
 
         Raises:
-            TypeError: something else than a dataset.
+            TypeError: an argument is not a dataset.
         """
         if datasets is None:
             datasets = args[0] if len(args) == 1 else args
@@ -213,18 +213,18 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset:
-        """The elements of a Python generator, which runs in this process: only sessions without a target can.
+        """The elements of a Python generator in this process, so only for sessions without a target.
 
         Args:
-            generator: is called with `args`, and returns something to iterate over.
-            output_types: the nested structure of the elements, with dtypes.
-            output_shapes: shapes in the same structure; None: any shapes.
+            generator: a function of `args` that returns an iterable.
+            output_types: dtypes, in the nested structure of elements.
+            output_shapes: shapes, in the same structure; None for any shapes.
             args: tensors; the generator gets their values.
-            output_signature: the structure with objects that have a dtype and a shape, instead of both.
+            output_signature: a structure of objects with a dtype and a shape, instead of both.
 
         Raises:
-            TypeError: there are neither types nor a signature, or both; in a run, as InvalidArgumentError: an
-                element is not of that structure.
+            TypeError: neither types nor a signature are given, or both.
+            InvalidArgumentError: in a run, an element has another structure.
         """
         if (output_types is None) == (output_signature is None):
             raise TypeError("from_generator takes either `output_types` or `output_signature`.")
@@ -243,10 +243,10 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
     # Transformations
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
-        """This dataset, then another one.
+        """The elements of this dataset, then those of another one.
 
         Raises:
-            TypeError: their elements are not of the same types.
+            TypeError: the elements have different types.
         """
         own, other = self._structure, dataset._structure
         if own.component_types != other.component_types or nest.pack(own.shape_of, own.types) != nest.pack(
@@ -259,12 +259,12 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         return self._next("ConcatenateDataset", dataset._variant_tensor, dims=dims, name=name)
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
-        """The dataset, up to `buffer_size` elements of which are made before they are asked for."""
+        """The dataset, with up to `buffer_size` elements made before they are requested."""
         size = _int64(AUTOTUNE if buffer_size is None else buffer_size, "buffer_size")
         return self._next("PrefetchDataset", size, name=name)
 
     def repeat(self, count: Any = None, name: str | None = None) -> Dataset:
-        """The dataset `count` times; without end if that is None or -1."""
+        """The dataset repeated `count` times; endlessly for None or -1."""
         return self._next("RepeatDataset", _int64(-1 if count is None else count, "count"), name=name)
 
     def shuffle(
@@ -274,9 +274,9 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         reshuffle_each_iteration: bool | None = True,
         name: str | None = None,
     ) -> Dataset:
-        """The elements in random order, drawn from a buffer of `buffer_size` that come next.
+        """The elements in random order, each drawn from a buffer of the next `buffer_size` elements.
 
-        The order is TensorFlow's for the same seeds, of the graph and of the operation.
+        The order is the same as TensorFlow's for the same seeds of graph and operation.
         """
         seed, seed2 = _seeds(seed)
         return self._next(
@@ -289,22 +289,22 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         )
 
     def cache(self, filename: Any = "", name: str | None = None) -> Dataset:
-        """The dataset, kept in memory once an iterator has read it to its end."""
+        """The dataset, which is kept in memory after an iterator has read it to its end."""
         return self._next("CacheDataset", convert_to_tensor(filename, dtypes.string, "filename"), name=name)
 
     def take(self, count: Any, name: str | None = None) -> Dataset:
-        """The first `count` elements; all of them if that is -1."""
+        """The first `count` elements; all of them for -1."""
         return self._next("TakeDataset", _int64(count, "count"), name=name)
 
     def skip(self, count: Any, name: str | None = None) -> Dataset:
-        """The elements after the first `count`; none if that is -1."""
+        """The elements after the first `count`; none for -1."""
         return self._next("SkipDataset", _int64(count, "count"), name=name)
 
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Dataset:
-        """Every `num_shards`-th element, from the one at `index` on: a part for each worker.
+        """Every `num_shards`-th element, from the one at `index` on, so that each worker gets a part.
 
         Raises:
-            ValueError: there is no such part.
+            ValueError: `index` is not in [0, num_shards).
         """
         shards, number = _int64(num_shards, "num_shards"), _int64(index, "index")
         count, place = static_value(shards), static_value(number)
@@ -325,8 +325,8 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         """`batch_size` elements at a time, stacked along a new first dimension.
 
         Args:
-            drop_remainder: leaves the last batch out where it would be smaller.
-            num_parallel_calls, deterministic: without effect: stacking needs no parallel calls.
+            drop_remainder: leave out the last batch if it is smaller.
+            num_parallel_calls, deterministic: ignored, as stacking needs no parallel calls.
         """
         size = _int64(batch_size, "batch_size")
         drop = convert_to_tensor(drop_remainder, dtypes.bool, "drop_remainder")
@@ -342,15 +342,15 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         drop_remainder: Any = False,
         name: str | None = None,
     ) -> Dataset:
-        """`batch_size` elements at a time, each component filled up to one shape.
+        """`batch_size` elements at a time, with each component padded to one shape.
 
         Args:
-            padded_shapes: in the structure of the elements; None or -1 as a size means the largest in the
-                batch. By default the static shapes of the components.
-            padding_values: scalars in the structure of the elements, or one for all; by default 0, or "".
+            padded_shapes: shapes in the structure of elements; a size of None or -1 stands for the largest in
+                the batch. By default the static shapes of the components.
+            padding_values: scalars in the structure of elements, or one for all; by default 0 or "".
 
         Raises:
-            ValueError: a component has no known rank, and no shape is given.
+            ValueError: the rank of a component is unknown, and no shape is given.
         """
         size = _int64(batch_size, "batch_size")
         drop = convert_to_tensor(drop_remainder, dtypes.bool, "drop_remainder")
@@ -391,10 +391,10 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         return Dataset._of(variant, structure, self._options)
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
-        """The dataset that `transformation_func` makes of this one.
+        """The result of `transformation_func` for this dataset.
 
         Raises:
-            TypeError: that is no dataset.
+            TypeError: the result is not a dataset.
         """
         made = transformation_func(self)
         if not isinstance(made, Dataset):
@@ -411,14 +411,14 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         """The options that `with_options` gave."""
         return self._options or Options()
 
-    # Iterators, and what the elements are like
+    # Iterators and the types of elements
 
     def make_one_shot_iterator(self) -> iterators.Iterator:
-        """Like `tf.data.make_one_shot_iterator`."""
+        """`tf.data.make_one_shot_iterator` for this dataset."""
         return iterators.make_one_shot_iterator(self)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> iterators.Iterator:
-        """Like `tf.data.make_initializable_iterator`."""
+        """`tf.data.make_initializable_iterator` for this dataset."""
         return iterators.make_initializable_iterator(self, shared_name)
 
     @property
@@ -446,7 +446,7 @@ def _int64(value: Any, name: str) -> Tensor:
 
 
 def _common(first: Dims, second: Dims) -> Dims:
-    """The most that is true of both shapes."""
+    """The most specific shape that both shapes are compatible with."""
     if first is None or second is None or len(first) != len(second):
         return None
     return tuple(a if a == b else None for a, b in zip(first, second, strict=True))
@@ -460,7 +460,7 @@ def _batch_length(size: Tensor, drop: Tensor) -> int | None:
 
 
 def _seeds(seed: Any) -> tuple[int, Any]:
-    """The two seeds of a shuffle; 0 and 0 mean that it differs from run to run."""
+    """The two seeds of a shuffle; 0 and 0 if it differs from run to run."""
     first, second = get_seed(seed)
     if first is None:
         return 0, 0

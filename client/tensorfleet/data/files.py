@@ -18,7 +18,7 @@ _STRINGS = Structure(None, [dtypes.string], [()])
 
 
 class _FileDataset(Dataset):
-    """The common part of datasets of files."""
+    """The base class of datasets of files."""
 
     def _begin(
         self, filenames: Any, parallel: Any, op_type: str, inputs: Sequence[Tensor], name: str | None
@@ -27,8 +27,8 @@ class _FileDataset(Dataset):
 
         Args:
             filenames: a tensor of names, or a dataset of them.
-            parallel: how many files are read by turns; None: one after the other.
-            op_type, inputs: the op that reads files, and what it takes after their names.
+            parallel: the number of files to read in turn; None to read them one after the other.
+            op_type, inputs: the type of the op that reads files, and its inputs after the names.
         """
 
         def read(names: Tensor) -> Dataset:
@@ -94,23 +94,23 @@ class TFRecordDataset(_FileDataset):
         num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:
-        """Makes a dataset of the records of files, on the task that reads them.
+        """A dataset of the records of files on the task that reads them.
 
         Args:
             filenames: a string, a vector of strings, or a dataset of strings.
             compression_type: "", "ZLIB" or "GZIP".
-            buffer_size: how many bytes are read at a time.
-            num_parallel_reads: how many files are read by turns; None: one after the other.
+            buffer_size: the number of bytes to read at a time.
+            num_parallel_reads: the number of files to read in turn; None to read them one after the other.
 
         Raises:
-            TypeError: `filenames` are no strings.
+            TypeError: `filenames` are not strings.
         """
         inputs = [_text(compression_type, "compression_type"), _number(buffer_size, "buffer_size", _BUFFER)]
         self._begin(filenames, num_parallel_reads, "TFRecordDataset", inputs, name)
 
 
 class TextLineDataset(_FileDataset):
-    """The lines of files, without their ends (`tf.data.TextLineDataset`)."""
+    """The lines of files, without line breaks (`tf.data.TextLineDataset`)."""
 
     def __init__(
         self,
@@ -120,13 +120,13 @@ class TextLineDataset(_FileDataset):
         num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:
-        """Makes a dataset of the lines of files; see TFRecordDataset."""
+        """A dataset of the lines of files; see TFRecordDataset."""
         inputs = [_text(compression_type, "compression_type"), _number(buffer_size, "buffer_size", _BUFFER)]
         self._begin(filenames, num_parallel_reads, "TextLineDataset", inputs, name)
 
 
 class FixedLengthRecordDataset(_FileDataset):
-    """The parts of files that are equally long (`tf.data.FixedLengthRecordDataset`)."""
+    """The records of files with records of equal length (`tf.data.FixedLengthRecordDataset`)."""
 
     def __init__(
         self,
@@ -139,10 +139,11 @@ class FixedLengthRecordDataset(_FileDataset):
         num_parallel_reads: Any = None,
         name: str | None = None,
     ) -> None:
-        """Makes a dataset of the parts of files, of `record_bytes` each; see TFRecordDataset.
+        """A dataset of records of `record_bytes` bytes; see TFRecordDataset.
 
         Args:
-            header_bytes, footer_bytes: what a file has before the first part, and after the last.
+            header_bytes, footer_bytes: the sizes of the parts of a file before the first record and after the
+                last one.
         """
         inputs = [
             _number(header_bytes, "header_bytes"),
@@ -170,14 +171,14 @@ class CsvDataset(Dataset):
         select_cols: Any = None,
         exclude_cols: Any = None,
     ) -> None:
-        """Makes a dataset whose elements are tuples of the fields of records.
+        """A dataset whose elements are tuples of the fields of records.
 
         Args:
             filenames: a string, or a vector of strings.
-            record_defaults: for each column a dtype, or a value that records have which lack the field.
-            header: leaves out the first record of each file.
-            na_value: another text of a field that lacks.
-            select_cols, exclude_cols: the numbers of the columns to take, or to leave out, ascending.
+            record_defaults: for each column a dtype if the field is required, or the value of missing fields.
+            header: skip the first record of each file.
+            na_value: a text that also stands for a missing field.
+            select_cols, exclude_cols: the indices of the columns to take, or to leave out, ascending.
         """
         defaults = [_default(default) for default in record_defaults]
         structure = Structure(tuple(defaults), [t.dtype.base for t in defaults], [()] * len(defaults))

@@ -1,4 +1,4 @@
-"""The transformations of a dataset that call a function for each element: map, filter, flat_map, …"""
+"""The transformations of datasets that call a function for each element: map, filter, flat_map, …"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class FunctionalTransformations:
-    """The part of `Dataset` that calls functions."""
+    """The methods of `Dataset` that call functions."""
 
     _variant_tensor: Tensor
     _structure: Structure
@@ -28,7 +28,7 @@ class FunctionalTransformations:
 
     @staticmethod
     def _of(variant: Tensor, structure: Structure, options: Options | None = None) -> Dataset:
-        """The dataset that a variant tensor stands for."""
+        """The dataset with this variant tensor."""
         raise NotImplementedError
 
     def map(
@@ -43,12 +43,12 @@ class FunctionalTransformations:
         """The results of a function for each element.
 
         Args:
-            map_func: is called once, with tensors for the components of an element; it returns a nested
-                structure of tensors, or of what converts to them.
-            num_parallel_calls: how many elements are made at a time, ahead of their use; AUTOTUNE: as many as
-                there are cores. None: each when it is asked for.
-            deterministic, synchronous, use_unbounded_threadpool: without effect: the order is always that of
-                the input.
+            map_func: a function, called once with tensors for the components of an element, that returns a
+                nested structure of values that convert to tensors.
+            num_parallel_calls: the number of elements to make at the same time, ahead of their use; AUTOTUNE
+                for the number of cores; None to make each one when it is requested.
+            deterministic, synchronous, use_unbounded_threadpool: ignored; the order is always that of the
+                input.
 
         Raises:
             TypeError: `map_func` returns None, or a dataset.
@@ -60,7 +60,7 @@ class FunctionalTransformations:
         return self._made("ParallelMapDatasetV2", traced, structure, calls, f=traced.attr, name=name)
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements for which a function is true.
+        """The elements for which `predicate` is true.
 
         Raises:
             ValueError: `predicate` does not return a scalar boolean.
@@ -79,7 +79,7 @@ class FunctionalTransformations:
         return self._made("FilterDataset", traced, self._structure, predicate=traced.attr, name=name)
 
     def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The datasets that a function makes of the elements, one after the other.
+        """The datasets that `map_func` makes from the elements, one after the other.
 
         Raises:
             TypeError: `map_func` does not return a dataset.
@@ -96,13 +96,13 @@ class FunctionalTransformations:
         deterministic: bool | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """The datasets that a function makes of the elements, `cycle_length` of them by turns.
+        """The elements of the datasets that `map_func` makes from elements, `cycle_length` datasets in turn.
 
         Args:
-            cycle_length: how many datasets take turns; None: as many as calls in parallel, or 1.
-            block_length: how many elements each gives at its turn, by default 1.
-            num_parallel_calls: any number has elements of all `cycle_length` datasets made ahead.
-            deterministic: without effect: the order does not depend on speed.
+            cycle_length: the number of datasets that take turns; by default `num_parallel_calls`, or 1.
+            block_length: the number of elements of each dataset at its turn, by default 1.
+            num_parallel_calls: with any number, elements of all `cycle_length` datasets are made ahead.
+            deterministic: ignored; the order never depends on speed.
 
         Raises:
             TypeError: `map_func` does not return a dataset.

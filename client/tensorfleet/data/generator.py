@@ -21,7 +21,7 @@ from tensorfleet.ops.io.script import py_func
 
 
 class _Running:
-    """The generators that iterators go over at this moment, by number."""
+    """The generators in use by iterators, by number."""
 
     def __init__(self, generator: Callable[..., Any], structure: Structure) -> None:
         self._generator = generator
@@ -75,7 +75,7 @@ class _Running:
 
 
 def generate(generator: Callable[..., Any], structure: Structure) -> Callable[[Sequence[Tensor]], Tensor]:
-    """A function that makes a GeneratorDataset in the default graph, of the generator's arguments."""
+    """A function from the generator's arguments to a GeneratorDataset in the default graph."""
     running = _Running(generator, structure)
 
     def begin(*arguments: Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""`tf.data.Iterator`: the place from which a graph takes the elements of a dataset."""
+"""`tf.data.Iterator`, from which a graph takes the elements of a dataset."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _ADVICE = (
 
 
 class Iterator:
-    """An iterator over the elements of a dataset, one at each step that asks (`tf.data.Iterator`).
+    """An iterator over the elements of a dataset, one for each step (`tf.data.Iterator`).
 
-    Made by `tf.data.make_initializable_iterator` and its like.
+    Made by `tf.data.make_initializable_iterator`, `tf.data.make_one_shot_iterator` or `from_structure`.
     """
 
     def __init__(
@@ -61,13 +61,13 @@ class Iterator:
         shared_name: str | None = None,
         output_classes: Any = None,
     ) -> Iterator:
-        """An iterator without a dataset: `make_initializer` gives it one (`tf.data.Iterator.from_structure`).
+        """An iterator without a dataset, for `make_initializer` (`tf.data.Iterator.from_structure`).
 
         Args:
-            output_types: the nested structure of the elements, with dtypes.
-            output_shapes: shapes in the same structure; None: any shapes.
-            shared_name: by which sessions share the iterator.
-            output_classes: Tensor or SparseTensor in the same structure; None: all are tensors.
+            output_types: dtypes, in the nested structure of elements.
+            output_shapes: shapes, in the same structure; None for any shapes.
+            shared_name: the name under which sessions share the iterator.
+            output_classes: Tensor or SparseTensor, in the same structure; None if all are tensors.
         """
         structure = Structure.from_types(output_types, output_shapes, output_classes)
         resource = apply_op("IteratorV2", container="", shared_name=shared_name or "", **structure.attrs)
@@ -77,7 +77,7 @@ class Iterator:
     def from_string_handle(
         string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
     ) -> Iterator:
-        """The iterator that a string names, which a step may feed (`tf.data.Iterator.from_string_handle`)."""
+        """The iterator named by a string, which can be fed (`tf.data.Iterator.from_string_handle`)."""
         structure = Structure.from_types(output_types, output_shapes, output_classes)
         handle = convert_to_tensor(string_handle, dtypes.string)
         resource = apply_op("IteratorFromStringHandleV2", handle, **structure.attrs)
@@ -85,10 +85,10 @@ class Iterator:
 
     @property
     def initializer(self) -> Operation:
-        """The operation that puts the iterator at the beginning of its dataset.
+        """The operation that sets the iterator to the start of its dataset.
 
         Raises:
-            ValueError: the iterator has no dataset of its own, or is initialized by itself.
+            ValueError: the iterator has no dataset of its own, or is a one-shot iterator.
         """
         if self._initializer is None:
             raise ValueError(
@@ -99,10 +99,10 @@ class Iterator:
         return self._initializer
 
     def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
-        """An operation that puts the iterator at the beginning of a dataset.
+        """An operation that sets the iterator to the start of a dataset.
 
         Raises:
-            TypeError: the elements of the dataset are not of the iterator's structure, types and shapes.
+            TypeError: the structure, types or shapes of elements differ from the iterator's.
         """
         own, other = self._structure, dataset._structure
         if own.types != other.types or own.sparse != other.sparse:
@@ -122,11 +122,11 @@ class Iterator:
         return made
 
     def get_next(self, name: str | None = None) -> Any:
-        """The next element, in its nested structure. Call it once, and run it for each element.
+        """The next element, in its nested structure. Call this once, and run the result for each element.
 
         Raises:
-            OutOfRangeError: in a run, when the dataset has ended.
-            FailedPreconditionError: in a run, while the iterator is not initialized.
+            OutOfRangeError: in a run, at the end of the dataset.
+            FailedPreconditionError: in a run, if the iterator is not initialized.
         """
         self._calls += 1
         if self._calls > _MANY_CALLS:
@@ -159,9 +159,7 @@ class Iterator:
 
 
 def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
-    """An iterator that its `initializer` puts at the beginning of a dataset
-    (`tf.data.make_initializable_iterator`).
-    """
+    """An iterator over a dataset that its `initializer` starts (`tf.data.make_initializable_iterator`)."""
     variant = dataset._variant_tensor
     _check_graph(variant)
     structure = dataset._structure
@@ -172,7 +170,7 @@ def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None
 
 
 def make_one_shot_iterator(dataset: Dataset) -> Iterator:
-    """An iterator that goes over a dataset once, without an initializer (`tf.data.make_one_shot_iterator`).
+    """An iterator over a dataset that needs no initialization (`tf.data.make_one_shot_iterator`).
 
     Raises:
         ValueError: the dataset depends on a placeholder, or on state such as a variable.

@@ -1,4 +1,4 @@
-"""`tf.data.Options`: hints on how a pipeline is to run."""
+"""`tf.data.Options`: hints for the execution of a pipeline."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class ThreadingOptions(_Hints):
 
 
 class Options(_Hints):
-    """Hints on how a pipeline is to run (`tf.data.Options`).
+    """Hints for the execution of a pipeline (`tf.data.Options`).
 
-    They are kept with the dataset. None of them changes what it gives: order is always deterministic, and the
-    threads are those of the task.
+    They are kept with the dataset but have no effect: the order is always deterministic, and the threads are
+    those of the task.
     """
 
     _names = (

@@ -1,4 +1,4 @@
-"""The arguments of `Dataset.padded_batch`: shapes to fill up to, and what with."""
+"""The arguments of `Dataset.padded_batch`: padded shapes and padding values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tensorfleet.graph.tensor import Tensor
 
 
 def padded_shape(shape: Any, component: Dims) -> Tensor:
-    """A shape to fill up to as an int64 vector, with -1 for sizes that follow from the batch.
+    """A padded shape as an int64 vector, with -1 for sizes that depend on the batch.
 
     Raises:
-        ValueError: it has not the rank of the component, or a size smaller than the component's.
-        TypeError: a tensor that is no int64 vector.
+        ValueError: another rank than the component's, or a size smaller than the component's.
+        TypeError: a tensor that is not an int64 vector.
     """
     if isinstance(shape, Tensor):
         if shape.dtype.base is not dtypes.int64 or shape.dims is None or len(shape.dims) != 1:
@@ -51,11 +51,11 @@ def _with_unknown(shape: Any) -> Any:
 
 
 def padding_values_of(values: Any, structure: Structure) -> list[Tensor]:
-    """The values that components are padded with.
+    """The padding value of each component.
 
     Raises:
-        TypeError: a value is not of the component's dtype.
-        ValueError: a value is no scalar.
+        TypeError: a value has another dtype than its component.
+        ValueError: a value is not a scalar.
     """
     if values is None or not isinstance(values, (tuple, dict)):
         given = [values] * len(structure.types)

@@ -45,19 +45,19 @@ def make_batched_features_dataset(
     """Batches of the features in files (`tf.data.experimental.make_batched_features_dataset`).
 
     Args:
-        file_pattern: of the names of files, or a list of names.
-        features: as of `tf.parse_example`.
+        file_pattern: a pattern of file names, or a list of names.
+        features: as for `tf.parse_example`.
         reader: the class of datasets that reads files, TFRecordDataset by default.
-        reader_args: what it takes after the name of a file.
-        label_key: the feature that is the label: elements are pairs of the others and of it then.
-        num_epochs: how often the files are read; None: without end.
-        shuffle: in random order, of a buffer of `shuffle_buffer_size`.
-        reader_num_threads: how many files are read by turns.
-        parser_num_threads: how many batches are parsed at a time.
-        sloppy_ordering: without effect.
+        reader_args: the arguments of `reader` after the file name.
+        label_key: the feature that is the label; elements then are pairs of the other features and the label.
+        num_epochs: the number of times to read the files; None for no limit.
+        shuffle: whether to shuffle, by a buffer of `shuffle_buffer_size` elements.
+        reader_num_threads: the number of files to read in turn.
+        parser_num_threads: the number of batches to parse at the same time.
+        sloppy_ordering: ignored.
 
     Raises:
-        ValueError: `label_key` is none of the features.
+        ValueError: `label_key` is not one of the features.
     """
     if label_key is not None and label_key not in features:
         raise ValueError(
@@ -121,22 +121,22 @@ def make_csv_dataset(
 ) -> Dataset:
     """Batches of the columns of files of comma-separated values (`tf.data.experimental.make_csv_dataset`).
 
-    What is not given of names and types is read from the files while the graph is built: by this process, not
-    by the task that reads them later.
+    Missing names and types are read from the files while the graph is built, by this process, not by the task
+    that reads the files later.
 
     Args:
-        file_pattern: of the names of files, or a list of patterns.
-        column_names: by default those in the first record.
-        column_defaults: dtypes, or values for fields that lack; by default what the first
-            `num_rows_for_inference` records allow.
-        label_name: the column that is the label: elements are pairs of the others and of it then.
-        select_columns: the names or numbers of the columns to take.
-        num_epochs: how often the files are read; None: without end.
-        ignore_errors: leaves out records that cannot be read.
-        sloppy: without effect.
+    file_pattern: a pattern of file names, or a list of patterns.
+    column_names: the columns' names, by default those in the first record.
+    column_defaults: dtypes, or values of missing fields; by default inferred from the first
+        `num_rows_for_inference` records.
+    label_name: the column that is the label; elements then are pairs of the other columns and the label.
+    select_columns: the names or indices of the columns to take.
+    num_epochs: the number of times to read the files; None for no limit.
+    ignore_errors: skip records that cannot be parsed.
+    sloppy: ignored.
 
     Raises:
-        ValueError: there are no files, the columns' names repeat, or `label_name` is none of them.
+    ValueError: there are no files, a column's name is repeated, or `label_name` is not a column.
     """
     names = sorted(file_io.glob(file_pattern))
     if not names:
@@ -214,7 +214,7 @@ def _numbers(columns: Sequence[Any], names: Sequence[str]) -> list[int]:
 
 
 def _inferred(values: Sequence[str], missing: str) -> Any:
-    """The first type that all values of a column have, as a default."""
+    """The first type that fits all values of a column, as a default."""
     kind = 0
     for value in values:
         if value and value != missing:

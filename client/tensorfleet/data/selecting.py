@@ -1,4 +1,4 @@
-"""The transformations of a dataset that pick, group and take apart its elements: unbatch, scan, …"""
+"""The transformations of datasets that select, group and split elements: unbatch, scan, …"""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class _Self(Protocol):
-    """A dataset, as these methods need it."""
+    """The methods of a dataset that these transformations need."""
 
     _variant_tensor: Tensor
     _structure: Structure
@@ -39,10 +39,10 @@ class _Self(Protocol):
 
 
 class SelectingTransformations:
-    """The part of `Dataset` that picks, groups and takes apart elements."""
+    """The methods of `Dataset` that select, group and split elements."""
 
     def unbatch(self: _Self, name: str | None = None) -> Dataset:
-        """The rows of the elements, each an element.
+        """The rows of the elements, each as an element.
 
         Raises:
             ValueError: a component is a scalar.
@@ -53,10 +53,10 @@ class SelectingTransformations:
         return self._next("UnbatchDataset", dims=dims, name=name)
 
     def unique(self: _Self, name: str | None = None) -> Dataset:
-        """The elements without those that were there before. All of them are kept in memory.
+        """The distinct elements, in the order of their first appearance. All of them are kept in memory.
 
         Raises:
-            TypeError: elements are not one tensor each, of integers or strings.
+            TypeError: elements are not single tensors of integers or strings.
         """
         for dtype in self._structure.types:
             if dtype not in (dtypes.int32, dtypes.int64, dtypes.string):
@@ -67,15 +67,15 @@ class SelectingTransformations:
         return self._next("UniqueDataset", name=name)
 
     def ignore_errors(self: _Self, log_warning: bool = False, name: str | None = None) -> Dataset:
-        """The elements that can be made: errors leave one out.
+        """The elements without those whose computation fails.
 
         Args:
-            log_warning: the task logs each.
+            log_warning: whether the task logs each error.
         """
         return self._next("IgnoreErrorsDataset", log_warning=log_warning, name=name)
 
     def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
-        """The elements before the first for which a function is false.
+        """The elements before the first one for which `predicate` is false.
 
         Raises:
             ValueError: `predicate` does not return a scalar boolean.
@@ -100,11 +100,11 @@ class SelectingTransformations:
         return type(dataset).zip((type(dataset).range(start, 2**63 - 1), dataset), name=name)
 
     def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None) -> Dataset:
-        """What a function makes of a state and each element: `scan_func` gives the next state, and an
-        element of the result.
+        """The elements that `scan_func` computes: from the state and an element it returns the next state and
+        an element of the result.
 
         Raises:
-            TypeError: `scan_func` does not return a pair, or a state of other types.
+            TypeError: `scan_func` does not return a pair, or returns a state of other types.
         """
         dataset = cast("Dataset", self)
         state = normalize(initial_state)
@@ -137,7 +137,7 @@ class SelectingTransformations:
         return dataset._of(variant, structure, dataset._options)
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
-        """The last state, of those that a function makes of a state and each element, as tensors of a step.
+        """The last state, as tensors; `reduce_func` computes the next state from the state and an element.
 
         Raises:
             TypeError: `reduce_func` returns a state of other types.
@@ -170,16 +170,16 @@ class SelectingTransformations:
         window_size_func: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> Dataset:
-        """The datasets that a function makes of windows of elements of one key, one after the other.
+        """The datasets that `reduce_func` makes from windows of elements of one key, one after the other.
 
         Args:
-            key_func: gives the key of an element, a scalar int64.
-            reduce_func: makes a dataset of a key, and of the dataset of the elements of a window.
-            window_size: how many elements a window has; or
-            window_size_func: gives that number for a key.
+            key_func: a function from an element to its key, a scalar int64.
+            reduce_func: a function from a key and the dataset of a window's elements to a dataset.
+            window_size: the number of elements of a window.
+            window_size_func: a function from a key to that number, instead of `window_size`.
 
         Raises:
-            ValueError: both or none of the sizes are given, or a key is no scalar int64.
+            ValueError: both or none of the sizes are given, or a key is not a scalar int64.
         """
         dataset = cast("Dataset", self)
         if (window_size is None) == (window_size_func is None):
@@ -251,16 +251,16 @@ class SelectingTransformations:
         """Batches of elements of similar length.
 
         Args:
-            element_length_func: gives the length of an element, a scalar int32.
-            bucket_boundaries: the lengths where the next bucket begins, ascending.
+            element_length_func: a function from an element to its length, a scalar int32.
+            bucket_boundaries: the lengths at which the next bucket begins, ascending.
             bucket_batch_sizes: the batch size of each bucket, one more than boundaries.
-            padded_shapes, padding_values: as of `padded_batch`.
-            pad_to_bucket_boundary: pads unknown sizes to the bucket's boundary less 1, not to the longest.
-            no_padding: batches are not padded.
-            drop_remainder: leaves smaller batches out.
+            padded_shapes, padding_values: as for `padded_batch`.
+            pad_to_bucket_boundary: pad unknown sizes to the bucket's boundary - 1, not to the longest one.
+            no_padding: do not pad batches.
+            drop_remainder: leave smaller batches out.
 
         Raises:
-            ValueError: there is not one batch size more than boundaries.
+            ValueError: the number of batch sizes is not that of boundaries + 1.
         """
         if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
             raise ValueError(
@@ -306,7 +306,7 @@ class SelectingTransformations:
         """`batch_size` elements at a time, as a SparseTensor.
 
         Args:
-            row_shape: the shape of each element's place; -1 or None as a size means the largest in the batch.
+            row_shape: the dense shape of each row; a size of -1 or None stands for the largest in the batch.
         """
         dataset = cast("Dataset", self)
         row = row_shape
@@ -328,15 +328,15 @@ class SelectingTransformations:
         return dataset._of(variant, structure, dataset._options)
 
     def cardinality(self: _Self) -> Tensor:
-        """The number of elements, as a tensor: a number, INFINITE_CARDINALITY or UNKNOWN_CARDINALITY."""
+        """The number of elements as a tensor: a number, INFINITE_CARDINALITY or UNKNOWN_CARDINALITY."""
         made: Tensor = apply_op("DatasetCardinality", self._variant_tensor)
         return made
 
     def get_single_element(self: _Self, name: str | None = None) -> Any:
-        """The only element, as tensors of a step.
+        """The only element, as tensors.
 
         Raises:
-            InvalidArgumentError: in a run, there is none, or more than one.
+            InvalidArgumentError: in a run, if there is no element, or more than one.
         """
         structure = self._structure
         return structure.element(
@@ -345,7 +345,7 @@ class SelectingTransformations:
 
 
 def _filled(shape: Any, end: Tensor) -> Any:
-    """A shape with a size in place of those that are unknown, as a tensor."""
+    """A shape with `end` in place of unknown sizes, as a tensor."""
     dims = as_dims(shape)
     if dims is None or None not in dims:
         return shape
@@ -361,10 +361,10 @@ def _trace_with_state(
     """A function of the graph's library that takes a state and an element.
 
     Args:
-        function: gives the next state, and components that follow it.
+        function: a Python function that returns the next state, and further components.
 
     Returns:
-        The function, and what states are like: of a shape that changes, what all have in common.
+        The function, and the structure of states; a shape that changes is relaxed to the common one.
     """
     while True:
         state = before
@@ -389,7 +389,7 @@ def _trace_with_state(
 
 
 def _common(first: Dims, second: Dims) -> Dims:
-    """The most that is true of both shapes."""
+    """The most specific shape that both shapes are compatible with."""
     if first is None or second is None or len(first) != len(second):
         return None
     return tuple(a if a == b else None for a, b in zip(first, second, strict=True))

@@ -26,9 +26,9 @@ class Structure:
     """The structure of a dataset's elements: nesting, dtypes and shapes.
 
     Attributes:
-        shape_of: a nested structure like that of an element, with anything at its leaves.
-        types, dims: dtypes and static shapes of the components, from left to right.
-        sparse: which components are SparseTensors. In a dataset, one is a variant tensor.
+        shape_of: the nested structure of an element, with any values at its leaves.
+        types, dims: the dtypes and static shapes of the components, from left to right.
+        sparse: for each component whether it is a SparseTensor, which in a dataset is a variant tensor.
     """
 
     __slots__ = ("dims", "shape_of", "sparse", "types")
@@ -47,7 +47,7 @@ class Structure:
 
     @staticmethod
     def of(tensors: Any) -> Structure:
-        """That of an element of tensors."""
+        """The structure of an element of tensors."""
         flat: list[Any] = nest.flatten(tensors)
         return Structure(
             tensors,
@@ -58,10 +58,10 @@ class Structure:
 
     @staticmethod
     def from_types(output_types: Any, output_shapes: Any, output_classes: Any = None) -> Structure:
-        """That of nested dtypes, and shapes in the same structure; None: any shapes.
+        """The structure of nested dtypes, with shapes in the same structure; None for any shapes.
 
         Args:
-            output_classes: Tensor or SparseTensor in the same structure; None: tensors only.
+            output_classes: Tensor or SparseTensor, in the same structure; None if all are tensors.
 
         Raises:
             TypeError, ValueError: the structures differ.
@@ -78,7 +78,7 @@ class Structure:
         return Structure(self.shape_of, self.types, dims, self.sparse)
 
     def pack(self, leaves: Sequence[Any]) -> Any:
-        """An element, or something like it, of its components."""
+        """The components, or other leaves, in the nested structure of an element."""
         return nest.pack(self.shape_of, leaves)
 
     @property
@@ -95,21 +95,21 @@ class Structure:
 
     @property
     def component_types(self) -> list[DType]:
-        """The dtypes of the tensors that components are in a dataset."""
+        """The dtypes of the components as tensors of a dataset."""
         return [dtypes.variant if sparse else t for t, sparse in zip(self.types, self.sparse, strict=True)]
 
     @property
     def component_dims(self) -> list[Dims]:
-        """The static shapes of the tensors that components are in a dataset."""
+        """The static shapes of the components as tensors of a dataset."""
         return [None if sparse else d for d, sparse in zip(self.dims, self.sparse, strict=True)]
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """The attributes that say this of most of the ops."""
+        """The attributes of the structure that most of the ops have."""
         return {"output_types": self.component_types, "output_shapes": self.component_dims}
 
     def element(self, components: Any) -> Any:
-        """An element of the tensors that its components are in a dataset."""
+        """The element with the given components as tensors of a dataset."""
         flat = components if isinstance(components, (list, tuple)) else [components]
         values = [
             deserialize_sparse(tensor, dtype, None if dims is None else len(dims)) if sparse else tensor
@@ -119,10 +119,10 @@ class Structure:
 
 
 def components_of(element: Any, many: bool = False) -> list[Tensor]:
-    """The tensors that the components of an element are in a dataset.
+    """The components of an element as tensors of a dataset.
 
     Args:
-        many: the element is many, along the first dimension.
+        many: whether `element` is a batch of elements along the first dimension.
     """
     serialize = serialize_many_sparse if many else serialize_sparse
     return [
@@ -132,7 +132,7 @@ def components_of(element: Any, many: bool = False) -> list[Tensor]:
 
 
 def _without_shape_tuples(output_types: Any, shapes: Any) -> Any:
-    """Shapes that are written as tuples, where the types say that they are leaves."""
+    """The shapes with tuples converted to TensorShapes where the types have leaves."""
     if isinstance(output_types, dict) and isinstance(shapes, dict):
         return {
             key: _without_shape_tuples(output_types[key], value) if key in output_types else value
@@ -157,14 +157,14 @@ def normalize(element: Any) -> Any:
 
 
 def call_with(function: Callable[..., Any], element: Any) -> Any:
-    """Calls a user's function with an element: a tuple's parts are arguments of their own."""
+    """Calls a user's function with an element; the parts of a tuple are separate arguments."""
     return function(*element) if type(element) is tuple else function(element)
 
 
 def trace_elements(
     label: str, function: Callable[..., Any], structure: Structure, outputs_of: Callable[[Any], list[Tensor]]
 ) -> Traced:
-    """A function of the graph's library from a Python function of an element."""
+    """A function of the graph's library, traced from a Python function of an element."""
 
     def of_components(*components: Tensor) -> Any:
         return call_with(function, structure.element(components))

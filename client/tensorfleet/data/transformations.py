@@ -30,8 +30,8 @@ def map_and_batch(
     """`map` in parallel, then `batch` (`tf.data.experimental.map_and_batch`).
 
     Args:
-        num_parallel_batches: how many batches' worth of calls run at a time.
-        num_parallel_calls: how many calls run at a time, in place of `num_parallel_batches`.
+        num_parallel_batches: the number of batches whose elements are computed at the same time.
+        num_parallel_calls: the number of calls at the same time, instead of `num_parallel_batches`.
 
     Raises:
         ValueError: both are given.
@@ -57,7 +57,7 @@ def parallel_interleave(
     """`interleave` with elements made ahead (`tf.data.experimental.parallel_interleave`).
 
     Args:
-        sloppy, buffer_output_elements, prefetch_input_elements: without effect: the order is always that of
+        sloppy, buffer_output_elements, prefetch_input_elements: ignored; the order is always that of
             `interleave`.
     """
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, cycle_length)
@@ -134,20 +134,20 @@ def bucket_by_sequence_length(
 def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
     """`Dataset.prefetch` (`tf.data.experimental.prefetch_to_device`).
 
-    Elements are in the host's memory, and go to a device with the op that takes them.
+    Elements stay in the host's memory and are copied to a device with the op that takes them.
     """
     del device
     return lambda dataset: dataset.prefetch(1 if buffer_size is None else buffer_size)
 
 
 def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Transformation:
-    """The dataset as it is (`tf.data.experimental.copy_to_device`); see `prefetch_to_device`."""
+    """The dataset, unchanged (`tf.data.experimental.copy_to_device`); see `prefetch_to_device`."""
     del target_device, source_device
     return lambda dataset: dataset
 
 
 def assert_cardinality(expected_cardinality: Any) -> Transformation:
-    """The dataset, which must have so many elements: others raise FailedPreconditionError in a run
+    """The dataset, with FailedPreconditionError in a run if it has another number of elements
     (`tf.data.experimental.assert_cardinality`).
     """
     return lambda dataset: dataset._next(
@@ -166,7 +166,7 @@ def get_single_element(dataset: Dataset) -> Any:
 
 
 def from_list(elements: Sequence[Any], name: str | None = None) -> Dataset:
-    """A dataset of the values in a list, which are alike (`tf.data.experimental.from_list`).
+    """A dataset of the values in a list, of the same structure (`tf.data.experimental.from_list`).
 
     Raises:
         ValueError: the list is empty.
@@ -184,7 +184,7 @@ def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset
 
 
 class RandomDataset(Dataset):
-    """Random integers of 32 bits (`tf.data.experimental.RandomDataset`), as of `Dataset.random`."""
+    """Random 32-bit integers (`tf.data.experimental.RandomDataset`); see `Dataset.random`."""
 
     def __init__(
         self, seed: Any = None, rerandomize_each_iteration: bool | None = None, name: str | None = None

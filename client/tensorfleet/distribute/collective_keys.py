@@ -1,4 +1,4 @@
-"""CollectiveKeys: the numbers by which the members of collectives find each other."""
+"""CollectiveKeys: the numbers that identify collectives to their members."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from weakref import WeakKeyDictionary
 
 from tensorfleet.graph.graph import Graph, get_default_graph
 
-FIRST_INSTANCE_KEY = 1_000_000  # programs that number their own collectives begin at small numbers
+FIRST_INSTANCE_KEY = 1_000_000  # above the small numbers that programs choose themselves
 
 _of_graphs: WeakKeyDictionary[Graph, dict[int, CollectiveKeys]] = WeakKeyDictionary()
 
 
 class CollectiveKeys:
-    """Gives each collective of a group a number of its own.
+    """Numbers the collectives of a group.
 
-    Members that make the same collectives in the same order get the same numbers. Where several members are
-    in one graph, each needs an object of its own.
+    Members that make the same collectives in the same order get the same numbers. If several members are in
+    one graph, each needs its own object.
 
     Attributes:
         group_key: the group.
@@ -27,11 +27,11 @@ class CollectiveKeys:
         self._instances = itertools.count(first_instance_key)
 
     def next_instance_key(self) -> int:
-        """A number that this object has not given yet."""
+        """A new number for a collective."""
         return next(self._instances)
 
     @classmethod
     def of_graph(cls, group_key: int = 1) -> CollectiveKeys:
-        """The default graph's one for a group, where the graph has a single member of it."""
+        """The keys of a group in the default graph, if the graph has a single member of it."""
         known = _of_graphs.setdefault(get_default_graph(), {})
         return known.setdefault(group_key, cls(group_key))

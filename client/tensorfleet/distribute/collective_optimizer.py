@@ -15,21 +15,21 @@ from tensorfleet.train.session_run_hook import SessionRunHook
 
 
 class CollectiveOptimizer(Optimizer):
-    """Averages gradients over the workers, and has another optimizer apply the mean on each of them.
+    """Averages gradients over the workers, each of which applies the mean with another optimizer.
 
     Every worker builds the same graph, with all variables on its own task, and makes the same number of
-    steps. They begin with the chief's values: by `make_session_run_hook()`, or by running
+    steps. They start with the chief's values: by `make_session_run_hook()`, or by running
     `broadcast_variables()` once, after the chief has initialized its variables. From then on their variables
-    stay equal, to the last bit.
+    stay bitwise equal.
 
     Args:
-        opt: what applies the mean.
-        num_workers: how many workers there are.
-        is_chief: whether this worker's values are those to begin with; it is so on one worker.
-        group_key: the group that the workers make up.
+        opt: the optimizer that applies the mean.
+        num_workers: the number of workers.
+        is_chief: whether this worker's values are the initial ones; true on exactly one worker.
+        group_key: the group of the workers.
         keys: see `all_reduce_gradients`.
-        bucket_bytes: about how many bytes of gradients to reduce at once.
-        timeout: how many seconds a collective may take; 0: the server's limit.
+        bucket_bytes: the approximate number of bytes of gradients to reduce at once.
+        timeout: the time limit of a collective, in seconds; 0 for the server's limit.
 
     Raises:
         ValueError: `num_workers` is less than 1.
@@ -67,7 +67,7 @@ class CollectiveOptimizer(Optimizer):
         """The operation that applies the mean over all workers, on each of them.
 
         Raises:
-            ValueError: no variables, or a gradient that collectives do not take.
+            ValueError: no variables, or a gradient of a dtype or shape that collectives do not support.
         """
         means = all_reduce_gradients(
             grads_and_vars,
@@ -79,16 +79,16 @@ class CollectiveOptimizer(Optimizer):
         return self._opt.apply_gradients(means, global_step, name)
 
     def broadcast_variables(self, variables: Any = None) -> Any:
-        """The operation that gives the chief's values to all workers, by default of all global variables.
+        """The operation that sends the chief's values, by default of all global variables, to all workers.
 
-        To be made once the optimizer has made its own variables, by `apply_gradients` or `minimize`.
+        Call this after `apply_gradients` or `minimize`, which make the optimizer's own variables.
         """
         return broadcast_variables(
             variables, self._is_chief, self._num_workers, keys=self._keys, timeout=self._timeout
         )
 
     def make_session_run_hook(self) -> SessionRunHook:
-        """A hook for monitored sessions that begins each session with the chief's values."""
+        """A hook for monitored sessions that sets the chief's values at the start of each session."""
         return _Hook(self)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:

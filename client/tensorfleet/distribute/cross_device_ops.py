@@ -1,4 +1,4 @@
-"""Gradients averaged, and initial values given, among the workers that train one model."""
+"""Averages of gradients and broadcast of initial values among the workers that train one model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tensorfleet.ops.state import variable_ops
 from tensorfleet.ops.state.variable_collections import global_variables
 
 BUCKET_BYTES = 16 << 20
-"""The size that is reduced at once, so that the first gradients travel while the last ones are computed."""
+"""The default size to reduce at once, so that the first gradients are sent while others are computed."""
 
 _REDUCED = frozenset((dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64))
 _GATHERED = frozenset((dtypes.float16, dtypes.float32, dtypes.float64))
@@ -46,21 +46,21 @@ def all_reduce_gradients(
     """The mean of the gradients of all workers, with the same variables in the same order.
 
     Gradients of one dtype are packed into buckets, the last variables first, as their gradients come first.
-    IndexedSlices are gathered: the result has the rows of all workers, of which each may have any number.
+    IndexedSlices are gathered: the result has the rows of all workers, whose numbers may differ.
 
     Args:
         grads_and_vars: as `compute_gradients` returns them; None gradients stay None, and must be None on
             every worker.
         group_size: the number of workers.
-        group_key: the group that they make up.
-        keys: gives the collectives' numbers, if `group_key` alone does not say which: several workers in one
-            graph need an object each.
-        bucket_bytes: about how much to reduce at once.
+        group_key: the group of the workers.
+        keys: the numbers of the collectives, by default those of `group_key` in the graph; several workers in
+            one graph need an object each.
+        bucket_bytes: the approximate number of bytes to reduce at once.
         timeout: see `collective_ops.all_reduce`.
 
     Raises:
-        ValueError: a gradient has a dtype that collectives do not take, or an unknown shape, as its variable
-            has.
+        ValueError: a gradient has a dtype that collectives do not support, or its variable an unknown
+            shape.
     """
     pairs = list(grads_and_vars)
     keys = keys or CollectiveKeys.of_graph(group_key)
@@ -79,7 +79,7 @@ def all_reduce_gradients(
 
 
 def _buckets(pairs: Sequence[tuple[Any, Any]], bucket_bytes: int) -> list[list[int]]:
-    """The indices of the dense gradients that go together; the same on all workers."""
+    """The indices of the dense gradients of each bucket, the same on all workers."""
     buckets: list[list[int]] = []
     open_buckets: dict[DType, tuple[list[int], int]] = {}
     for i in reversed(range(len(pairs))):
@@ -119,7 +119,7 @@ def _mean(
 def _gather_slices(
     grad: IndexedSlices, group_size: int, keys: CollectiveKeys, timeout: float
 ) -> IndexedSlices:
-    """All workers' rows. Collectives gather equal shapes, so each worker fills up to the most rows."""
+    """All workers' rows. Collectives gather equal shapes, so each worker pads to the most rows."""
 
     def gather(t: Tensor) -> Tensor:
         return collective_ops.all_gather(
@@ -149,13 +149,13 @@ def broadcast_variables(
     keys: CollectiveKeys | None = None,
     timeout: float = 0,
 ) -> Any:
-    """The operation that gives the variables of one worker, the source, to all others.
+    """The operation that sends the values of one worker's variables, the source's, to all others.
 
-    The source's variables must be initialized when it runs; the others' are afterwards.
+    The source's variables must be initialized before it runs; those of the others are afterwards.
 
     Args:
         variables: the same ones in the same order on every worker, by default all global variables.
-        is_source: whether this worker gives the values.
+        is_source: whether this worker is the source.
         group_size, group_key, keys, timeout: see `all_reduce_gradients`.
 
     Raises:
@@ -186,7 +186,7 @@ def broadcast_variables(
 def barrier(
     group_size: int, group_key: int = 1, keys: CollectiveKeys | None = None, timeout: float = 0
 ) -> Any:
-    """The operation that ends when all workers of the group run it; arguments as `all_reduce_gradients`."""
+    """The operation that completes when all workers of the group run it; see `all_reduce_gradients`."""
     keys = keys or CollectiveKeys.of_graph(group_key)
     with framework.name_scope("barrier"):
         instance_key = keys.next_instance_key()
@@ -198,4 +198,4 @@ def barrier(
 def _check(dtype: DType, known: frozenset[DType], variable: Any) -> None:
     if dtype not in known:
         names = ", ".join(sorted(t.name for t in known))
-        raise ValueError(f"{variable.name}: collectives do not take {dtype.name} here, but {names}")
+        raise ValueError(f"{variable.name}: collectives do not support {dtype.name} here, only {names}")

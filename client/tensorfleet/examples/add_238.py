@@ -11,7 +11,7 @@ from tensorfleet.examples import arguments
 
 
 def main(target: str = "") -> int:
-    """Computes and prints the sum. With a target, one of its terms is computed by the other task."""
+    """Computes and prints the sum. With a target, the other task computes one of its terms."""
     with tf.Graph().as_default():
         x = tf.constant(2)
         with tf.device("/job:local/task:1" if target else None):

@@ -12,7 +12,7 @@ def parser(doc: str | None, target: bool = True) -> argparse.ArgumentParser:
 
     Args:
         doc: the docstring of the program.
-        target: whether it takes a target for its sessions, by default this process.
+        target: whether the program takes a target for its sessions, by default this process.
     """
     result = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
@@ -29,18 +29,18 @@ def parser(doc: str | None, target: bool = True) -> argparse.ArgumentParser:
 
 
 def add_data_dir(to: argparse.ArgumentParser) -> None:
-    """Adds the place of the digits, as the last of the positional arguments."""
+    """Adds the directory of the digits as the last positional argument."""
     to.add_argument(
         "data_dir",
         nargs="?",
         default=sample_dir(),
         metavar="DATA_DIR",
-        help="with MNIST's files, plain or with .gz (default: the packaged sample)",
+        help="the directory of MNIST's files, plain or with .gz (default: the packaged sample)",
     )
 
 
 def positive(text: str) -> int:
-    """A number of 1 or more, as argparse's `type`."""
+    """A number of 1 or more, for argparse's `type`."""
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number, 1 or more")
     return int(text)

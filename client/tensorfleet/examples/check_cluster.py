@@ -2,9 +2,9 @@
 
     python -m tensorfleet.examples.check_cluster grpc://127.0.0.1:2222
 
-takes TENSORFLEET_ADDRESS for a target that is not given, finds the tasks by `Session.list_devices`, compares
-what they compute with NumPy, and ends with 0 if all is right, else with 1 and a text about what is not. With
-`--device-filter /job:worker/task:0`, which may be repeated, it takes the tasks that the filters let in.
+finds the tasks by `Session.list_devices` and compares their results with NumPy's. The exit code is 0 if all
+agree, else 1 with the reason. The default target is TENSORFLEET_ADDRESS. With
+`--device-filter /job:worker/task:0`, which may be repeated, it checks only the tasks that match a filter.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Array = npt.NDArray[np.float32]
 
 
 class CheckFailed(Exception):
-    """The cluster computed something else than NumPy; the text says where."""
+    """The cluster's results differ from NumPy's; the text says where."""
 
 
 def best_devices(names: Sequence[str]) -> list[str]:
-    """One device of each task, a GPU where the task has one: `/job:worker/task:0/device:GPU:0`, sorted."""
+    """One device of each task, a GPU if it has one: `/job:worker/task:0/device:GPU:0`, sorted."""
     best: dict[tuple[str, int], str] = {}
     for name in names:
         spec = tf.DeviceSpec.from_string(name)
@@ -45,7 +45,7 @@ def job_of(device: str) -> str:
 
 
 def check_products(target: str, config: tf.ConfigProto, devices: Sequence[str]) -> None:
-    """Each task multiplies a matrix of its own by one of the next task.
+    """Lets each task multiply its own matrix by that of the next task.
 
     Raises:
         CheckFailed: a product differs from NumPy's.
@@ -69,7 +69,7 @@ def check_products(target: str, config: tf.ConfigProto, devices: Sequence[str]) 
 
 
 def check_training(target: str, config: tf.ConfigProto, devices: Sequence[str]) -> None:
-    """One step of gradient descent: weights on each ps, a gradient by each other task, their mean applied.
+    """Makes one step of gradient descent, with weights on each ps and gradients from each other task.
 
     Raises:
         CheckFailed: the weights after the step differ from NumPy's.
@@ -108,30 +108,30 @@ def check_training(target: str, config: tf.ConfigProto, devices: Sequence[str]) 
 
 
 def expect_close(what: str, found: Array, expected: Array) -> None:
-    """Raises CheckFailed if two arrays differ by more than rounding."""
+    """Raises CheckFailed if two arrays differ by more than rounding errors."""
     error = float(np.max(np.abs(found - expected)) / np.max(np.abs(expected)))
     if not error < 1e-4:
         raise CheckFailed(f"{what}: differs from NumPy by {error:.2g} of the largest element")
 
 
 def check(target: str, filters: Sequence[str] = (), timeout: float = 60.0) -> list[str]:
-    """Runs all checks; prints what was done.
+    """Runs all checks and prints their results.
 
     Args:
         target: `grpc://host:port` of a task.
-        filters: device filters of the sessions, none for all tasks.
-        timeout: seconds for each session to begin, and for each step.
+        filters: device filters of the sessions; none for all tasks.
+        timeout: the time limit for the start of each session and for each step, in seconds.
 
     Returns:
         The devices that took part, one of each task.
 
     Raises:
-        CheckFailed: the cluster computed something else than NumPy.
+        CheckFailed: the cluster's results differ from NumPy's.
         OpError: the cluster or one of its tasks does not answer.
     """
     config = tf.ConfigProto(operation_timeout_in_ms=int(timeout * 1000), allow_soft_placement=True)
     config.isolate_session_state = (
-        True  # its variables are not those of programs that use the cluster meanwhile
+        True  # keeps its variables separate from those of other programs on the cluster
     )
     config.device_filters.extend(filters)
     with tf.Session(target, graph=tf.Graph(), config=config) as session:
@@ -145,7 +145,7 @@ def check(target: str, filters: Sequence[str] = (), timeout: float = 60.0) -> li
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns the exit code."""
+    """Runs the checks; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="check_cluster", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

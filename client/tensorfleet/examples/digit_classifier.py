@@ -40,7 +40,7 @@ class Classifier:
 
 
 def batches(images: Array, labels: Array, size: int, epochs: int, seed: int) -> Iterator[tuple[Array, Array]]:
-    """Batches of `size` in an order drawn by `seed` for each epoch; what is left at its end is not used."""
+    """Batches of `size` in a random order for each epoch; an incomplete last batch is not used."""
     random = np.random.RandomState(seed)
     for _ in range(epochs):
         order = random.permutation(len(images))
@@ -50,5 +50,5 @@ def batches(images: Array, labels: Array, size: int, epochs: int, seed: int) -> 
 
 
 def accuracy(probabilities: Array, labels: Array) -> float:
-    """The share of digits whose most probable class is theirs."""
+    """The fraction of digits whose most probable class is correct."""
     return float((probabilities.argmax(1) == labels).mean())

@@ -1,7 +1,7 @@
-"""An ensemble: each worker trains models of its own, and the ps combines what they predict.
+"""An ensemble: each worker trains its own models, and the ps combines their predictions.
 
 All models are in one graph, in different name scopes and on different devices, and one step trains them all.
-They start from different weights, and each sees the digits in an order of its own. The prediction of the
+They start from different weights, and each gets the digits in a different order. The prediction of the
 ensemble is the mean of their probabilities.
 
     python -m tensorfleet.examples.ensemble                                       in this process
@@ -38,7 +38,7 @@ class Result(NamedTuple):
 
 
 class Ensemble:
-    """The graph: model i is on worker i modulo their number."""
+    """The graph: model i is on worker i modulo the number of workers."""
 
     def __init__(self, places: Places, models: int) -> None:
         self.graph = tf.Graph()

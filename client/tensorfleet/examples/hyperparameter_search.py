@@ -1,9 +1,8 @@
-"""A search for the best settings of a model by cross-validation, distributed over workers.
+"""A search for the best hyperparameters of a model by cross-validation, distributed over workers.
 
-A job is one setting and one fold: a model of its own, trained on the other folds, judged by this one. Each
-worker takes the next job when it is done with one; the models have nothing in common, so the workers never
-wait for each other. The best setting by the mean over its folds is then trained on all training digits, and
-tested.
+A job is one setting and one fold: a model that is trained on the other folds and evaluated on this one. Each
+worker takes the next job when it has finished one; the models are independent, so workers never wait for each
+other. The setting with the best mean over its folds is then trained on all training digits and tested.
 
     python -m tensorfleet.examples.hyperparameter_search                                     in this process
     python -m tensorfleet.examples.hyperparameter_search grpc://127.0.0.1:2222 [DATA_DIR]    on workers
@@ -54,7 +53,7 @@ class Setting(NamedTuple):
 
 
 class Job(NamedTuple):
-    """One model to train: a setting, and the fold that it is judged by."""
+    """One model to train: a setting, and the fold that it is evaluated on."""
 
     setting: Setting
     fold: int
@@ -73,14 +72,14 @@ def train(
     epochs: int = EPOCHS,
     trained: Callable[[int], object] = lambda count: None,
 ) -> float:
-    """Trains a model on a device, in a session of its own; returns its accuracy on `judge_by`.
+    """Trains a model on a device, in its own session; returns its accuracy on `judge_by`.
 
     Args:
-        trained: called after each step with the number of its digits.
+        trained: a function that is called after each step with the number of its digits.
     """
     with tf.Graph().as_default(), tf.device(device):
         model = Classifier(setting.hidden, setting.learning_rate, seed)
-        # Variables belong to the task, where those of the next job would find them by their names.
+        # Without isolation, the next job on the task would find these variables by their names.
         config = tf.ConfigProto(isolate_session_state=True)
         with tf.Session(target, config=config) as session:
             session.run(tf.global_variables_initializer())
@@ -98,7 +97,7 @@ def fold_size(count: int, fold: int) -> int:
 
 
 def split(digits: Digits, folds: int, fold: int) -> tuple[Digits, Digits]:
-    """All folds but one, and that one; the digits are dealt to folds in an order that is always the same."""
+    """All folds but one, and that one; the division of digits into folds is always the same."""
     inside = np.random.RandomState(0).permutation(len(digits.labels)) % folds == fold
     rest, chosen = (Digits(digits.images[these], digits.labels[these]) for these in (~inside, inside))
     return rest, chosen
@@ -116,16 +115,16 @@ def search(
     """The accuracy of each setting on each fold.
 
     Args:
-        target: of the sessions; empty: in this process.
-        digits: to train on and to judge by.
-        settings: what to try.
-        folds: of the cross-validation, 2 or more.
-        done: called with each job and its accuracy, in the order in which they end.
-        epochs: how often a model sees each of its digits.
-        trained: called after each step of any model with the number of its digits, on several threads.
+        target: the sessions' target; "" for this process.
+        digits: the digits to train and evaluate on.
+        settings: the settings to try.
+        folds: the number of folds, 2 or more.
+        done: a function that is called with each finished job and its accuracy.
+        epochs: the number of epochs of each model.
+        trained: a function that is called, in several threads, after each step with the number of its digits.
 
     Raises:
-        tf.errors.OpError: what the first job that failed raised; those that have not begun are left out.
+        tf.errors.OpError: the error of the first job that failed; jobs that have not started are left out.
     """
     parts = [split(digits, folds, fold) for fold in range(folds)]
     scores: Scores = {setting: [0.0] * folds for setting in settings}
@@ -135,7 +134,7 @@ def search(
         free.put(worker)
 
     def run(job: Job) -> float:
-        device = free.get_nowait()  # as many devices as threads
+        device = free.get_nowait()  # there are as many devices as threads
         try:
             return train(target, device, job.setting, *parts[job.fold], 0, epochs, trained)
         finally:
@@ -163,11 +162,11 @@ def best(scores: Scores) -> Setting:
 
 
 def main(target: str = "", data_dir: str | Path | None = None, epochs: int = EPOCHS) -> tuple[Scores, float]:
-    """Prints the mean of each setting and the test accuracy of the best; returns all scores, and that."""
+    """Prints the mean of each setting and the test accuracy of the best one; returns both."""
     data = read_data_sets(data_dir or sample_dir(), validation_size=0)
     digits, test = (Digits(part.images, part.labels) for part in (data.train, data.test))
     settings = list(itertools.starmap(Setting, itertools.product(LEARNING_RATES, HIDDEN)))
-    # By digits, not by models: on all of MNIST the first model takes a while.
+    # Progress by digits, not by models, as a model on all of MNIST takes a while.
     steps = sum(
         (len(digits.labels) - fold_size(len(digits.labels), fold)) // BATCH_SIZE for fold in range(FOLDS)
     )

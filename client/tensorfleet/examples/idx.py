@@ -32,8 +32,8 @@ def read_idx(path: str | Path) -> npt.NDArray[Any]:
 
     Raises:
       FileNotFoundError: there is no such file.
-      ValueError: the file is not an IDX file, or is longer or shorter than its header says. The text names
-        the file, what was expected and what was found.
+      ValueError: the file is not an IDX file, or its length does not fit its header. The text names the
+          file, what was expected and what was found.
     """
     path = Path(path)
     data = _content(path)
@@ -58,7 +58,7 @@ def read_idx(path: str | Path) -> npt.NDArray[Any]:
 
 
 def _content(path: Path) -> bytes:
-    """Returns the bytes of a file, decompressed if they are gzip's, whatever the file's name."""
+    """Returns the bytes of a file, decompressed if they are gzip's, independent of the file's name."""
     raw = path.read_bytes()
     if not raw.startswith(_GZIP_MAGIC):
         if path.suffix == ".gz":

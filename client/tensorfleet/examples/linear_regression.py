@@ -1,9 +1,9 @@
 """Linear and ridge regression, by the solution of the normal equations and by gradient descent.
 
-The weights w minimize ||X w - y||^2 / n + ridge * ||w||^2. By matrices, they are the solution of
-(X'X / n + ridge I) w = X'y / n, with tf.matrix_inverse, tf.matrix_solve or tf.cholesky. By descent, each
-worker computes the gradient on its own part of the batch, and the ps, which holds the weights, takes the
-mean: with the whole set as the batch, a single example (stochastic descent), or something between.
+The weights w minimize ||X w - y||^2 / n + ridge * ||w||^2. By matrices, they are the solution of (X'X / n +
+ridge I) w = X'y / n, with tf.matrix_inverse, tf.matrix_solve or tf.cholesky. By descent, each worker computes
+the gradient on its part of the batch, and the ps, which holds the weights, takes the mean. The batch is the
+whole set, a single example (stochastic descent), or a mini-batch.
 
     python -m tensorfleet.examples.linear_regression                          in this process
     python -m tensorfleet.examples.linear_regression grpc://127.0.0.1:2222    on a cluster's ps and workers
@@ -27,14 +27,14 @@ EXAMPLES, FEATURES = 1200, 6
 NOISE = 0.1
 RIDGE = 0.05
 SOLVERS = ("inverse", "solve", "cholesky")
-# Size of a batch, steps, and the learning rate at the first step.
+# Batch size, number of steps, and initial learning rate.
 DESCENTS = {"batch": (EXAMPLES, 300, 0.3), "mini-batch": (60, 1500, 0.2), "stochastic": (1, 6000, 0.03)}
-# The rate falls as 1 / step does.
+# The number of steps after which the rate is half of the initial one; it decays as 1 / step.
 HALF_RATE_AFTER = {"batch": None, "mini-batch": 100, "stochastic": 500}
 
 
 def make_data(seed: int = 0) -> tuple[Array, Array]:
-    """A linear law with noise: X float64 [n, features], whose last column is ones, and y float64 [n, 1]."""
+    """Linear data with noise: X float64 [n, features], whose last column is ones, and y float64 [n, 1]."""
     random = np.random.RandomState(seed)
     x = np.hstack([random.randn(EXAMPLES, FEATURES), np.ones((EXAMPLES, 1))])
     weights = random.uniform(-2, 2, (FEATURES + 1, 1))
@@ -50,7 +50,7 @@ def by_matrices(target: str, x: Array, y: Array, ridge: float, solver: str) -> A
     """The weights as the solution of the normal equations: each worker multiplies its rows, the ps solves.
 
     Args:
-        target: of the session; empty: in this process.
+        target: the session's target; "" for this process.
         x, y: float64 [n, features] and [n, 1].
         ridge: the weight of ||w||^2; 0 is plain linear regression.
         solver: one of SOLVERS.
@@ -95,12 +95,12 @@ class Descent:
         """Builds the graph.
 
         Args:
-            places: its devices.
-            features: columns of X.
+            places: the devices.
+            features: the number of columns of X.
             ridge: the weight of ||w||^2.
-            rate: the learning rate.
-            half_after: the rate is half of that after so many steps, a third after twice as many; None:
-                it is constant.
+            rate: the initial learning rate.
+            half_after: the number of steps after which the rate is half of the initial one (a third after
+                twice as many); None for a constant rate.
         """
         self.graph = tf.Graph()
         with self.graph.as_default():
@@ -124,7 +124,7 @@ class Descent:
             with tf.device(places.ps):
                 examples = tf.cast(tf.add_n([tf.shape(y)[0] for _, y in self.inputs]), tf.float64)
                 gradient = tf.add_n(gradients) / examples + 2 * ridge * self.weights
-                # Without the factor 2 of the square, as the normal equations are written.
+                # Without the factor 2 of the square's derivative, as in the normal equations.
                 self.train = optimizer.apply_gradients([(gradient / 2, self.weights)], global_step=step)
             self.init = tf.global_variables_initializer()
 
@@ -135,7 +135,7 @@ def by_descent(target: str, x: Array, y: Array, ridge: float, kind: str, seed: i
     Args:
         target, x, y, ridge: as in `by_matrices`.
         kind: one of DESCENTS.
-        seed: of the order of the examples.
+        seed: the seed of the order of examples.
     """
     batch_size, steps, rate = DESCENTS[kind]
     descent = Descent(find(target), x.shape[1], ridge, rate, HALF_RATE_AFTER[kind])
@@ -152,7 +152,7 @@ def by_descent(target: str, x: Array, y: Array, ridge: float, kind: str, seed: i
 
 
 def main(target: str = "") -> dict[tuple[str, str], float]:
-    """Prints how far each way's weights are from NumPy's; returns it by regression and way."""
+    """Prints the largest difference to NumPy's weights for each regression and way; returns them."""
     x, y = make_data()
     differences = {}
     for name, ridge in (("linear", 0.0), ("ridge", RIDGE)):

@@ -1,12 +1,12 @@
 """Map/reduce over handwritten digits: the mean image of each class, and the mean and variance of all pixels.
 
-The client feeds the digits in batches. Each worker maps its own batches to three partial sums: digits of each
+The client feeds the digits in batches. Each worker maps its batches to three partial sums: digits of each
 class, pixels of each class, squares of pixels. The ps adds those of all workers to its variables, and divides
-at the end. Pixels are whole numbers, so that their sums in float64 are exact, whatever the number of workers.
+at the end. Pixels are integers, so their sums in float64 are exact for any number of workers.
 
     python -m tensorfleet.examples.mapreduce_mnist grpc://127.0.0.1:2222 2 [DATA_DIR]
 
-takes a cluster with one ps and two workers.
+needs a cluster with one ps and two workers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Result(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """The place of a part of the graph: the part (`map_0`, …, `reduce`), its device, how many ops it has."""
+    """The placement of a part of the graph: its name (`map_0`, …, `reduce`), device and number of ops."""
 
     part: str
     device: str
@@ -97,7 +97,7 @@ class MapReduce:
         ]
 
     def _reduce(self, counts: Any, sums: Any, squares: Any) -> list[Any]:
-        """The result out of the total sums."""
+        """The result from the total sums."""
         with tf.name_scope("reduce"):
             pixel_count = tf.reduce_sum(counts) * IMAGE_PIXELS
             mean = tf.reduce_sum(sums) / pixel_count
@@ -118,11 +118,11 @@ class MapReduce:
             session: a session on the cluster, with this object's graph.
             images: uint8 [n, 784].
             labels: uint8 [n], from 0 to 9.
-            batch_size: digits for one worker in one step.
-            progress: called after each step with the number of its digits.
+            batch_size: the number of digits for one worker in one step.
+            progress: a function that is called after each step with the number of its digits.
 
         Returns:
-            The result, and the device of each part as the first step's trace tells it.
+            The result, and the device of each part in the trace of the first step.
         """
         session.run(self._init)
         metadata = tf.RunMetadata()
@@ -173,7 +173,7 @@ def with_numpy(images: Array, labels: Array) -> Result:
 
 
 def largest_difference(result: Result, expected: Result) -> float:
-    """The largest relative difference of any number; of pixels' means, relative to 255."""
+    """The largest relative difference of all numbers; that of pixels' means is relative to 255."""
     np.testing.assert_array_equal(result.class_counts, expected.class_counts)
     np.testing.assert_array_equal(np.isnan(result.class_means), np.isnan(expected.class_means))
     means = np.nan_to_num(result.class_means - expected.class_means)
@@ -194,7 +194,7 @@ def load(directory: str | Path | None) -> tuple[Array, Array]:
 
 
 def main(target: str, workers: int = 2, data_dir: str | Path | None = None) -> None:
-    """Runs the job on a cluster, and prints the mean and the variance beside NumPy's."""
+    """Runs the job on a cluster and prints the mean and the variance beside NumPy's."""
     images, labels = load(data_dir)
     job = MapReduce(workers)
     with tf.Session(target, graph=job.graph) as session:

@@ -25,7 +25,7 @@ def main(target: str = "") -> tuple[float, float]:
 
 
 def mean(x: tf.Tensor, size: int, target: str) -> tf.Tensor:
-    """The mean of `x`, from its first `size` elements and from the others."""
+    """The mean of `x`, from the means of its first `size` elements and of the others."""
     with tf.device("/job:local/task:1" if target else None):
         first = tf.slice(x, [0], [size])
         mean1 = tf.reduce_mean(first)

@@ -1,14 +1,14 @@
 """Handwritten digits, trained without parameter servers: the workers average their gradients themselves.
 
-Every worker has all variables, begins with worker 0's values, and makes the same steps, each on its own
-batches. So all of them end with the same parameters, to the last bit: they print equal checksums.
-To train between graphs, with a process for each worker:
+Every worker has all variables, starts with worker 0's values, and makes the same steps, each on its own
+batches. So all of them end with bitwise equal parameters, and print equal checksums.
+Between-graph training, with a process for each worker:
 
     W=--worker_hosts=127.0.0.1:2223,127.0.0.1:2224
     python -m tensorfleet.examples.mnist_allreduce $W --task_index=0 &
     python -m tensorfleet.examples.mnist_allreduce $W --task_index=1
 
-In one graph, with so many devices of one process:
+Training in one graph, with several devices of one process:
 
     python -m tensorfleet.examples.mnist_allreduce --replicas=2
 """
@@ -67,7 +67,7 @@ def build(num_workers: int, index: int) -> Model:
         tf.train.GradientDescentOptimizer(FLAGS.learning_rate),
         num_workers,
         is_chief=index == 0,
-        keys=distribute.CollectiveKeys(),  # of this worker alone, though others may be in the same graph
+        keys=distribute.CollectiveKeys(),  # one object for each worker, as several may be in one graph
     )
     train = optimizer.minimize(loss, var_list=variables)
     correct = tf.equal(tf.argmax(logits, 1), tf.argmax(y_, 1))
@@ -76,7 +76,7 @@ def build(num_workers: int, index: int) -> Model:
 
 
 def train(session: Any, workers: dict[int, Model]) -> None:
-    """Trains the workers of this session, and prints how it goes."""
+    """Trains the workers of this session and prints the progress."""
     mnist = input_data.read_data_sets(FLAGS.data_dir, one_hot=True, validation_size=0)
     models = list(workers.values())
     for step in range(FLAGS.steps):
@@ -98,7 +98,7 @@ def train(session: Any, workers: dict[int, Model]) -> None:
 
 
 def train_in_one_graph(count: int) -> None:
-    """All replicas in this process, each on a device of its own."""
+    """Trains all replicas in this process, each on its own device."""
     workers = {}
     for i in range(count):
         with tf.device(f"/cpu:{i}"):
@@ -111,7 +111,7 @@ def train_in_one_graph(count: int) -> None:
 
 
 def train_between_graphs(hosts: list[str], index: int) -> None:
-    """This process is one worker, with a graph, a server and a session of its own."""
+    """Trains one worker, with its own graph, server and session."""
     server = tf.train.Server({"worker": hosts}, job_name="worker", task_index=index)
     with tf.device(f"/job:worker/task:{index}"):
         model = build(len(hosts), index)
@@ -121,7 +121,7 @@ def train_between_graphs(hosts: list[str], index: int) -> None:
         tf.train.ChiefSessionCreator(master=server.target), hooks=hooks
     ) as session:
         train(session, {index: model})
-        session.run(end)  # this process is the server, too: the others may need it until here
+        session.run(end)  # waits for the other workers, which need this process's server
 
 
 def main(_: Sequence[str]) -> None:

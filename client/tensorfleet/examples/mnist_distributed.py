@@ -1,9 +1,9 @@
 """Handwritten digits, trained between graphs: the classic program with parameter servers and workers.
 
 Every process builds the same graph. The variables are on the parameter servers; each worker computes
-gradients from its own batches, and applies them when it has them. The chief, worker 0, initializes the
-variables, and saves summaries and checkpoints if it is told where. The workers end when they have made so
-many steps together; the parameter servers go on until they are stopped.
+gradients from its own batches and applies them asynchronously. The chief, worker 0, initializes the
+variables, and saves summaries and checkpoints if `--log_dir` is given. The workers end after `--steps` steps
+together; the parameter servers run until they are stopped.
 
     P=--ps_hosts=127.0.0.1:2222 W=--worker_hosts=127.0.0.1:2223,127.0.0.1:2224
     python -m tensorfleet.examples.mnist_distributed $P $W --job_name=ps --task_index=0 &
@@ -80,7 +80,7 @@ def build(learning_rate: float) -> Model:
 
 
 def train(target: str, cluster: Any) -> None:
-    """Trains as one of the workers, and prints how it goes."""
+    """Trains as one of the workers and prints the progress."""
     chief = FLAGS.task_index == 0
     mnist = input_data.read_data_sets(FLAGS.data_dir, one_hot=True, validation_size=0)
     worker = f"/job:worker/task:{FLAGS.task_index}"
@@ -92,7 +92,7 @@ def train(target: str, cluster: Any) -> None:
         is_chief=chief,
         logdir=FLAGS.log_dir,
         init_op=init,
-        summary_op=None,  # the program writes them itself: they are of its batches
+        summary_op=None,  # the program writes the summaries of its batches itself
         global_step=model.global_step,
         recovery_wait_secs=1,
     )
@@ -115,7 +115,7 @@ def train(target: str, cluster: Any) -> None:
             flush=True,
         )
         if supervisor.is_chief and FLAGS.log_dir:
-            # In between a thread saves every ten minutes; the result of a short run is saved here.
+            # A thread saves every ten minutes; this saves the final result.
             supervisor.saver.save(session, supervisor.save_path, global_step=model.global_step)
         supervisor.stop()
 

@@ -1,9 +1,9 @@
 """Handwritten digits with a monitored session: Adam on parameter servers, asynchronous or synchronous.
 
-The same replication between graphs as in mnist_distributed, by tf.train.MonitoredTrainingSession and hooks:
-the chief initializes or restores the variables, saves checkpoints and summaries, and every worker stops at
-the last step, or at a loss that is not a number. With --sync_replicas, a step is the mean of one gradient of
-each worker, by tf.train.SyncReplicasOptimizer.
+Between-graph replication as in mnist_distributed, by tf.train.MonitoredTrainingSession and hooks: the chief
+initializes or restores the variables and saves checkpoints and summaries; every worker stops at the last
+step, or if the loss is NaN. With --sync_replicas, a step applies the mean of one gradient of each worker, by
+tf.train.SyncReplicasOptimizer.
 
     P=--ps_hosts=127.0.0.1:2222 W=--worker_hosts=127.0.0.1:2223,127.0.0.1:2224
     python -m tensorfleet.examples.mnist_monitored $P $W --job_name=ps --task_index=0 &
@@ -68,7 +68,7 @@ def build() -> Model:
 
 
 class TestAccuracy(tf.train.SessionRunHook):
-    """The accuracy on the test digits at the end of training."""
+    """A hook that computes the accuracy on the test digits at the end of training."""
 
     def __init__(self, model: Model, digits: input_data.DataSet) -> None:
         self._fetch = model.accuracy
@@ -80,7 +80,7 @@ class TestAccuracy(tf.train.SessionRunHook):
 
 
 def train(target: str, cluster: Any) -> None:
-    """Trains as one of the workers, and prints how it goes."""
+    """Trains as one of the workers and prints the progress."""
     chief = FLAGS.task_index == 0
     mnist = input_data.read_data_sets(FLAGS.data_dir, one_hot=True, validation_size=0)
     worker = f"/job:worker/task:{FLAGS.task_index}"

@@ -3,9 +3,9 @@
     python -m tensorfleet.examples.mnist_networks --network=cnn                              in this process
     python -m tensorfleet.examples.mnist_networks --network=lstm --target=grpc://HOST:2222      on a cluster
 
-The variables are on the parameter servers. With --parallel=data each worker computes the gradients of its
-part of the batch with the whole network, and a step applies their mean; with --parallel=model the batch goes
-through layers that are on different workers, and the gradients go back through them.
+The variables are on the parameter servers. With --parallel=data each worker computes the gradients of the
+whole network on its part of the batch, and a step applies their mean; with --parallel=model the layers are on
+different workers.
 
 Networks: `cnn` (convolutions, batch normalization, max and average pooling, dropout), and `rnn`, `lstm` and
 `gru`, which read a digit row by row, from the top to the last row that has ink.
@@ -48,7 +48,7 @@ Stage = Callable[[int], AbstractContextManager[Any]]
 
 
 def convolutional(images: Any, training: Any, stage: Stage) -> Any:
-    """Logits [batch, 10] by two convolutions and two dense layers."""
+    """Logits [batch, 10] from two convolutions and two dense layers."""
     with stage(0):
         x = tf.reshape(images, [-1, SIDE, SIDE, 1])
         x = tf.layers.conv2d(x, 16, 3, padding="same", use_bias=False, name="conv1")
@@ -65,7 +65,7 @@ def convolutional(images: Any, training: Any, stage: Stage) -> Any:
 
 
 def recurrent(kind: str) -> Callable[[Any, Any, Stage], Any]:
-    """A network that reads rows: its logits [batch, 10] are of the state after the last row with ink."""
+    """A network that reads rows; its logits [batch, 10] are from the state after the last row with ink."""
     cells = {
         "rnn": tf.nn.rnn_cell.BasicRNNCell,
         "lstm": tf.nn.rnn_cell.BasicLSTMCell,
@@ -118,7 +118,7 @@ class Trainer:
                     with stage(-1):
                         losses.append(tf.losses.sparse_softmax_cross_entropy(labels, logits[-1]))
                         gradients.append(optimizer.compute_gradients(losses[-1]))
-            # Each tower would move the averages of batch normalization: the first one's do.
+            # The updates of one tower suffice for the moving averages of batch normalization.
             updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS, scopes[0])
             with tf.device(places.ps), tf.control_dependencies(updates):
                 means = [
@@ -139,7 +139,7 @@ class Trainer:
         return feeds
 
     def accuracy(self, session: Any, digits: DataSet) -> float:
-        """The share of digits whose class the network finds."""
+        """The fraction of digits that the network classifies correctly."""
         images, right = self.inputs[0][0], 0
         for start in range(0, digits.num_examples, TEST_BATCH):
             these = slice(start, start + TEST_BATCH)
@@ -149,7 +149,7 @@ class Trainer:
 
 
 def _stages(places: Places, workers: Sequence[str]) -> Stage:
-    """Puts part i on the workers in turn, and all variables on the ps."""
+    """Places the parts of the network on the workers in turn, and all variables on the ps."""
 
     def stage(index: int) -> AbstractContextManager[Any]:
         worker = workers[index % len(workers)]
@@ -164,7 +164,7 @@ def _stages(places: Places, workers: Sequence[str]) -> Stage:
 
 
 def train(target: str) -> float:
-    """Trains a network, prints how it goes, and returns its accuracy on the test digits."""
+    """Trains a network, prints the progress, and returns its accuracy on the test digits."""
     data = read_data_sets(FLAGS.data_dir, validation_size=0, seed=FLAGS.seed)
     steps = FLAGS.epochs * (data.train.num_examples // FLAGS.batch_size)
     trainer = Trainer(find(target), steps)

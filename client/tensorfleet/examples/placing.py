@@ -1,4 +1,4 @@
-"""Placement of an example's parts: on the ps and the workers of whatever cluster it is given."""
+"""Placement of an example's parts on the ps and the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class Places(NamedTuple):
     """Devices for `tf.device`.
 
     Attributes:
-        ps: of variables: the first task of job `ps`; without one, of the first worker.
-        workers: of what is computed, at least one.
+        ps: the device of variables: the first task of job `ps`, or else the first worker.
+        workers: the devices of computations, at least one.
     """
 
     ps: str
@@ -20,11 +20,11 @@ class Places(NamedTuple):
 
 
 def find(target: str) -> Places:
-    """The places on the cluster of `target`: its ps and workers, or this process for an empty target.
+    """The devices of the cluster of `target`: its ps and workers, or this process for an empty target.
 
     Raises:
         tf.errors.UnavailableError, tf.errors.DeadlineExceededError: there is no such cluster.
-        ValueError: it has no workers.
+        ValueError: the cluster has no workers.
     """
     if not target:
         return Places("", [""])

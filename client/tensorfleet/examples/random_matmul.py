@@ -1,4 +1,4 @@
-"""A product of random matrices, on the CPU or a GPU, and the time that it takes.
+"""A product of random matrices on the CPU or a GPU, and its time.
 
 python -m tensorfleet.examples.random_matmul                                    in this process
 python -m tensorfleet.examples.random_matmul grpc://127.0.0.1:2222 gpu 1500     on a GPU of the task

@@ -1,4 +1,4 @@
-"""Integers on a ps, summed in two halves by two workers; traced, with the placement logged.
+"""The sum of integers on a ps, in two halves by two workers, with a trace and a log of the placement.
 
 python -m tensorfleet.examples.split_sum grpc://127.0.0.1:2222
 """

@@ -10,11 +10,11 @@ from tensorfleet.graph.graph import Graph
 
 
 def write_graph(graph_or_graph_def: Any, logdir: Any, name: str, as_text: bool = True) -> str:
-    """Writes a graph or a GraphDef to a file, and returns its path (`tf.train.write_graph`).
+    """Writes a graph or a GraphDef to a file and returns the file's path (`tf.train.write_graph`).
 
     Args:
-        logdir: the directory; it is made if need be.
-        as_text: as text, or else as bytes.
+        logdir: the directory, which is made if needed.
+        as_text: write text, instead of bytes.
 
     Raises:
         OpError: the file cannot be written.

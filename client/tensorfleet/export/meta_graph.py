@@ -42,7 +42,7 @@ _VARIABLES = frozenset(
         GraphKeys.EVAL_STEP,
     )
 )
-"""The collections in which bytes are VariableDef messages."""
+"""The collections whose bytes are VariableDef messages."""
 
 
 _FROM_PROTO: dict[str, Callable[[bytes, str | None], Any]] = {
@@ -53,15 +53,15 @@ _FROM_PROTO: dict[str, Callable[[bytes, str | None], Any]] = {
         WhileContextDef.FromString(value), scope
     ),
 }
-"""The function that makes an object of a collection's bytes, under an import scope."""
+"""From a collection to the function that makes an object from bytes in it and an import scope."""
 
 
 def register_from_proto(key: str, from_proto: Callable[[bytes, str | None], Any]) -> None:
-    """Says what a collection's bytes become when a graph is imported.
+    """Registers the function that makes objects from a collection's bytes when a graph is imported.
 
     Args:
         key: the collection.
-        from_proto: makes an object of the serialized message and the import scope, None for none.
+        from_proto: a function from the serialized message and the import scope to an object, or None.
     """
     _FROM_PROTO[key] = from_proto
 
@@ -85,16 +85,16 @@ def export_meta_graph(
 
     Args:
         filename: the file.
-        meta_info_def: what to say about the graph as a whole.
+        meta_info_def: the information about the graph as a whole.
         graph_def: the nodes; by default those of `graph`.
         saver_def: the Saver.
-        collection_list: which collections, by default all.
+        collection_list: the collections to export, by default all.
         as_text: write the file as text.
         graph: the graph, by default the default graph.
-        export_scope: only the nodes of this name scope, which is stripped from their names.
-        clear_devices: leave out devices.
-        clear_extraneous_savers: leave out Savers of the collections.
-        strip_default_attrs: leave out attributes that have their default.
+        export_scope: export only the nodes of this name scope, which is stripped from their names.
+        clear_devices: remove the nodes' devices.
+        clear_extraneous_savers: leave out the Savers in collections.
+        strip_default_attrs: leave out attributes with their default value.
         save_debug_info: ignored.
 
     Raises:
@@ -173,7 +173,7 @@ def _add_collection(definition: MetaGraphDef, key: str, items: list[Any], scope:
 
 
 def _collected(item: Any, scope: str | None) -> tuple[str, Any]:
-    """The kind of list and the value for an item; no kind where nothing fits, None outside of `scope`."""
+    """The kind of list and the value for an item; no kind if none fits, None if it is outside of `scope`."""
     if isinstance(item, AnyProto):
         return "any_list", item
     if hasattr(item, "to_proto"):
@@ -219,7 +219,7 @@ def _read(filename: Any) -> MetaGraphDef:
 def import_scoped(
     meta_graph_or_file: Any, clear_devices: bool, import_scope: str | None, **kwargs: Any
 ) -> MetaGraphDef:
-    """Adds the nodes and collections of a MetaGraphDef, or of a file that has one, to the default graph."""
+    """Adds the nodes and collections of a MetaGraphDef, or of a file with one, to the default graph."""
     definition = (
         meta_graph_or_file if isinstance(meta_graph_or_file, MetaGraphDef) else _read(meta_graph_or_file)
     )
@@ -251,7 +251,7 @@ def _items(
     if kind == "node_list":
         return [graph.as_graph_element(prepend_scope(name, scope)) for name in values]
     if kind == "bytes_list" and key in _VARIABLES:
-        # A variable is in several collections, as one object.
+        # A variable that is in several collections becomes one object.
         for value in values:
             if value not in variables:
                 variables[value] = Variable.from_proto(VariableDef.FromString(value), scope)

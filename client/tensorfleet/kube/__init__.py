@@ -1,1 +1,1 @@
-"""Clusters on Kubernetes as a client finds them. Everything here takes the package `kubernetes`."""
+"""Clusters on Kubernetes, from a client's side. Everything here needs the package `kubernetes`."""

@@ -1,4 +1,4 @@
-"""The API server: whose package, which credentials, and what its refusals mean."""
+"""The Kubernetes API server: the client package, credentials, and the translation of errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ERRORS: dict[int, type[errors.OpError]] = {
 
 
 def package(what: str) -> Any:
-    """The package `kubernetes`. Raises ImportError that says how to install it, for `what`."""
+    """The package `kubernetes`. Raises ImportError with the way to install it for `what`."""
     try:
         import kubernetes
     except ModuleNotFoundError as error:
@@ -39,13 +39,13 @@ def package(what: str) -> Any:
 
 
 class Cluster:
-    """One Kubernetes cluster, as a kubeconfig or the pod that this process runs in names it.
+    """A Kubernetes cluster, from a kubeconfig or from the pod that this process runs in.
 
     Args:
-        context: a context of the kubeconfig; None: its current one.
+        context: a context of the kubeconfig; None for its current one.
 
     Attributes:
-        namespace: the context's, or the pod's own; `default` where neither says one.
+        namespace: the namespace of the context or of the pod, else `default`.
     """
 
     def __init__(self, what: str, context: str | None = None) -> None:
@@ -76,7 +76,7 @@ class Cluster:
                 f"no way to a Kubernetes cluster: {error}. Set KUBECONFIG to a configuration that works with "
                 "kubectl, or choose one of its contexts",
             ) from None
-        # Errors are told at once: the caller knows better than three silent retries.
+        # No silent retries: errors are raised at once, and callers decide about retries.
         self._configuration.retries = False
 
     @property
@@ -97,14 +97,14 @@ class Cluster:
         return self._package.client.BatchV1Api(self._package.client.ApiClient(self._configuration))
 
     def refusal(self, status: int, body: bytes | None) -> Exception:
-        """The API server's answer to a call that did not go through the package, for `errors_of`."""
+        """The API server's answer to a call without the package, as an exception for `errors_of`."""
         error: Exception = self._package.client.ApiException(status=status, reason="refused")
         error.body = body  # type: ignore[attr-defined]
         return error
 
     @contextlib.contextmanager
     def errors_of(self, action: str) -> Iterator[None]:
-        """Turns the API server's refusals into `tf.errors`, which say what `action` was refused, and why.
+        """Turns errors of the API server into `tf.errors`, which name the `action` and the reason.
 
         Raises:
             OpError: by the status: PermissionDeniedError for 403, NotFoundError for 404, …; UnavailableError
@@ -124,7 +124,7 @@ class Cluster:
         )
 
     def broken_stream(self) -> tuple[type[Exception], ...]:
-        """The error of a streamed answer that breaks off."""
+        """The type of error of a streamed answer that breaks off."""
         import urllib3
 
         return (urllib3.exceptions.ProtocolError, urllib3.exceptions.ReadTimeoutError)
@@ -136,17 +136,17 @@ class Cluster:
 
 
 def kubeconfig() -> str | None:
-    """The kubeconfig that the environment names now; the package remembers what it named at its import."""
+    """The kubeconfig that the environment names now; the package keeps the one at the time of its import."""
     return os.environ.get("KUBECONFIG") or None
 
 
 def _in_cluster() -> bool:
-    """Whether this is a pod with a service account, and nobody has named another cluster."""
+    """Whether this is a pod with a service account, without a kubeconfig in the environment."""
     return kubeconfig() is None and _NAMESPACE_FILE.exists()
 
 
 def _reason(error: Any) -> str:
-    """The API server's own words."""
+    """The API server's explanation of an error."""
     try:
         return str(json.loads(error.body)["message"])
     except (ValueError, TypeError, KeyError):

@@ -1,4 +1,4 @@
-"""The files that `tensorfleet submit` sends along: in ConfigMaps, of which a volume makes a directory."""
+"""The files of `tensorfleet submit`: in ConfigMaps, which a volume combines to a directory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from tensorfleet.kube import packages as runner
 
-# An object of the API server may have 1 MiB, with its names and labels.
+# The API server limits an object to 1 MiB, including names and labels.
 MAX_BYTES = 1_000_000
 MAX_MAPS = 8
 MAX_FILES = 2_000  # each is an item of the pod's volume
@@ -24,7 +24,7 @@ _LEFT_OUT = ("__pycache__", "node_modules")
 
 
 class FileError(ValueError):
-    """A file cannot be sent along; the text says which one and why."""
+    """A file cannot be sent; the text says which one and why."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Bundle:
     maps: tuple[Mapping[str, bytes], ...]
 
     def volume(self, name: str, job: str) -> dict[str, Any]:
-        """The volume `name` of the pod of a Job: all files, each at its path."""
+        """The volume of a Job's pod with all files at their paths."""
         sources = [
             {
                 "configMap": {
@@ -55,15 +55,15 @@ class Bundle:
         return {"name": name, "projected": {"sources": sources}}
 
     def manifests(self, job: Any) -> list[dict[str, Any]]:
-        """The ConfigMaps of the Job `job` (V1Job), which go with it."""
+        """The ConfigMaps of the Job `job` (V1Job), which owns them."""
         return [_manifest(job, number, files) for number, files in enumerate(self.maps)]
 
 
 def read(script: str, others: Sequence[str] = (), packages: Sequence[str] = ()) -> Bundle:
-    """The script, files and folders, and what pip is to install: wheels and requirements files.
+    """The bundle of a script, files and directories, and of wheels and requirements files for pip.
 
-    A folder keeps its name, `.` stands for what is in the current one. Hidden files and caches in folders are
-    left out.
+    A directory keeps its name; `.` stands for the content of the current one. Hidden files and caches in
+    directories are left out.
 
     Raises:
         FileError: a file is missing, two would have the same path, or they are too large or too many.
@@ -111,7 +111,7 @@ def _read(path: Path) -> bytes:
 
 
 def _divide(contents: Mapping[str, bytes]) -> tuple[Mapping[str, bytes], ...]:
-    """The files in as few ConfigMaps as a first fit makes."""
+    """The files divided among ConfigMaps, by first fit."""
     maps: list[dict[str, bytes]] = []
     room: list[int] = []
     for path, content in contents.items():
@@ -148,7 +148,7 @@ def _encoded_size(content: bytes) -> int:
 
 
 def _keys(files: Mapping[str, bytes]) -> dict[str, str]:
-    """The key of each file in its ConfigMap, which takes no `/`."""
+    """The key of each file in its ConfigMap, in which `/` is not allowed."""
     return {
         path: path if _KEY.fullmatch(path) and not path.startswith(".") else f".{number}"
         for number, path in enumerate(files)

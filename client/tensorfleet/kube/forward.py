@@ -13,7 +13,7 @@ from tensorfleet.core import errors
 from tensorfleet.kube.api import Cluster
 from tensorfleet.kube.tunnel import Tunnel
 
-OPEN_SECONDS = 30.0  # how long a connection waits for the pod, such as while it restarts
+OPEN_SECONDS = 30.0  # time that a connection waits for the pod, such as while it restarts
 RETRY_SECONDS = 1.0
 _CHUNK = 1 << 18
 
@@ -22,13 +22,13 @@ Say = Callable[[str], None]
 
 
 class Forwarder:
-    """Listens on local ports, and joins each connection with a port of whatever pod `find_pod` returns.
+    """Listens on local ports and forwards each connection to a port of the pod that `find_pod` returns.
 
     Args:
-        find_pod: the pod (V1Pod) to forward to, asked for each connection; raises OpError.
+        find_pod: a function, called for each connection, that returns the pod (V1Pod); raises OpError.
         host: the local address to listen at.
-        ports: from local to remote ports; 0 takes any free local one.
-        say: told when the pod cannot be reached, and when it can be again.
+        ports: from local to remote ports; 0 for any free local port.
+        say: a function that gets texts when the pod cannot be reached, and when it can be again.
 
     Raises:
         OSError: a local port is taken.
@@ -57,7 +57,7 @@ class Forwarder:
             raise
 
     def check(self, seconds: float = OPEN_SECONDS) -> None:
-        """Waits until the pod can be forwarded to. Raises OpError with the reason if it cannot be in time."""
+        """Waits until the pod can be reached. Raises OpError with the reason if it cannot be in time."""
         for remote in self.local_ports:
             self._reach(remote, seconds).close()
             return
@@ -83,7 +83,7 @@ class Forwarder:
                 self._start(f"forward {remote}", self._serve, near, remote)
 
     def _keep(self, sock: Any) -> bool:
-        """Remembers a socket for `close`, which may have come first."""
+        """Keeps a socket for `close`; returns False if that was called already."""
         with self._lock:
             if not self._closed.is_set():
                 self._open.add(sock)
@@ -100,7 +100,7 @@ class Forwarder:
         try:
             far = self._reach(remote, OPEN_SECONDS)
         except errors.OpError:
-            self._drop(near)  # it was told already
+            self._drop(near)  # `_reach` has reported the error
             return
         if self._keep(far):
             self._start(f"forward {remote}", self._copy, far, near)
@@ -109,7 +109,7 @@ class Forwarder:
         self._drop(far)
 
     def _copy(self, source: Any, sink: Any) -> None:
-        """Copies until one side ends; then the other one's thread comes to its end, too."""
+        """Copies until one side ends, which also ends the thread of the other direction."""
         with contextlib.suppress(OSError):
             while data := source.recv(_CHUNK):
                 sink.sendall(data)
@@ -117,7 +117,7 @@ class Forwarder:
         self._drop(sink)
 
     def _reach(self, remote: int, seconds: float) -> Tunnel:
-        """A stream that leads to a port of the pod. Raises OpError if none does within so many seconds."""
+        """A stream to a port of the pod. Raises OpError if none can be opened within `seconds`."""
         end = time.monotonic() + seconds
         while True:
             try:

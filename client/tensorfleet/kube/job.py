@@ -1,4 +1,4 @@
-"""The objects that `tensorfleet submit` makes: a Job with one pod, beside its files."""
+"""The Job that `tensorfleet submit` makes, with one pod."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tensorfleet.kube.release import Release
 from tensorfleet.session.containers import CONTAINER_VARIABLE
 
 CONTAINER = "script"
+CREDENTIALS = "/run/secrets/tensorfleet"
 UID = 10001
 RELEASE_LABEL, PROGRAM_LABEL = "tensorfleet.io/release", "tensorfleet.io/program"
 
@@ -23,12 +24,12 @@ class JobSettings:
     """The settings of a script's run.
 
     Attributes:
-        program: its name, which is that of its variables' container, too.
+        program: the program's name, also that of its variables' container.
         image, pull_policy, pull_secrets: as in a pod's container.
         env: environment variables beside TENSORFLEET_ADDRESS.
-        cpu, memory: the container's requests; the memory is its limit, too, where it is given.
-        seconds: the Job is stopped after so many, queueing included; None: never.
-        keep_seconds: how long a Job that is over is kept if nobody deletes it.
+        cpu, memory: the container's requests; the memory, if given, is also its limit.
+        seconds: the time after which the Job is stopped, including its time in the queue; None for no limit.
+        keep_seconds: the time for which a finished Job is kept unless it is deleted.
         runner: the arguments of Python before the script, such as `-m` with a module that runs it.
     """
 
@@ -45,7 +46,7 @@ class JobSettings:
 
 
 def environment(texts: Sequence[str]) -> dict[str, str]:
-    """NAME=VALUE texts as a dict. Raises ValueError."""
+    """A dict from NAME=VALUE texts. Raises ValueError."""
     result = {}
     for text in texts:
         name, found, value = text.partition("=")
@@ -58,7 +59,7 @@ def environment(texts: Sequence[str]) -> dict[str, str]:
 def job_manifest(
     name: str, release: Release, bundle: Bundle, arguments: Sequence[str], settings: JobSettings
 ) -> dict[str, Any]:
-    """The Job, suspended: it begins when its files are there."""
+    """The suspended Job, which is started when its files have been created."""
     label, value = release.client_label
     labels = {
         "app.kubernetes.io/component": "submit",
@@ -69,6 +70,7 @@ def job_manifest(
     env = {
         "TENSORFLEET_ADDRESS": release.address,
         CONTAINER_VARIABLE: settings.program,
+        **release.access.env,
         "PYTHONUNBUFFERED": "1",
         **settings.env,
     }
@@ -96,6 +98,10 @@ def job_manifest(
             {"name": "files", "mountPath": DIRECTORY, "readOnly": True},
             {"name": "tmp", "mountPath": "/tmp"},
             {"name": "data", "mountPath": "/var/lib/tensorfleet"},
+            *(
+                {"name": volume["name"], "mountPath": CREDENTIALS, "readOnly": True}
+                for volume in release.access.volumes
+            ),
         ],
     }
     pod = {
@@ -116,6 +122,7 @@ def job_manifest(
             bundle.volume("files", name),
             {"name": "tmp", "emptyDir": {}},
             {"name": "data", "emptyDir": {}},
+            *release.access.volumes,
         ],
     }
     spec: dict[str, Any] = {
@@ -135,5 +142,5 @@ def job_manifest(
 
 
 def _literal(text: str) -> str:
-    """Text in which Kubernetes replaces no $(NAME)."""
+    """Text escaped so that Kubernetes does not replace $(NAME) in it."""
     return text.replace("$(", "$$(")

@@ -1,4 +1,4 @@
-"""Runs a Job: makes it, waits for its pod, passes its log on, tells its exit code, removes it."""
+"""The run of a Job: its creation, its pod, its log, its exit code and its removal."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tensorfleet.kube.job import CONTAINER, PROGRAM_LABEL, RELEASE_LABEL
 
 POLL_SECONDS = 0.5
 END_SECONDS = 60.0  # from the end of the log to the pod's exit code
-LOG_SILENCE_SECONDS = 3600.0  # a log that says nothing for so long is asked for anew
+LOG_SILENCE_SECONDS = 3600.0  # time without output after which the log is requested again
 
-# Reasons of the kubelet for a container that waiting will not start.
+# The kubelet's reasons for a container that will never start.
 _HOPELESS = frozenset(
     (
         "ImagePullBackOff",
@@ -34,7 +34,7 @@ Say = Callable[[str], None]
 
 
 class JobRun:
-    """A Job that `create` makes and `remove` removes; in between its one pod."""
+    """A Job with one pod, which `create` makes and `remove` removes."""
 
     def __init__(self, cluster: Cluster, manifest: Mapping[str, Any], say: Say) -> None:
         self.name: str = manifest["metadata"]["name"]
@@ -46,7 +46,7 @@ class JobRun:
         self._pause = threading.Event()
 
     def others(self) -> list[str]:
-        """The names of Jobs that run the same program on the release now, where the user may list them."""
+        """The names of Jobs that currently run the same program on the release, if the user may list them."""
         labels = self._manifest["metadata"]["labels"]
         selector = ",".join(f"{key}={labels[key]}" for key in (RELEASE_LABEL, PROGRAM_LABEL))
         try:
@@ -59,7 +59,7 @@ class JobRun:
         return sorted(job.metadata.name for job in jobs if job.status.active)
 
     def create(self, bundle: Bundle) -> None:
-        """Makes the Job and its ConfigMaps. Raises OpError; what was made is removed then."""
+        """Makes the Job and its ConfigMaps. Raises OpError, after the removal of created objects."""
         with self._cluster.errors_of(f"create the Job {self.name}"):
             job = self._batch.create_namespaced_job(
                 self._namespace, self._manifest, _request_timeout=CALL_SECONDS
@@ -79,7 +79,7 @@ class JobRun:
             raise
 
     def remove(self) -> None:
-        """Removes the Job with its pod and its ConfigMaps. Raises OpError, not for one that is gone."""
+        """Removes the Job with its pod and its ConfigMaps. Raises OpError, but not for a missing Job."""
         try:
             with self._cluster.errors_of(f"delete the Job {self.name}"):
                 self._batch.delete_namespaced_job(
@@ -89,16 +89,16 @@ class JobRun:
                     _request_timeout=CALL_SECONDS,
                 )
         except errors.NotFoundError:
-            pass  # deleted by somebody else, or after its time to live
+            pass  # already deleted, by a user or after its time to live
 
     def wait_started(self, seconds: float) -> Any:
-        """Returns the pod (V1Pod) when its container runs or has run.
+        """The pod (V1Pod), once its container has started.
 
         Raises:
-            FailedPreconditionError: it never will: no such image, no such key of a Secret.
-            ResourceExhaustedError: no node has taken it within so many seconds.
-            DeadlineExceededError: another reason keeps it from starting.
-            AbortedError: the Job is gone, or failed before its pod began.
+            FailedPreconditionError: it can never start: no such image, no such key of a Secret.
+            ResourceExhaustedError: it was not scheduled to a node within `seconds`.
+            DeadlineExceededError: it has not started for another reason.
+            AbortedError: the Job was deleted, or failed before its pod started.
         """
         end = time.monotonic() + seconds
         last = ""
@@ -137,10 +137,10 @@ class JobRun:
         return pods[0] if pods else None
 
     def _job_problem(self) -> str:
-        """Why there is no pod: the last warning about the Job, where the user may see events.
+        """The reason why there is no pod: the last warning about the Job, if the user may list events.
 
         Raises:
-            AbortedError: the Job is gone, or has failed.
+            AbortedError: the Job was deleted, or has failed.
         """
         try:
             with self._cluster.errors_of(f"read the Job {self.name}"):
@@ -166,11 +166,11 @@ class JobRun:
         return str(events[-1].message) if events else ""
 
     def follow(self, write: Callable[[bytes], object]) -> int:
-        """Passes the script's output on until it ends; returns its exit code.
+        """Passes the script's output to `write` until it ends; returns its exit code.
 
         Raises:
             AbortedError: the pod was deleted, evicted or stopped from outside.
-            OpError: the API server refuses, or is not reached.
+            OpError: the API server refuses, or cannot be reached.
         """
         pod = self._pod()
         if pod is None:
@@ -180,12 +180,12 @@ class JobRun:
             last = self._pass_on(pod.metadata.name, last, write)
             code = self._exit_code()
             if code is not None:
-                # Lines that were written while the log was read for the last time.
+                # Lines that were written after the last read of the log.
                 self._pass_on(pod.metadata.name, last, write)
                 return code
 
     def _pass_on(self, pod: str, last: str, write: Callable[[bytes], object]) -> str:
-        """Follows the log after the line with the time `last`; returns the time of the last one now."""
+        """Follows the log after the line with the time `last`; returns the time of the new last line."""
         known = last
         with self._cluster.errors_of(f"read the log of pod {pod}"):
             response = self._core.read_namespaced_pod_log(
@@ -211,12 +211,12 @@ class JobRun:
         return last
 
     def _exit_code(self) -> int | None:
-        """The container's exit code; None if it still runs, so that its log only broke off."""
+        """The container's exit code; None if it still runs, so that only its log broke off."""
         end = time.monotonic() + END_SECONDS
         while True:
             pod = self._pod()
             if pod is None or pod.metadata.deletion_timestamp is not None:
-                self._job_problem()  # the Job knows why, a moment later
+                self._job_problem()  # raises the reason, which the Job has a moment later
             else:
                 code = self._code_of(pod)
                 if code is not None:
@@ -228,7 +228,7 @@ class JobRun:
             self._pause.wait(POLL_SECONDS)
 
     def _code_of(self, pod: Any) -> int | None:
-        """The exit code of a pod that is not being deleted, None while it runs."""
+        """The exit code of a pod that is not being deleted; None while it runs."""
         for status in pod.status.container_statuses or ():
             ended = status.state.terminated
             if ended is not None:
@@ -245,7 +245,7 @@ class JobRun:
 
 
 def _waiting(pod: Any | None) -> tuple[str, str] | None:
-    """Why a pod's container has not started, as a reason and a text; None if it has, or there is no pod."""
+    """The reason why a pod's container has not started, and a text; None if it has, or there is no pod."""
     if pod is None:
         return None
     for status in pod.status.container_statuses or ():
@@ -262,7 +262,7 @@ def _waiting(pod: Any | None) -> tuple[str, str] | None:
 
 
 def _age(stamp: str) -> int | None:
-    """Whole seconds since a line of the log, and one more."""
+    """The seconds since a line of the log, rounded up."""
     if not stamp:
         return None
     when = datetime.fromisoformat(stamp[:19]).replace(tzinfo=UTC)
@@ -270,7 +270,7 @@ def _age(stamp: str) -> int | None:
 
 
 def _lines(response: Any) -> Any:
-    """The lines of a streamed answer as they come."""
+    """The lines of a streamed answer as they arrive."""
     rest = b""
     for chunk in response.stream(amt=1 << 16, decode_content=False):
         *lines, rest = (rest + chunk).split(b"\n")

@@ -1,4 +1,4 @@
-"""Notices in a script's output that it lacks a module, and says how to bring it."""
+"""Detection of a missing module in a script's output, with advice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ERROR = re.compile(rb"ModuleNotFoundError: No module named '([\w.]+)'")
 
 
 class Watch:
-    """Passes lines on; `module` is the one that the last such error named."""
+    """Passes lines on; `module` is the name in the last error about a missing module."""
 
     def __init__(self, write: Callable[[bytes], object]) -> None:
         self._write = write
@@ -24,7 +24,7 @@ class Watch:
 
 
 def hint(module: str, script: str) -> str:
-    """The source of the module: a file or folder beside the script, or a package."""
+    """Advice how to provide the module: from a file or directory beside the script, or from a package."""
     top = module.partition(".")[0]
     beside = Path(script).parent
     own = next((path for path in (beside / top, beside / f"{top}.py") if path.exists()), None)

@@ -1,9 +1,9 @@
-"""Installs a program's packages, then becomes the program; this file goes along with `tensorfleet submit`.
+"""Installs a program's packages, then runs the program; `tensorfleet submit` sends this file.
 
     python packages.py WHEEL-OR-REQUIREMENTS… -- SCRIPT ARGUMENT…
 
-It needs nothing but Python and pip: one of the image's packages, or a wheel in share/tensorfleet beside them.
-What the image has is kept in its version; what is new goes below the temporary directory.
+It needs only Python and pip: the image's package, or a wheel in the image's share/tensorfleet.
+Packages of the image keep their versions; new ones are installed below the temporary directory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-FAILED = 125  # as where the program could not be run for another reason
+FAILED = 125  # exit code for a program that could not be run
 
 _HINT = (
     "tensorfleet submit: the packages were not installed, and the program was not run. The pod needs an "
@@ -25,7 +25,7 @@ _HINT = (
 
 
 def pip() -> list[str]:
-    """The command that runs pip; empty without one."""
+    """The command that runs pip; empty if there is none."""
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-m", "pip"]
     wheels = sorted(glob.glob(os.path.join(sys.prefix, "share", "tensorfleet", "pip-*.whl")))
@@ -33,7 +33,7 @@ def pip() -> list[str]:
 
 
 def install(wanted: list[str], directory: str) -> int:
-    """Installs wheels and what requirements files name into `directory`; returns pip's exit code."""
+    """Installs wheels and requirements files into `directory`; returns pip's exit code."""
     command = pip()
     if not command:
         print(
@@ -56,14 +56,14 @@ def install(wanted: list[str], directory: str) -> int:
     for path in wanted:
         command += [path] if path.endswith(".whl") else ["-r", path]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode != 0:  # else the output is the program's alone
+    if done.returncode != 0:  # pip's output is shown only for errors
         sys.stdout.buffer.write(done.stdout)
         sys.stdout.flush()
     return done.returncode
 
 
 def main(arguments: list[str]) -> int:
-    """Installs, and runs the program in the place of this process; 125 where nothing was installed."""
+    """Installs the packages and replaces this process by the program; returns 125 if that fails."""
     split = arguments.index("--")
     wanted, program = arguments[:split], arguments[split + 1 :]
     os.chdir(os.path.dirname(os.path.abspath(__file__)))

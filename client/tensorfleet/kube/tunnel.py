@@ -1,7 +1,7 @@
 """A byte stream to a port of a pod, through the API server's websockets.
 
-The package `kubernetes` has one, which buffers without bounds what the network does not take, and ends with a
-traceback when a side hangs up.
+The one in the package `kubernetes` buffers without limit if the network is slower than the sender, and prints
+a traceback when a side closes the connection.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import Any
 
 from tensorfleet.kube.api import CALL_SECONDS, Cluster
 
-# Two channels for the port: its data, and a text that says why there is none.
+# The two channels of the port: data, and the text of an error.
 _DATA, _ERROR = 0, 1
 _PROTOCOL = "v4.channel.k8s.io"
 
 
 class Tunnel:
-    """An open stream, with the methods of a socket that copying takes: one thread may read, another write.
+    """An open stream with some methods of a socket; one thread may read while another one writes.
 
     Raises:
-        OpError: the API server refuses, as for a pod that does not run, or is not reached.
+        OpError: the API server refuses, as for a pod that does not run, or cannot be reached.
     """
 
     def __init__(self, cluster: Cluster, pod: str, namespace: str, port: int) -> None:
         from importlib import import_module
 
-        websocket: Any = import_module("websocket")  # comes with kubernetes; without types
+        websocket: Any = import_module("websocket")  # a dependency of kubernetes, without types
         self._lib = websocket
         self._opened: set[int] = set()
         configuration = cluster.configuration()
@@ -47,7 +47,7 @@ class Tunnel:
         self._socket.settimeout(None)
 
     def recv(self, size: int) -> bytes:
-        """The next bytes that came together, none at the end. Raises OSError if the port does not answer."""
+        """The next bytes, empty at the end. Raises OSError if the port does not answer."""
         while True:
             try:
                 opcode, frame = self._socket.recv_data()
@@ -59,7 +59,7 @@ class Tunnel:
                 return b""
             channel, data = frame[0], bytes(frame[1:])
             if channel not in self._opened:
-                self._opened.add(channel)  # its first frame is only the port's number
+                self._opened.add(channel)  # the first frame of a channel is the port's number
             elif channel == _ERROR:
                 raise OSError(data.decode(errors="replace"))
             elif data:
@@ -73,14 +73,14 @@ class Tunnel:
             raise OSError(str(error)) from None
 
     def shutdown(self, how: int) -> None:
-        """Ends both directions; a thread that reads gets to the end."""
+        """Ends both directions; a reading thread gets the end."""
         sock = self._socket.sock
         if sock is not None:
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Lets go of the connection."""
+        """Closes the connection."""
         self._socket.shutdown()
 
 

@@ -1,4 +1,4 @@
-"""`tf.layers`: layers that own variables, as functions and as classes."""
+"""`tf.layers`: layers with variables, as functions and as classes."""
 
 import typing as _typing
 

@@ -1,4 +1,4 @@
-"""`tf.layers.Layer`: what makes variables at its first call, and finds them at later ones."""
+"""`tf.layers.Layer`, which makes its variables at the first call and reuses them later."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tensorfleet.ops.state.variable_options import VariableAggregation, Variable
 from tensorfleet.ops.state.variable_scope import VariableScope, get_variable, variable_scope
 
 _NAMES = ("__layer_names",)
-"""The collection that counts a graph's layers by the name of their class; no string names it."""
+"""The key of the collection that counts a graph's layers by the name of their class; no string."""
 
 
 def unique_layer_name(base: str) -> str:
-    """`base` with a number, from 1 on, that no other layer of the default graph has."""
+    """`base` with a number, from 1 on, that makes it unique among the layers of the default graph."""
     held = get_default_graph().get_collection_ref(_NAMES)
     if not held:
         held.append({})
@@ -38,7 +38,7 @@ def unique_layer_name(base: str) -> str:
 
 
 def snake_case(name: str) -> str:
-    """The name of a class as a layer's name: `Conv2DTranspose` is conv2d_transpose."""
+    """The name of a class in snake case: `Conv2DTranspose` becomes conv2d_transpose."""
     parts = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
     joined = re.sub(r"([a-z])([A-Z])", r"\1_\2", parts).lower()
     return f"private{joined}" if joined.startswith("_") else joined
@@ -47,18 +47,18 @@ def snake_case(name: str) -> str:
 class Layer:
     """A function with variables (`tf.layers.Layer`).
 
-    A subclass makes its variables in `build` with `add_weight`, and computes in `call`. The variable scope of
-    the first call names the variables; later calls use the same ones.
+    A subclass makes its variables in `build` with `add_weight`, and computes in `call`. The variables are in
+    the variable scope of the first call; later calls use the same ones.
 
     Args:
-        trainable: whether optimizers may change the variables.
-        name: the variable scope; by default the name of the class, made unique. Or a VariableScope.
-        dtype: of the variables; by default that of the first input.
-        activity_regularizer: a function from an output to a loss, which is divided by the size of the batch.
-        _scope, _reuse: the scope and its reuse, as the functions of `tf.layers` set them.
+    trainable: whether optimizers may change the variables.
+    name: the variable scope, a name or a VariableScope; by default the name of the class, made unique.
+    dtype: the dtype of the variables, by default that of the first input.
+    activity_regularizer: a function from an output to a loss, which is divided by the batch size.
+    _scope, _reuse: the scope and its reuse, for the functions of `tf.layers`.
 
     Raises:
-        TypeError: another argument.
+    TypeError: an unknown argument.
     """
 
     def __init__(
@@ -98,12 +98,12 @@ class Layer:
 
     @property
     def name(self) -> str:
-        """The name, by which its variable scope begins."""
+        """The name, with which its variable scope begins."""
         return self._name
 
     @property
     def dtype(self) -> Any:
-        """The dtype of the variables, None until the first input tells it."""
+        """The dtype of the variables; None before the first input, if it depends on that."""
         return None if self._dtype is None else self._dtype.name
 
     @property
@@ -111,7 +111,7 @@ class Layer:
         """The name of the variable scope.
 
         Raises:
-            ValueError: the layer was not called yet.
+            ValueError: the layer has not been called yet.
         """
         if self._scope is None:
             raise ValueError(
@@ -154,19 +154,19 @@ class Layer:
 
     @property
     def losses(self) -> list[Any]:
-        """The losses that regularizers and `add_loss` added."""
+        """The losses of regularizers and of `add_loss`."""
         return list(self._losses)
 
     @property
     def updates(self) -> list[Any]:
-        """The operations that `add_update` added: training must run them beside the optimizer's."""
+        """The operations of `add_update`, which training must run beside those of the optimizer."""
         return list(self._updates) if self.trainable else []
 
     def count_params(self) -> int:
         """The number of elements of all variables.
 
         Raises:
-            ValueError: the variables are not made yet.
+            ValueError: the layer has not been built yet.
         """
         if not self.built:
             raise ValueError(
@@ -200,12 +200,12 @@ class Layer:
         return self(inputs, *args, **kwargs)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
-        """The shape of what comes out.
+        """The shape of the outputs.
 
         Raises:
-            NotImplementedError: the class does not say it.
+            NotImplementedError: the class does not implement this method.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not say the shape of its outputs.")
+        raise NotImplementedError(f"{type(self).__name__} does not implement compute_output_shape.")
 
     def add_weight(
         self,
@@ -221,10 +221,11 @@ class Layer:
         aggregation: VariableAggregation = VariableAggregation.NONE,
         partitioner: Any = None,
     ) -> Any:
-        """A variable of the layer: made, or found where the scope says reuse.
+        """A variable of the layer: made, or reused if the scope does.
 
         Args:
-            regularizer: its loss is added once, when the variable is made; per part of a partitioned one.
+            regularizer: a function from the variable (each part of a partitioned one) to a loss, which is
+                added when the variable is made.
 
         Raises:
             ValueError: a trainable variable with `synchronization` ON_READ.
@@ -267,7 +268,7 @@ class Layer:
     add_variable = add_weight
 
     def _keep(self, variable: Any, trainable: bool = True) -> None:
-        """Counts a variable as the layer's; whether it is trainable a custom getter may decide."""
+        """Adds a variable to the layer's; a custom getter may have changed whether it is trainable."""
         for part in parts_of(variable):
             kept = (
                 self._trainable_weights if trainable and _is_trainable(part) else self._non_trainable_weights
@@ -315,7 +316,7 @@ class Layer:
             self._dtype = tensors[0].dtype.base
         shapes = structures.map_structure(lambda t: t.shape, inputs)
         self.build(shapes)
-        # A subclass's own `build` need not say so.
+        # The `build` of a subclass need not set it.
         self.built = True
 
     def _regularize(self, outputs: Any) -> None:
@@ -329,8 +330,8 @@ class Layer:
 def run_layer(layer: type[Layer], arguments: dict[str, Any]) -> Tensor:
     """The outputs of a new layer for "inputs", from the arguments of a function of `tf.layers`.
 
-    "training" goes to the call, all others to the layer, but for "reuse": with "name" it says where the
-    variables are.
+    "training" is an argument of the call; "reuse", with "name", determines the variable scope; all others are
+    arguments of the layer.
     """
     given = dict(arguments)
     inputs = given.pop("inputs")
@@ -342,7 +343,7 @@ def run_layer(layer: type[Layer], arguments: dict[str, Any]) -> Tensor:
 
 
 def parts_of(variable: Any) -> list[Any]:
-    """The parts of a partitioned variable; another is its own only part."""
+    """The parts of a partitioned variable; another variable is its only part."""
     return list(variable) if isinstance(variable, PartitionedVariable) else [variable]
 
 
@@ -352,7 +353,7 @@ def _is_trainable(variable: Any) -> bool:
 
 
 def _as_tensor(value: Any) -> Any:
-    # A reference must stay one only where an op asks for it: layers take values.
+    # Layers take values: a reference is needed only where an op asks for one.
     return convert_to_tensor(value) if isinstance(value, RefVariable) or not hasattr(value, "dims") else value
 
 

@@ -20,21 +20,21 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.nn.convolution import convolution
 
 FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
-"""The ops' names of "channels_last" and "channels_first", by the number of dimensions."""
+"""The ops' data formats for "channels_last" and "channels_first", by the number of dimensions."""
 
 
 class ConvolutionLayer(Layer):
-    """The base of all convolutions: windows, a bias, an activation.
+    """The base class of convolutions: windows, a bias, an activation.
 
     Args:
-        filters: how many channels come out.
+        filters: the number of output channels.
         kernel_size, strides, dilation_rate: a number for each dimension, or one for all.
         padding: "valid" or "same".
         data_format: "channels_last" or "channels_first".
         activation: a function, its name, or None.
         use_bias: whether there is a bias for each channel.
         bias_regularizer, activity_regularizer: functions from a tensor to a loss.
-        bias_constraint: a function from the updated bias to what is stored.
+        bias_constraint: a function from the updated bias to the value to store.
     """
 
     rank: int
@@ -86,10 +86,10 @@ class ConvolutionLayer(Layer):
         return 1 if self._channels_first else self.rank + 1
 
     def _channels(self, input_shape: Any) -> int:
-        """The number of input channels, which all further inputs must have.
+        """The number of input channels, which becomes a requirement for all inputs.
 
         Raises:
-            ValueError: it is not known.
+            ValueError: the number is not known.
         """
         channels = TensorShape(input_shape).as_list()[self._channel_axis]
         if channels is None:

@@ -1,4 +1,4 @@
-"""Convolutions of other kinds: separable ones, and the transposes that enlarge."""
+"""Separable and transposed convolutions: `tf.layers.SeparableConv2D`, `tf.layers.Conv2DTranspose`, …"""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tensorfleet.ops.nn.conv3d import conv3d_transpose as nn_conv3d_transpose
 
 
 class SeparableConvolution(ConvolutionLayer):
-    """Convolution of each channel by itself, then one over channels alone.
+    """Depthwise convolution followed by a pointwise (1 × 1) convolution.
 
     Args:
-        depth_multiplier: how many channels the first step makes of each.
-        depthwise_initializer, pointwise_initializer, …: of the kernels [*kernel_size, channels, multiplier]
-            and [1, …, channels · multiplier, filters].
+        depth_multiplier: the number of output channels of the first step for each input channel.
+        depthwise_initializer, pointwise_initializer, …: arguments of the kernels
+            [*kernel_size, channels, multiplier] and [1, …, channels · multiplier, filters].
     """
 
     def __init__(
@@ -213,7 +213,7 @@ class TransposedConvolution(Convolution):
         return self._finished(outputs)
 
     def _output_sizes(self, inputs: Tensor, sizes: list[int | None]) -> Any:
-        """The shape of the outputs, with what only a run can tell worked out there."""
+        """The shape of the outputs; sizes that are not static are tensors."""
         if None not in sizes:
             return sizes
         first = 2 if self._channels_first else 1

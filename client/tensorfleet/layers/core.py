@@ -1,4 +1,4 @@
-"""Dense, dropout and flatten: `tf.layers.Dense` and its kin."""
+"""`tf.layers.Dense`, `tf.layers.Dropout` and `tf.layers.Flatten`, and their functions."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Dense(Layer):
     """activation(inputs · kernel + bias), over the last dimension (`tf.layers.Dense`).
 
     Args:
-        units: how many outputs there are.
+        units: the number of outputs.
         activation: a function, its name, or None.
         use_bias: whether there is a bias.
         kernel_initializer: by default that of the variable scope, else glorot_uniform.
         kernel_regularizer, bias_regularizer: functions from the variable to a loss.
-        kernel_constraint, bias_constraint: functions from the updated variable to what is stored.
+        kernel_constraint, bias_constraint: functions from the updated variable to the value to store.
     """
 
     def __init__(
@@ -142,10 +142,10 @@ def dense(
 
 
 class Dropout(Layer):
-    """Zeros at random while training (`tf.layers.Dropout`).
+    """Random elements set to zero in training (`tf.layers.Dropout`).
 
     Args:
-        rate: the probability with which an element is set to zero.
+        rate: the probability that an element is set to zero.
         noise_shape: the shape of the random choices, broadcast to the inputs' shape.
     """
 
@@ -189,10 +189,10 @@ def dropout(
 
 
 class Flatten(Layer):
-    """All dimensions but the first in one (`tf.layers.Flatten`).
+    """The inputs as a matrix, with all dimensions but the first joined (`tf.layers.Flatten`).
 
     Args:
-        data_format: "channels_first" has the channels moved last before.
+        data_format: with "channels_first" the channels are moved to the end first.
     """
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""`tf.layers.InputSpec`: what a layer asks of its inputs."""
+"""`tf.layers.InputSpec`: the requirements of a layer on its inputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tensorfleet.graph.tensor import Tensor
 
 
 class InputSpec:
-    """Demands on an input (`tf.layers.InputSpec`).
+    """Requirements on an input (`tf.layers.InputSpec`).
 
     Args:
         dtype: the dtype.
@@ -36,7 +36,7 @@ class InputSpec:
 
 
 def check_inputs(spec: Any, inputs: Any, layer: str) -> None:
-    """Raises ValueError where an input is not what the layer asks for."""
+    """Raises ValueError if an input does not meet the layer's requirements."""
     if spec is None:
         return
     specs = list(spec) if isinstance(spec, (list, tuple)) else [spec]

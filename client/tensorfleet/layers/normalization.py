@@ -24,22 +24,23 @@ from tensorfleet.ops.state.variable_ops import assign_sub
 
 
 class BatchNormalization(Layer):
-    """Brings each channel to mean 0 and variance 1, scales and shifts it (`tf.layers.BatchNormalization`).
+    """Normalizes each channel to mean 0 and variance 1, then scales and shifts it
+    (`tf.layers.BatchNormalization`; Ioffe and Szegedy, arXiv:1502.03167).
 
-    In training the mean and the variance are the batch's, and the operations in the collection UPDATE_OPS
-    move the running ones towards them, which count otherwise (Ioffe and Szegedy, arXiv:1502.03167).
+    In training it uses the batch's mean and variance, and the operations in the collection UPDATE_OPS move
+    the running averages towards them. Otherwise it uses the running averages.
 
     Args:
         axis: the dimension, or the dimensions, that keep their own mean and variance.
-        momentum: how much of the running averages stays at an update.
-        epsilon: is added to the variance.
+        momentum: the fraction of the running averages that an update keeps.
+        epsilon: a number that is added to the variance.
         center, scale: whether there are `beta` and `gamma`.
         renorm: must be False: batch renormalization is not part of TensorFleet.
-        fused: whether one op computes it; by default where that can be, for images along one dimension.
+        fused: whether to use the fused op; by default if possible, for images along one dimension.
         virtual_batch_size, adjustment: must be None.
 
     Raises:
-        NotImplementedError: renorm, virtual_batch_size or adjustment are asked for.
+        NotImplementedError: renorm, virtual_batch_size or adjustment is given.
         ValueError: `fused` for inputs that the op does not take.
     """
 
@@ -107,7 +108,7 @@ class BatchNormalization(Layer):
         self.axis = axes
         self.input_spec = InputSpec(ndim=len(sizes), axes={a: sizes[a] for a in axes})
         self._set_fused(len(sizes))
-        # Along several dimensions, the variables have the rank of the inputs.
+        # With several axes, the variables have the rank of the inputs.
         wanted = {a: sizes[a] for a in axes}
         shape = [sizes[axes[0]]] if len(axes) == 1 else [wanted.get(a, 1) for a in range(len(sizes))]
         dtype = self._variable_dtype()
@@ -131,8 +132,15 @@ class BatchNormalization(Layer):
             )
         if self.center:
             self.beta = add("beta", self.beta_initializer, True, self.beta_regularizer, self.beta_constraint)
-        self.moving_mean = add("moving_mean", self.moving_mean_initializer, False)
-        self.moving_variance = add("moving_variance", self.moving_variance_initializer, False)
+        # Averages are moved as a whole, so a partitioner of the scope does not divide them.
+        assert self._scope is not None
+        partitioner = self._scope.partitioner
+        self._scope.set_partitioner(None)
+        try:
+            self.moving_mean = add("moving_mean", self.moving_mean_initializer, False)
+            self.moving_variance = add("moving_variance", self.moving_variance_initializer, False)
+        finally:
+            self._scope.set_partitioner(partitioner)
         self._shape, self._rank = shape, len(sizes)
         self.built = True
 
@@ -147,7 +155,7 @@ class BatchNormalization(Layer):
             self.fused = possible and self.dtype != "float64"
 
     def _variable_dtype(self) -> Any:
-        """Half precision is too coarse for running averages."""
+        """float32 for inputs of half precision, which is too coarse for running averages."""
         return (
             dtypes.float32
             if self.dtype in ("float16", "bfloat16")
@@ -186,7 +194,7 @@ class BatchNormalization(Layer):
         if known is not False:
             momentum = self.momentum
             if known is None:
-                # Of a batch that is not for training nothing is kept: the averages stay.
+                # A batch that is not for training leaves the averages as they are.
                 momentum = smart_cond(
                     training, lambda: constant(self.momentum, dtype), lambda: constant(1.0, dtype)
                 )
@@ -203,7 +211,7 @@ class BatchNormalization(Layer):
         dtype = self._variable_dtype()
 
         def spread(vector: Any) -> Any:
-            """A vector of channels, lined up with the inputs where they are not the last dimension."""
+            """A vector of channels, reshaped to broadcast to inputs whose last axis is another one."""
             if vector is None or len(self.axis) != 1 or self.axis == [self._rank - 1]:
                 return vector
             shape = [1] * self._rank
@@ -224,7 +232,7 @@ class BatchNormalization(Layer):
             def update(average: Any, value: Any) -> Any:
                 if known is not None:
                     return _moved(average, value, self.momentum)
-                # The branches give values: a reference is not what both of them have.
+                # Both branches must return values, as only one of them has a reference.
                 return cond(
                     training,
                     lambda: identity(_moved(average, value, self.momentum)),
@@ -242,7 +250,7 @@ class BatchNormalization(Layer):
 
 
 def _moved(average: Any, value: Any, momentum: Any) -> Any:
-    """A running average, moved towards a value by 1 - momentum of the way."""
+    """The operation that moves a running average towards a value by 1 - momentum of their difference."""
     with framework.name_scope("AssignMovingAvg") as scope, framework.colocate_with(average.op):
         rest = 1.0 - momentum
         if not isinstance(rest, Tensor):
@@ -281,6 +289,7 @@ def batch_normalization(
     """The output of a `BatchNormalization` layer for `inputs` (`tf.layers.batch_normalization`).
 
     Args:
-        training: whether to use, and keep, the batch's mean and variance: a bool, or a bool tensor of rank 0.
+        training: whether to use the batch's moments and update the running averages: a bool, or a bool
+            tensor of rank 0.
     """
     return run_layer(BatchNormalization, locals())

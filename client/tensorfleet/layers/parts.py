@@ -1,4 +1,4 @@
-"""Arguments of layers, given by name or as functions: activations, initializers, sizes of windows."""
+"""Conversion of layers' arguments: activations and initializers by name, sizes of windows, formats."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ACTIVATIONS = {
 
 
 def activation_of(given: Any) -> Callable[[Any], Any] | None:
-    """The activation: a function as it is, one by its name, None for "linear" and None.
+    """The activation function for a function or its name; None for "linear" and None.
 
     Raises:
         ValueError: there is no activation of that name.
@@ -43,7 +43,7 @@ def activation_of(given: Any) -> Callable[[Any], Any] | None:
 
 
 def initializer_of(given: Any) -> Any:
-    """The initializer: one by its name under `tf.initializers`, else as it is.
+    """The initializer for its name in `tf.initializers`; other values are returned as they are.
 
     Raises:
         ValueError: there is no initializer of that name.
@@ -57,10 +57,10 @@ def initializer_of(given: Any) -> Any:
 
 
 def sizes_of(value: Any, rank: int, name: str) -> tuple[int, ...]:
-    """`rank` positive numbers, from as many or from one for all.
+    """`rank` positive numbers, from a tuple or from one number for all.
 
     Raises:
-        ValueError: another number of them, or numbers that are not positive.
+        ValueError: a wrong number of values, or values that are not positive.
     """
     numbers = (value,) * rank if isinstance(value, int) else tuple(value)
     if len(numbers) != rank or not all(isinstance(n, int) for n in numbers):
@@ -87,10 +87,10 @@ def padding_of(value: Any) -> str:
 
 
 def channels_first(data_format: Any) -> bool:
-    """Whether "channels_first" was given, and not "channels_last".
+    """Whether the data format is "channels_first", not "channels_last".
 
     Raises:
-        ValueError: something else was given.
+        ValueError: another data format.
     """
     value = str(data_format).lower()
     if value not in ("channels_first", "channels_last"):

@@ -1,4 +1,4 @@
-"""Pooling: `tf.layers.MaxPooling1D`, `AveragePooling2D` and their kin."""
+"""Pooling: `tf.layers.MaxPooling1D`, `tf.layers.AveragePooling2D`, …"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tensorfleet.ops.nn.pool3d import avg_pool3d, max_pool3d
 
 
 class Pooling(Layer):
-    """Layers that keep one number of each window.
+    """The base class of pooling layers, which reduce each window to one number.
 
     Args:
         pool_size, strides: a number for each dimension, or one for all.

@@ -1,4 +1,4 @@
-"""Lookup tables that programs change."""
+"""Mutable lookup tables."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tensorfleet.train.saveables import SaveableObject, SaveSpec
 
 
 class MutableHashTable(LookupInterface):
-    """A table that programs change (`tf.contrib.lookup.MutableHashTable`).
+    """A mutable table (`tf.contrib.lookup.MutableHashTable`).
 
     Args:
-        key_dtype, value_dtype: of the keys, and of the values.
-        default_value: the value of keys that are not there; its shape is that of all values.
-        shared_name: a name to share it by among programs; by default that of its node.
-        checkpoint: whether a Saver of all variables saves it.
+        key_dtype, value_dtype: the dtypes of keys and of values.
+        default_value: the value of missing keys; its shape is that of all values.
+        shared_name: the name under which sessions share the table; by default that of its node.
+        checkpoint: whether a Saver of all variables also saves the table.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class MutableHashTable(LookupInterface):
         """The value of each key: keys.shape + the shape of a value.
 
         Args:
-            keys: of any shape.
-            dynamic_default_values: in place of `default_value`, one for each key.
+            keys: a tensor of any shape.
+            dynamic_default_values: a default for each key, instead of `default_value`.
 
         Raises:
             TypeError: keys of another dtype than the table's.
@@ -71,7 +71,7 @@ class MutableHashTable(LookupInterface):
             return apply_one("LookupTableFindV2", *values)
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
-        """Gives keys their values, new or in place of old ones."""
+        """Sets the values of keys, new or existing ones."""
         keys = self._check_keys(keys)
         with (
             name_scope(name, f"{self.name}_lookup_table_insert", [self.resource_handle, keys, values]),
@@ -82,7 +82,7 @@ class MutableHashTable(LookupInterface):
             return made
 
     def remove(self, keys: Any, name: str | None = None) -> Operation:
-        """Takes keys out; those that are not there do not matter."""
+        """Removes keys; missing ones are ignored."""
         keys = self._check_keys(keys)
         with (
             name_scope(name, f"{self.name}_lookup_table_remove", [self.resource_handle, keys]),
@@ -97,12 +97,12 @@ class MutableHashTable(LookupInterface):
 
 
 class DenseHashTable(MutableHashTable):
-    """`MutableHashTable` whose keys may be vectors, and two of them reserved
+    """A `MutableHashTable` whose keys may be vectors, with two reserved keys
     (`tf.lookup.experimental.DenseHashTable`, `tf.contrib.lookup.MutableDenseHashTable`).
 
     Args:
-        empty_key, deleted_key: different keys that are never used.
-        initial_num_buckets: a power of two; without effect here.
+        empty_key, deleted_key: two different keys, which may not be used.
+        initial_num_buckets: a power of two; otherwise ignored.
     """
 
     def __init__(

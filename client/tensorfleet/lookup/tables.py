@@ -1,6 +1,6 @@
-"""Lookup tables, what fills them, and tables that do not change afterwards.
+"""Lookup tables, their initializers, and tables that do not change after initialization.
 
-A table lives on the task of its handle's device, and belongs to all sessions there that name it so.
+A table is kept on the task of its handle's device; sessions on that task share tables of the same name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tensorfleet.ops.array.sparse_tensor import SparseTensor
 
 
 class LookupInterface:
-    """A table in the graph: what all kinds have (`tf.contrib.lookup.LookupInterface`)."""
+    """The base class of tables in the graph (`tf.contrib.lookup.LookupInterface`)."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
@@ -45,7 +45,7 @@ class LookupInterface:
 
     @property
     def resource_handle(self) -> Tensor:
-        """The table itself, for ops."""
+        """The table's handle."""
         assert self._handle is not None
         return self._handle
 
@@ -54,7 +54,7 @@ class LookupInterface:
         self._name = handle.op.name.split("/")[-1]
 
     def _check_keys(self, keys: Any) -> Tensor:
-        """Raises TypeError: keys of another dtype than the table's."""
+        """Raises TypeError if keys have another dtype than the table's."""
         keys = convert_to_tensor(
             keys, dtype=None if isinstance(keys, Tensor) else self._key_dtype, name="keys"
         )
@@ -82,14 +82,14 @@ class LookupInterface:
 
 
 class TextFileIndex:
-    """Columns of a text file that are none (`tf.lookup.TextFileIndex`)."""
+    """Special columns of text files: the whole line and its number (`tf.lookup.TextFileIndex`)."""
 
     WHOLE_LINE = -2
     LINE_NUMBER = -1
 
 
 class TableInitializerBase:
-    """The common part of `tf.lookup` initializers: subclasses make the operation that fills a table."""
+    """The base class of `tf.lookup` initializers, which make the operation that fills a table."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
@@ -107,7 +107,7 @@ class TableInitializerBase:
 
     @property
     def _shared_name(self) -> str:
-        """A name for the table, the same where the content is the same."""
+        """A name for the table that is the same for the same content."""
         return f"hash_table_{uuid.uuid4()}"
 
     def initialize(self, table: LookupInterface) -> Operation:
@@ -115,7 +115,7 @@ class TableInitializerBase:
         raise NotImplementedError
 
     def _check(self, table: LookupInterface) -> None:
-        """Raises TypeError: the table has other dtypes."""
+        """Raises TypeError if the table has other dtypes."""
         if (table.key_dtype, table.value_dtype) != (self.key_dtype, self.value_dtype):
             raise TypeError(
                 f"Invalid dtypes for table {table.name}: it maps {table.key_dtype.name} to "
@@ -156,12 +156,12 @@ class TextFileInitializer(TableInitializerBase):
     """Fills a table from a text file on its task, a line for each key (`tf.lookup.TextFileInitializer`).
 
     Args:
-        filename: the file, which `tf.GraphKeys.ASSET_FILEPATHS` then holds.
-        key_dtype, key_index, value_dtype, value_index: what a key, and a value, is: a column, or one of
-            `TextFileIndex`.
-        vocab_size: how many lines are taken; by default all.
-        delimiter: one character, between columns.
-        value_index_offset: added to values that are line numbers.
+        filename: the file, which is added to the collection `tf.GraphKeys.ASSET_FILEPATHS`.
+        key_dtype, key_index, value_dtype, value_index: the dtypes and columns of keys and values; a column
+            is an index or one of `TextFileIndex`.
+        vocab_size: the number of lines to read, by default all.
+        delimiter: the character between columns.
+        value_index_offset: a number that is added to values that are line numbers.
     """
 
     def __init__(
@@ -238,7 +238,7 @@ class TextFileInitializer(TableInitializerBase):
 
 
 class TextFileIdTableInitializer(TextFileInitializer):
-    """Lines, or a column, to int64 (`tf.contrib.lookup.TextFileIdTableInitializer`)."""
+    """Fills a table from lines, or a column, to int64 (`tf.contrib.lookup.TextFileIdTableInitializer`)."""
 
     def __init__(
         self,
@@ -257,7 +257,7 @@ class TextFileIdTableInitializer(TextFileInitializer):
 
 
 class TextFileStringTableInitializer(TextFileInitializer):
-    """int64 to lines, or to a column (`tf.contrib.lookup.TextFileStringTableInitializer`)."""
+    """Fills a table from int64 to lines, or a column (`tf.contrib.lookup.TextFileStringTableInitializer`)."""
 
     def __init__(
         self,
@@ -296,7 +296,7 @@ class InitializableLookupTableBase(LookupInterface):
 
     @property
     def initializer(self) -> Operation:
-        """Fills the table; `tf.tables_initializer` runs those of all tables."""
+        """The operation that fills the table; `tf.tables_initializer` runs those of all tables."""
         return self._init_op
 
     @property
@@ -305,8 +305,9 @@ class InitializableLookupTableBase(LookupInterface):
         return self._init_op
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The value of each key, in the shape of `keys`; `default_value` where there is none. Of a
-        SparseTensor those of its elements.
+        """The value of each key, in the shape of `keys`, with `default_value` for missing keys.
+
+        For a SparseTensor it is the values of its elements.
 
         Raises:
             TypeError: keys of another dtype than the table's.
@@ -325,9 +326,9 @@ class StaticHashTable(InitializableLookupTableBase):
     """A table that does not change once it is initialized (`tf.lookup.StaticHashTable`).
 
     Args:
-        initializer: what fills it.
-        default_value: the value of keys that are not there.
-        name: of its handle.
+        initializer: the initializer that fills the table.
+        default_value: the value of missing keys.
+        name: the name of the table's handle.
 
     Example:
         >>> words = tf.lookup.KeyValueTensorInitializer(["emerson", "lake"], [7, 8])
@@ -361,7 +362,7 @@ class StaticHashTable(InitializableLookupTableBase):
 
 
 class HashTable(StaticHashTable):
-    """`tf.contrib.lookup.HashTable`: a `StaticHashTable` that may be given a name to share it by."""
+    """A `StaticHashTable` that sessions may share by a given name (`tf.contrib.lookup.HashTable`)."""
 
     def __init__(
         self,

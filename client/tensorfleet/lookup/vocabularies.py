@@ -1,4 +1,4 @@
-"""Tables between words and their numbers, with buckets for words that no vocabulary has."""
+"""Tables from words to ids and back, with hash buckets for words that are not in the vocabulary."""
 
 from __future__ import annotations
 
@@ -53,11 +53,12 @@ def StrongHashSpec(key: Sequence[int]) -> HasherSpec:
 
 
 class IdTableWithHashBuckets(LookupInterface):
-    """Ids of a table, and ids of buckets for all else (`tf.contrib.lookup.IdTableWithHashBuckets`).
+    """A table of ids, with ids of hash buckets for all other keys
+    (`tf.contrib.lookup.IdTableWithHashBuckets`).
 
     Args:
         table: a table to int64, or None for buckets alone.
-        num_oov_buckets: how many buckets there are.
+        num_oov_buckets: the number of buckets.
     """
 
     def __init__(
@@ -88,12 +89,12 @@ class IdTableWithHashBuckets(LookupInterface):
     def resource_handle(self) -> Tensor:
         """The vocabulary's handle."""
         if self._table is None:
-            raise ValueError("A table of buckets alone has no handle")
+            raise ValueError("A table with buckets alone has no handle")
         return self._table.resource_handle
 
     @property
     def initializer(self) -> Operation:
-        """Fills the vocabulary; `tf.tables_initializer` runs those of all tables."""
+        """The operation that fills the vocabulary; `tf.tables_initializer` runs those of all tables."""
         if self._table is not None:
             return self._table.initializer
         made: Operation = apply_op("NoOp", name="init")
@@ -102,13 +103,13 @@ class IdTableWithHashBuckets(LookupInterface):
     init = initializer
 
     def size(self, name: str | None = None) -> Tensor:
-        """The number of ids, of keys and of buckets: int64 []."""
+        """The number of keys and buckets: int64 []."""
         with name_scope(name, f"{self.name}_Size"):
             known = self._table.size() if self._table is not None else constant(0, dtypes.int64)
             return known + self._num_oov_buckets
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The id of each key, int64 in the shape of `keys`; of a SparseTensor those of its elements."""
+        """The id of each key, int64 in the shape of `keys`; for a SparseTensor those of its elements."""
         if isinstance(keys, SparseTensor):
             return keys.with_values(self.lookup(keys.values, name))
         keys = self._check_keys(keys)
@@ -134,12 +135,12 @@ class IdTableWithHashBuckets(LookupInterface):
 
 
 class StaticVocabularyTable(IdTableWithHashBuckets):
-    """From a vocabulary to ids, with buckets for words outside of it (`tf.lookup.StaticVocabularyTable`).
+    """A table from a vocabulary to ids, with buckets for other words (`tf.lookup.StaticVocabularyTable`).
 
     Args:
-        initializer: fills the vocabulary, string or integer to int64; None for buckets alone.
-        num_oov_buckets: how many ids follow those of the vocabulary.
-        lookup_key_dtype: of keys, by default string.
+        initializer: the initializer of the vocabulary, string or integer to int64; None for buckets alone.
+        num_oov_buckets: the number of buckets, whose ids follow those of the vocabulary.
+        lookup_key_dtype: the dtype of keys, by default string.
     """
 
     def __init__(
@@ -168,12 +169,12 @@ def index_table_from_tensor(
     dtype: Any = dtypes.string,
     name: str | None = None,
 ) -> Any:
-    """A table from each word of a vector to its place in it (`tf.contrib.lookup.index_table_from_tensor`).
+    """A table from each word of a vector to its index (`tf.contrib.lookup.index_table_from_tensor`).
 
     Args:
-        mapping: the vocabulary, strings or integers.
-        num_oov_buckets: ids after those of the vocabulary for other words; 0: these get `default_value`.
-        dtype: of the keys.
+        mapping: the vocabulary, a vector of strings or integers.
+        num_oov_buckets: the number of buckets for other words; 0 if these get `default_value`.
+        dtype: the dtype of keys.
     """
     if mapping is None:
         raise ValueError("`vocabulary_list` must be specified.")
@@ -213,9 +214,9 @@ def index_table_from_file(
     value_column_index: int = TextFileIndex.LINE_NUMBER,
     delimiter: str = "\t",
 ) -> Any:
-    """A table from each word of a file to its line's number (`tf.contrib.lookup.index_table_from_file`).
+    """A table from each word of a file to its line number (`tf.contrib.lookup.index_table_from_file`).
 
-    The file is read where the table is. The arguments are those of `index_table_from_tensor` and of
+    The table's task reads the file. The arguments are those of `index_table_from_tensor` and of
     `TextFileInitializer`.
     """
     if not isinstance(vocabulary_file, Tensor) and not vocabulary_file:
@@ -240,7 +241,7 @@ def index_table_from_file(
 def index_to_string_table_from_tensor(
     mapping: Any, default_value: Any = "UNK", name: str | None = None
 ) -> StaticHashTable:
-    """A table from places in a vector of strings to these
+    """A table from the indices of a vector of strings to the strings
     (`tf.contrib.lookup.index_to_string_table_from_tensor`)."""
     if mapping is None:
         raise ValueError("`vocabulary_list` argument must be specified.")
@@ -260,7 +261,7 @@ def index_to_string_table_from_file(
     value_column_index: int = TextFileIndex.WHOLE_LINE,
     delimiter: str = "\t",
 ) -> StaticHashTable:
-    """A table from line numbers of a file to lines (`tf.contrib.lookup.index_to_string_table_from_file`)."""
+    """A table from line numbers to lines of a file (`tf.contrib.lookup.index_to_string_table_from_file`)."""
     if not isinstance(vocabulary_file, Tensor) and not vocabulary_file:
         raise ValueError("`vocabulary_file` must be specified and must not be empty.")
     with name_scope(name, "index_to_string"):
@@ -271,11 +272,11 @@ def index_to_string_table_from_file(
 
 
 def string_to_index(tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None) -> Any:
-    """The places of strings in `mapping` (`tf.contrib.lookup.string_to_index`)."""
+    """The indices of strings in `mapping` (`tf.contrib.lookup.string_to_index`)."""
     table = index_table_from_tensor(mapping, default_value=default_value)
     return table.lookup(tensor, name=name)
 
 
 def index_to_string(tensor: Any, mapping: Any, default_value: Any = "UNK", name: str | None = None) -> Any:
-    """The strings of `mapping` at places (`tf.contrib.lookup.index_to_string`)."""
+    """The strings of `mapping` at the given indices (`tf.contrib.lookup.index_to_string`)."""
     return index_to_string_table_from_tensor(mapping, default_value).lookup(tensor, name=name)

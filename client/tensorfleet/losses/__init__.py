@@ -1,7 +1,8 @@
-"""`tf.losses`: weighted losses that are collected, and their sum."""
+"""`tf.losses`: weighted losses, which are added to a collection, and their sum."""
 
 import typing as _typing
 
+from tensorfleet.losses.pairwise import mean_pairwise_squared_error as mean_pairwise_squared_error
 from tensorfleet.losses.weighted import (
     Reduction as Reduction,
     absolute_difference as absolute_difference,

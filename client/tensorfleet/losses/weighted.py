@@ -1,4 +1,4 @@
-"""`tf.losses`: weighted losses that are collected, and their sum."""
+"""`tf.losses`: weighted losses, which are added to a collection, and their sum."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from tensorfleet.ops.nn import cross_entropy
 
 
 class Reduction:
-    """The way in which the losses of a batch become one number (`tf.losses.Reduction`)."""
+    """The reduction of a batch's losses to one number (`tf.losses.Reduction`)."""
 
     NONE = "none"
-    """They do not: each is multiplied by its weight."""
+    """No reduction: the weighted losses."""
     SUM = "weighted_sum"
     SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
-    """The sum by the number of losses."""
+    """The sum divided by the number of losses."""
     MEAN = "weighted_mean"
-    """The sum by the sum of the weights."""
+    """The sum divided by the sum of the weights."""
     SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
-    """The sum by the number of weights that are not zero."""
+    """The sum divided by the number of losses whose weights are not zero."""
     SUM_OVER_NONZERO_WEIGHTS = SUM_BY_NONZERO_WEIGHTS
 
     @classmethod
@@ -50,7 +50,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """Raises ValueError for what is no reduction."""
+        """Raises ValueError if `key` is not a reduction."""
         if key not in cls.all():
             raise ValueError(f"Invalid Reduction Key {key}. Key should be one of {cls.all()}.")
 
@@ -66,7 +66,8 @@ def compute_weighted_loss(
     loss_collection: Any = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """Losses times weights, reduced, and added to a collection (`tf.losses.compute_weighted_loss`).
+    """The reduced product of losses and weights, also added to a collection
+    (`tf.losses.compute_weighted_loss`).
 
     Args:
         losses: any shape.
@@ -100,7 +101,7 @@ def compute_weighted_loss(
 
 
 def _mean(total: Tensor, number: Tensor) -> Tensor:
-    # A sum of the sum: so the nodes have the names that they have in TensorFlow.
+    # The sum of a scalar, for the node that TensorFlow's graph has.
     return apply_one("DivNoNan", reduce_sum(total), number, name="value")
 
 
@@ -194,7 +195,7 @@ def log_loss(
     """-labels · log(p + epsilon) - (1 - labels) · log(1 - p + epsilon) (`tf.losses.log_loss`)."""
 
     def loss(y: Any, p: Any) -> Any:
-        # Products by name, as all operations without an operator: so their names are TensorFlow's.
+        # Products by op type, as operators would name the nodes otherwise than TensorFlow does.
         right: Any = apply_one("Mul", y, apply_one("Log", p + epsilon))
         return -right - apply_one("Mul", 1 - y, apply_one("Log", 1 - p + epsilon))
 
@@ -210,7 +211,7 @@ def hinge_loss(
     loss_collection: Any = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """max(0, 1 - (±1) · logits), by labels 0 and 1 (`tf.losses.hinge_loss`)."""
+    """max(0, 1 - s · logits), where s is -1 for label 0 and 1 for label 1 (`tf.losses.hinge_loss`)."""
 
     def loss(y: Any, x: Any) -> Any:
         ones = ones_like(y)
@@ -230,7 +231,7 @@ def huber_loss(
     loss_collection: Any = _LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """Half the squared error, which goes on as a line from an error of `delta` (`tf.losses.huber_loss`)."""
+    """Half the squared error, which becomes linear above an error of `delta` (`tf.losses.huber_loss`)."""
 
     def loss(y: Any, p: Any) -> Any:
         error = apply_one("Abs", apply_one("Sub", p, y))
@@ -254,10 +255,10 @@ def cosine_distance(
     reduction: str = _BY_NONZERO,
     dim: int | None = None,
 ) -> Tensor:
-    """1 - labels · predictions along an axis, of vectors of length 1 (`tf.losses.cosine_distance`).
+    """1 - labels · predictions along an axis, for vectors of norm 1 (`tf.losses.cosine_distance`).
 
     Raises:
-        ValueError: no axis.
+        ValueError: `axis` is missing.
     """
     axis = dim if axis is None else axis
     if axis is None:
@@ -284,7 +285,7 @@ def sigmoid_cross_entropy(
     """`tf.nn.sigmoid_cross_entropy_with_logits`, weighted (`tf.losses.sigmoid_cross_entropy`).
 
     Args:
-        label_smoothing: labels come this part of the way nearer to 1/2.
+        label_smoothing: the fraction by which labels are moved towards 1/2.
     """
     _require("multi_class_labels", multi_class_labels)
     _require("logits", logits)
@@ -309,10 +310,10 @@ def softmax_cross_entropy(
 ) -> Tensor:
     """`tf.nn.softmax_cross_entropy_with_logits_v2`, weighted (`tf.losses.softmax_cross_entropy`).
 
-    The labels count as constants.
+    Labels get no gradients.
 
     Args:
-        label_smoothing: labels come this part of the way nearer to 1 / classes.
+    label_smoothing: the fraction by which labels are moved towards 1 / classes.
     """
     _require("onehot_labels", onehot_labels)
     _require("logits", logits)
@@ -339,7 +340,7 @@ def sparse_softmax_cross_entropy(
 ) -> Tensor:
     """`tf.nn.sparse_softmax_cross_entropy_with_logits`, weighted (`tf.losses.sparse_softmax_cross_entropy`).
 
-    Labels and weights may have a last dimension of size 1 more than the losses.
+    Labels and weights may have an additional last dimension of size 1.
     """
     _require("labels", labels)
     _require("logits", logits)
@@ -354,7 +355,7 @@ def sparse_softmax_cross_entropy(
 
 
 def _squeezed(tensor: Tensor, rank: int | None) -> Tensor:
-    """The tensor without a last dimension of size 1 that makes it one of a higher rank than this."""
+    """The tensor without a last dimension of size 1, if its rank is `rank` + 1."""
     if (
         rank is None
         or tensor.dims is None
@@ -371,13 +372,13 @@ def _require(name: str, value: Any) -> None:
 
 
 def add_loss(loss: Tensor, loss_collection: Any = _LOSSES) -> None:
-    """Adds a loss to the collection, if there is one (`tf.losses.add_loss`)."""
+    """Adds a loss to the collection, unless that is None (`tf.losses.add_loss`)."""
     if loss_collection:
         framework.add_to_collection(loss_collection, loss)
 
 
 def get_losses(scope: str | None = None, loss_collection: Any = _LOSSES) -> list[Any]:
-    """The losses that were added (`tf.losses.get_losses`)."""
+    """The losses in the collection (`tf.losses.get_losses`)."""
     return framework.get_collection(loss_collection, scope)
 
 
@@ -387,7 +388,7 @@ def get_regularization_losses(scope: str | None = None) -> list[Any]:
 
 
 def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
-    """The sum of the losses of regularizers, 0 without any (`tf.losses.get_regularization_loss`)."""
+    """The sum of the losses of regularizers, 0 if there are none (`tf.losses.get_regularization_loss`)."""
     losses = get_regularization_losses(scope)
     return add_n(losses, name=name) if losses else constant(0.0)
 
@@ -395,7 +396,7 @@ def get_regularization_loss(scope: str | None = None, name: str = "total_regular
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
 ) -> Tensor:
-    """The sum of all losses that were added (`tf.losses.get_total_loss`).
+    """The sum of all losses in the collection (`tf.losses.get_total_loss`).
 
     Raises:
         ValueError: there are none.

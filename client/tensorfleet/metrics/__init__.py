@@ -1,10 +1,8 @@
-"""`tf.metrics`: figures about a model, over all batches since their variables were initialized.
+"""`tf.metrics`: metrics of a model over all batches since the initialization of their variables.
 
-Each function gives `(value, update_op)`. Running `update_op` counts a batch in and gives the value after it;
-the value alone counts nothing. The state is in local variables (`tf.local_variables_initializer` resets it),
-which are in the collection METRIC_VARIABLES as well.
-
-The functions at k (`recall_at_k`, …) are not there: they are about sparse sets of labels.
+Each function returns `(value, update_op)`. A run of `update_op` adds a batch and gives the new value; `value`
+alone adds nothing. The state is in local variables (`tf.local_variables_initializer` resets it), which are
+also in the collection METRIC_VARIABLES.
 """
 
 import typing as _typing
@@ -29,6 +27,15 @@ from tensorfleet.metrics.means import (
     mean_tensor as mean_tensor,
     percentage_below as percentage_below,
     root_mean_squared_error as root_mean_squared_error,
+)
+from tensorfleet.metrics.ranking import (
+    average_precision_at_k as average_precision_at_k,
+    precision_at_k as precision_at_k,
+    precision_at_top_k as precision_at_top_k,
+    recall_at_k as recall_at_k,
+    recall_at_top_k as recall_at_top_k,
+    sparse_average_precision_at_k as sparse_average_precision_at_k,
+    sparse_precision_at_k as sparse_precision_at_k,
 )
 from tensorfleet.metrics.thresholds import (
     auc as auc,

@@ -1,4 +1,4 @@
-"""Metrics that count right and wrong predictions of classes."""
+"""Metrics that count correct and wrong predictions of classes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tensorfleet.ops.state.variable_scope import variable_scope
 
 
 def _counter(kind: str, meaning: str) -> Callable[..., Metric]:
-    """The metric that counts one of the four outcomes of yes or no: `true_positives`, …"""
+    """The metric that counts one of the four outcomes of a binary prediction: `true_positives`, …"""
     outcome, said = kind.split("_")
 
     def metric(
@@ -67,7 +67,7 @@ false_negatives = _counter("false_negatives", "false, wrongly")
 
 
 def _share(name_of_metric: str, others: Callable[..., Metric], meaning: str) -> Callable[..., Metric]:
-    """The metric of the true positives over these and `others`."""
+    """The metric true positives / (true positives + `others`)."""
 
     def metric(
         labels: Any,
@@ -94,7 +94,7 @@ def _share(name_of_metric: str, others: Callable[..., Metric], meaning: str) -> 
     return _named(metric, name_of_metric, f"The share of {meaning}")
 
 
-precision = _share("precision", false_positives, "the predictions of true that are right")
+precision = _share("precision", false_positives, "the positive predictions that are correct")
 recall = _share("recall", false_negatives, "the true labels that were found")
 
 
@@ -107,9 +107,9 @@ def mean_iou(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean over classes of intersection over union, of what is labelled so and what is predicted so.
+    """The mean over classes of the intersection over union of labels and predictions (`tf.metrics.mean_iou`).
 
-    `tf.metrics.mean_iou`; `update_op` gives the confusion matrix, float64 [num_classes, num_classes].
+    `update_op` gives the confusion matrix, float64 [num_classes, num_classes].
     """
     with variable_scope(name, "mean_iou", (predictions, labels, weights)):
         predictions, labels, weights = aligned(predictions, labels, weights)
@@ -140,9 +140,10 @@ def mean_per_class_accuracy(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The mean over classes of the share of a class's labels that were predicted.
+    """The mean over classes of the fraction of a class's labels that were predicted
+    (`tf.metrics.mean_per_class_accuracy`).
 
-    `tf.metrics.mean_per_class_accuracy`; `update_op` gives the accuracy of each class, float32 [num_classes].
+    `update_op` gives the accuracy of each class, float32 [num_classes].
     """
     with variable_scope(name, "mean_accuracy", (predictions, labels, weights)):
         predictions, labels, weights = aligned(predictions, labels, weights)

@@ -1,4 +1,4 @@
-"""Metrics that are means: of values, of errors, of what is right."""
+"""Metrics that are means of values, of errors or of correct predictions."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def mean(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The weighted mean of all values (`tf.metrics.mean`); float32, 0 before the first.
+    """The weighted mean of all values (`tf.metrics.mean`), float32; 0 before the first value.
 
     Args:
         values: of any shape and number type.
-        weights: of a shape that broadcasts to the values'; None counts each value once.
-        metrics_collections, updates_collections: to add value and update to.
+        weights: of a shape that broadcasts to the values'; by default all are 1.
+        metrics_collections, updates_collections: the collections to add the value and the update to.
 
     Raises:
-        ValueError: weights of another shape.
+        ValueError: the weights have an incompatible shape.
     """
     with variable_scope(name, "mean", (values, weights)):
         values = cast(convert_to_tensor(values), dtypes.float32)
@@ -64,7 +64,7 @@ def mean_tensor(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The weighted mean of each element over all batches (`tf.metrics.mean_tensor`): of the values' shape."""
+    """The weighted mean of each element over all batches, of the values' shape (`tf.metrics.mean_tensor`)."""
     with variable_scope(name, "mean", (values, weights)):
         values = cast(convert_to_tensor(values), dtypes.float32)
         total = metric_variable(values.shape, dtypes.float32, "total_tensor")
@@ -90,7 +90,7 @@ def accuracy(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The share of predictions that equal their labels (`tf.metrics.accuracy`)."""
+    """The fraction of predictions that equal their labels (`tf.metrics.accuracy`)."""
     predictions, labels, weights = aligned(predictions, labels, weights)
     if labels.dtype is not predictions.dtype:
         predictions = cast(predictions, labels.dtype)
@@ -166,7 +166,7 @@ def mean_cosine_distance(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """One minus the mean product of vectors of length 1 along `dim` (`tf.metrics.mean_cosine_distance`)."""
+    """One minus the mean product of vectors of norm 1 along `dim` (`tf.metrics.mean_cosine_distance`)."""
     predictions, labels, weights = aligned(predictions, labels, weights)
     products = reduce_sum(apply_one("Mul", predictions, labels), [dim], keepdims=True)
     value, update = mean(products, weights, name=name or "mean_cosine_distance")
@@ -182,7 +182,7 @@ def percentage_below(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The share of values below a threshold, 0 to 1 (`tf.metrics.percentage_below`)."""
+    """The fraction of values below a threshold, 0 to 1 (`tf.metrics.percentage_below`)."""
     below = cast(apply_one("Less", values, threshold), dtypes.float32)
     return mean(
         below, weights, metrics_collections, updates_collections, name or "percentage_below_threshold"

@@ -1,4 +1,4 @@
-"""Parts of all metrics: variables, shapes that fit each other, and the collections of results."""
+"""Common parts of metrics: variables, compatible shapes, and the collections of results."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ def metric_variable(shape: Any, dtype: Any, name: str) -> Any:
 
 
 def add_to(variable: Any, value: Any) -> Any:
-    """The variable after `value` was added, a tensor."""
+    """The variable's value after the addition of `value`, a tensor."""
     return convert_to_tensor(variable.assign_add(value))
 
 
 def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
-    """The three as tensors (or None) whose ranks fit: a last dimension of 1 is dropped, or added to weights.
+    """Predictions, labels and weights as tensors (or None) of compatible ranks, for which a last dimension of
+    size 1 is removed, or added to the weights.
 
     Raises:
-        ValueError: predictions and labels, or the weights, have shapes that do not go together.
+        ValueError: incompatible shapes.
     """
     predictions = convert_to_tensor(predictions)
     if labels is not None:
@@ -55,26 +56,26 @@ def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]
 
 
 def spread(weights: Any, values: Any) -> Any:
-    """Weights of the values' shape, float32.
+    """The weights broadcast to the values' shape, float32.
 
     Raises:
-        ValueError: they cannot be broadcast to it.
+        ValueError: the weights cannot be broadcast to it.
     """
     return broadcast_weights(cast(weights, dtypes.float32), values)
 
 
 def safe_quotient(numerator: Any, denominator: Any, name: str) -> Any:
-    """Zero where the denominator is zero, or negative."""
+    """The quotient, 0 if the denominator is zero or negative."""
     return apply_one("DivNoNan", numerator, apply_one("Maximum", denominator, 0.0), name=name)
 
 
 def quotient(numerator: Any, denominator: Any, name: str | None = None) -> Any:
-    """Zero where the denominator is."""
+    """The quotient, 0 if the denominator is 0."""
     return apply_one("DivNoNan", numerator, denominator, name=name)
 
 
 def collected(value: Any, update: Any, metrics_collections: Any, updates_collections: Any) -> tuple[Any, Any]:
-    """The pair that a metric returns, added to collections."""
+    """The pair (value, update) of a metric, also added to collections."""
     if metrics_collections:
         framework.get_default_graph().add_to_collections(metrics_collections, value)
     if updates_collections:

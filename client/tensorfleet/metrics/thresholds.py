@@ -1,4 +1,4 @@
-"""Metrics of probabilities, judged at many thresholds at once."""
+"""Metrics of probabilities at many thresholds."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _KINDS = {"tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives
 
 
 class _Counts:
-    """The four outcomes at each threshold: variables, and what they are after this batch; float32 "
-    "[thresholds]."""
+    """The counts of the four outcomes at each threshold, float32 [thresholds]: the variables, and their
+    values after the current batch."""
 
     def __init__(
         self, labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, kinds: Sequence[str]
@@ -42,7 +42,7 @@ class _Counts:
             )
         column = apply_one("Reshape", predictions, [-1, 1])
         row = apply_one("Reshape", labels, [1, -1])
-        # By tiles, as TensorFlow has it; what repeats single elements copies nothing in a step.
+        # A Tile, as in TensorFlow's graph; a step copies nothing to repeat single elements.
         number: Any = column.dims[0] if column.dims is not None and column.dims[0] is not None else None
         if number is None:
             number = shape_of(column)[0]
@@ -74,7 +74,7 @@ class _Counts:
 
 
 def _grid(count: int) -> list[float]:
-    """Thresholds from just below 0 to just above 1."""
+    """`count` evenly spaced thresholds, from just below 0 to just above 1."""
     inner = [(i + 1) / (count - 1) for i in range(count - 2)]
     return [0.0 - _EPSILON, *inner, 1.0 + _EPSILON]
 
@@ -91,20 +91,21 @@ def auc(
     summation_method: str = "trapezoidal",
     thresholds: Any = None,
 ) -> Metric:
-    """The area under a curve, by sums over thresholds (`tf.metrics.auc`).
+    """The area under a curve, approximated at thresholds (`tf.metrics.auc`).
 
     Args:
-        labels: bool, or what can be cast to it.
+        labels: bool, or of a dtype that can be cast to it.
         predictions: probabilities, 0 to 1.
         weights: of a shape that broadcasts to the predictions'.
-        num_thresholds: how many, spread evenly; or `thresholds`, between 0 and 1, themselves.
-        curve: "ROC", or "PR" of precision over recall.
-        summation_method: "trapezoidal", "minoring", "majoring", or for PR "careful_interpolation" (Davis and
-            Goadrich, 2006: precision between two points is no straight line).
+        num_thresholds: the number of evenly spaced thresholds.
+        thresholds: the thresholds, between 0 and 1, instead of their number.
+        curve: "ROC", or "PR" for precision over recall.
+        summation_method: "trapezoidal", "minoring", "majoring", or for PR "careful_interpolation" (Davis
+            and Goadrich, 2006), as precision is not linear between two points.
 
     Raises:
         ValueError: an unknown curve or method.
-        InvalidArgumentError: in a run, where a prediction is not in [0, 1].
+        InvalidArgumentError: in a run, if a prediction is not in [0, 1].
     """
     with variable_scope(name, "auc", (labels, predictions, weights)):
         if curve not in ("ROC", "PR"):
@@ -143,7 +144,7 @@ def _area(counts: dict[str, Any], curve: str, method: str, name: str) -> Any:
 
 
 def _interpolated(tp: Any, fp: Any, fn: Any, name: str) -> Any:
-    """The area under precision over recall where both counts change linearly between two thresholds."""
+    """The area under precision over recall, with both counts interpolated linearly between thresholds."""
     said = tp + fp
     change = tp[:-1] - tp[1:]
     slope = quotient(change, apply_one("Maximum", said[:-1] - said[1:], 0.0))
@@ -166,7 +167,7 @@ def _at_thresholds(
     value_of: Callable[[dict[str, Any], str], Any],
     meaning: str,
 ) -> Callable[..., Metric]:
-    """The metric that `value_of` makes of the counts of these kinds."""
+    """The metric `value_of` the counts of these kinds."""
 
     def metric(
         labels: Any,
@@ -194,7 +195,7 @@ def _count_at_thresholds(kind: str) -> Callable[..., Metric]:
 
 
 def _share_at_thresholds(share: str, others: str) -> Callable[..., Metric]:
-    """True positives over these and `others`."""
+    """The metric true positives / (true positives + `others`) at each threshold."""
 
     def value_of(counts: dict[str, Any], name: str) -> Any:
         said = _EPSILON + counts["tp"] + counts[others]
@@ -213,7 +214,7 @@ recall_at_thresholds = _share_at_thresholds("recall", "fn")
 
 
 def _share_at(right: Any, other: Any, index: Any, name: str) -> Any:
-    """The share of right predictions among all, at each threshold."""
+    """right / (right + other) at the threshold of this index."""
     first = right[index]
     return apply_one("RealDiv", first, right[index] + other[index] + _EPSILON, name=name)
 
@@ -228,9 +229,8 @@ def sensitivity_at_specificity(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The share of true labels found, where the share of false ones left out is nearest to `specificity`.
-
-    `tf.metrics.sensitivity_at_specificity`.
+    """The sensitivity at the threshold whose specificity is nearest to `specificity`
+    (`tf.metrics.sensitivity_at_specificity`).
 
     Raises:
         ValueError: `specificity` is not between 0 and 1.
@@ -263,9 +263,8 @@ def specificity_at_sensitivity(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Metric:
-    """The share of false labels left out, where the share of true ones found is nearest to `sensitivity`.
-
-    `tf.metrics.specificity_at_sensitivity`; of several such thresholds the last counts.
+    """The specificity at the threshold whose sensitivity is nearest to `sensitivity`, the last of several
+    (`tf.metrics.specificity_at_sensitivity`).
 
     Raises:
         ValueError: `sensitivity` is not between 0 and 1.

@@ -82,6 +82,10 @@ from tensorfleet.ops.nn.embedding_sparse import (
     embedding_lookup_sparse as embedding_lookup_sparse,
     safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
 )
+from tensorfleet.ops.nn.fractional_pool import (
+    fractional_avg_pool as fractional_avg_pool,
+    fractional_max_pool as fractional_max_pool,
+)
 from tensorfleet.ops.nn.layers import (
     dropout as dropout,
     relu_layer as relu_layer,
@@ -93,6 +97,7 @@ from tensorfleet.ops.nn.local import (
     local_response_normalization as lrn,
     max_pool_with_argmax as max_pool_with_argmax,
 )
+from tensorfleet.ops.nn.morphology import dilation2d as dilation2d, erosion2d as erosion2d
 from tensorfleet.ops.nn.norm import (
     batch_normalization as batch_normalization,
     fused_batch_norm as fused_batch_norm,
@@ -172,12 +177,16 @@ __all__ = [
     "depthwise_conv2d_native",
     "depthwise_conv2d_native_backprop_filter",
     "depthwise_conv2d_native_backprop_input",
+    "dilation2d",
     "dropout",
     "dynamic_rnn",
     "elu",
     "embedding_lookup",
     "embedding_lookup_sparse",
+    "erosion2d",
     "fixed_unigram_candidate_sampler",
+    "fractional_avg_pool",
+    "fractional_max_pool",
     "fused_batch_norm",
     "in_top_k",
     "l2_loss",

@@ -14,7 +14,7 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.common import apply_one
 
 _SMALL = 1_000
-"""The number of zeros up to which they are a constant of the graph, in elements."""
+"""Number of elements up to which zeros are a constant in the graph."""
 
 
 def shape_of(tensor: Tensor, dtype: Any = np.int32) -> Tensor:
@@ -75,8 +75,8 @@ def reduced(op: Operation, x_grad: Tensor, y_grad: Tensor) -> list[Tensor]:
     """The gradients of a broadcasting op's two inputs: each summed over the axes along which its input was
     repeated.
 
-    Equal known shapes need no op, of other known shapes the repeated input alone does. Else
-    BroadcastGradientArgs finds the axes in the run; the master is told what partly known shapes say of them.
+    Equal known shapes need no op; with other known shapes only the repeated input does. Otherwise
+    BroadcastGradientArgs finds the axes in the run, and the master is told what partly known shapes imply.
     """
     x, y = op.inputs
     axes = _repeated_axes(x, y), _repeated_axes(y, x)
@@ -130,7 +130,7 @@ def _put_back(
     if isinstance(axes, list):
         axes = np.array(axes, np.int32)
     result = apply_one("Reshape", apply_one("Sum", grad, axes), shape)
-    # The axes that x does not have are gone by the sum.
+    # The sum has already removed the axes that x does not have.
     if known is not None and rank is not None and known == list(range(rank - len(x.dims or ()))):
         hints.unchanged(result)
     return result

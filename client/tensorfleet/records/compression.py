@@ -1,4 +1,4 @@
-"""Compressed files: streams that inflate what they read, and deflate what is written."""
+"""Compressed files: streams that inflate on reading and deflate on writing."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from tensorfleet.records.options import TFRecordOptions
 
 KINDS = ("", "ZLIB", "GZIP")
-_GZIP_WINDOW = 16  # added to the window's bits, it asks zlib for gzip's head and tail
-_PIECE = 1 << 18  # bytes of a compressed file that are read at a time
+_GZIP_WINDOW = 16  # added to zlib's window bits, it selects gzip's header and trailer
+_PIECE = 1 << 18  # bytes of a compressed file to read at a time
 
 
 class Readable(Protocol):
-    """A source of bytes: what an opened file has, and what inflates one."""
+    """The interface of sources of bytes: opened files, and files that are inflated."""
 
     def read(self, size: int = -1, /) -> bytes: ...
 
@@ -48,7 +48,7 @@ class _Inflating(io.RawIOBase):
                         raise errors.DataLossError(None, None, "a compressed file ends too early")
                     return 0
             if self._inflate.eof:
-                # Compressed files that were put one after the other are one.
+                # A concatenation of compressed files is one compressed file.
                 self._inflate = zlib.decompressobj(self._window)
             self._begun = True
             try:
@@ -73,14 +73,14 @@ def _inflate_text(error: zlib.error) -> str:
 
 
 def check_kind(kind: str) -> str:
-    """`kind` itself. Raises InvalidArgumentError where there is no such compression."""
+    """`kind` itself. Raises InvalidArgumentError for an unknown compression."""
     if kind not in KINDS:
         raise errors.InvalidArgumentError(None, None, f"Unsupported compression_type: {kind}.")
     return kind
 
 
 def inflated(file: IO[bytes], kind: str) -> Readable:
-    """The content of an opened file that is compressed as `kind` says: "", "ZLIB" or "GZIP"."""
+    """The content of an opened file with the compression `kind`: "", "ZLIB" or "GZIP"."""
     if not check_kind(kind):
         return file
     window = zlib.MAX_WBITS + (_GZIP_WINDOW if kind == "GZIP" else 0)
@@ -91,13 +91,13 @@ def decompress(data: bytes, kind: str) -> bytes:
     """The content of a compressed string.
 
     Raises:
-        DataLossError: it is damaged, or ends too early.
+        DataLossError: the string is damaged, or ends too early.
     """
     return inflated(io.BytesIO(data), kind).read()
 
 
 def deflater(options: TFRecordOptions, kind: str) -> Any:
-    """The compressor, used as zlib's objects, that the options ask for."""
+    """A compressor with the interface of zlib's objects, for the options."""
 
     def given(value: int | None, default: int) -> int:
         return default if value is None else value

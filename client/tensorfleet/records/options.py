@@ -1,4 +1,4 @@
-"""`TFRecordOptions`: whether and how a file of records is compressed."""
+"""`TFRecordOptions`: the compression of a file of records."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class TFRecordOptions:
 
     Attributes:
         compression_type: "GZIP", "ZLIB" or "".
-        flush_mode, input_buffer_size, output_buffer_size, compression_method: taken for TensorFlow's sake.
-        window_bits, compression_level, mem_level, compression_strategy: as zlib has them; None: its defaults.
+        flush_mode, input_buffer_size, output_buffer_size, compression_method: ignored.
+        window_bits, compression_level, mem_level, compression_strategy: as in zlib; None for its defaults.
     """
 
     compression_type_map: ClassVar[dict[int, str]] = {
@@ -40,7 +40,7 @@ class TFRecordOptions:
         mem_level: int | None = None,
         compression_strategy: int | None = None,
     ) -> None:
-        """Raises ValueError: there is no such compression."""
+        """Raises ValueError for an unknown compression."""
         self.get_compression_type_string(compression_type)
         self.compression_type = compression_type
         self.flush_mode = flush_mode
@@ -54,10 +54,10 @@ class TFRecordOptions:
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> str:
-        """ "GZIP", "ZLIB" or "", of options, of a number of TFRecordCompressionType, or of the string itself.
+        """ "GZIP", "ZLIB" or "" for options, a number of TFRecordCompressionType, or the string itself.
 
         Raises:
-            ValueError: there is no such compression.
+            ValueError: an unknown compression.
         """
         if not options:
             return ""

@@ -1,6 +1,6 @@
-"""TFRecord files: each record with its length, and with a checksum of either.
+"""TFRecord files: records, each with its length and checksums of both.
 
-Event files are of this format as well.
+Event files have this format, too.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from tensorfleet.records.compression import Readable, deflater, inflated
 from tensorfleet.records.options import TFRecordOptions
 
 BUFFER = 1 << 18
-"""The number of bytes of a file that are read at a time."""
+"""The number of bytes of a file to read at a time."""
 
 _HEAD = 12  # bytes before a record: its length, and the length's checksum
 _TAIL = 4  # bytes after a record: its checksum
 _LENGTH = struct.Struct("<Q")
 _CHECKSUM = struct.Struct("<I")
-_PIECE = 1 << 24  # bytes: as much of a long record is asked for at a time, whatever its length claims
+_PIECE = 1 << 24  # bytes of a long record to read at a time, as its length may be damaged
 
 
 def framed(data: bytes) -> bytes:
-    """A record's bytes in the file."""
+    """A record as it is in the file: length, checksum, data, checksum."""
     length = _LENGTH.pack(len(data))
     checksums = checksum.masked(length), checksum.masked(data)
     return b"".join((length, _CHECKSUM.pack(checksums[0]), data, _CHECKSUM.pack(checksums[1])))
 
 
 class Split(NamedTuple):
-    """The records that are whole in a buffer.
+    """The complete records in a buffer.
 
     Attributes:
-        records: up to the first that is damaged or does not end in the buffer.
-        place: after them.
-        wrong: what is wrong there: 0 for nothing, 1 its length, 2 the record.
-        length: of the record there, if its head is in the buffer.
+        records: the records up to the first one that is damaged or incomplete.
+        place: the position after them in the buffer.
+        wrong: the damage at `place`: 0 for none, 1 for the length, 2 for the record.
+        length: the length of the record at `place`, if its header is in the buffer.
     """
 
     records: list[bytes]
@@ -53,17 +53,17 @@ class Split(NamedTuple):
 WRONG_HEAD, WRONG_RECORD = 1, 2
 
 Splitter = Callable[[bytes, int], tuple[list[bytes], int, int, int]]
-"""Gives what a Split says of a buffer from a place on."""
+"""A function that splits a buffer from a position on."""
 
 
 class RecordReader:
-    """The records of an opened file, some at a time.
+    """Reads the records of an opened file, some at a time.
 
     Args:
-        split: what finds records in a buffer, if not `split_records`.
+        split: the function that finds records in a buffer, by default `split_records`.
 
     Attributes:
-        offset: where in the file's content the next record begins that `read` will give.
+        offset: the position in the file's content of the next record that `read` returns.
     """
 
     def __init__(self, file: Readable, buffer: int = BUFFER, split: Splitter | None = None) -> None:
@@ -77,10 +77,10 @@ class RecordReader:
         self.offset = 0
 
     def read(self) -> list[bytes]:
-        """The records that come next; none at the end of the file.
+        """The next records; none at the end of the file.
 
         Raises:
-            DataLossError: the file is damaged, or ends inside of a record; those before it were given.
+            DataLossError: the file is damaged, or ends inside of a record; earlier ones were returned.
         """
         while self._error is None:
             records = self._whole()
@@ -91,7 +91,7 @@ class RecordReader:
         raise self._error
 
     def _fill(self) -> bool:
-        """Reads on, at least to the end of the next record; False at the end of the file."""
+        """Reads at least to the end of the next record; returns False at the end of the file."""
         kept = self._buffer[self._place :]
         self._place = 0
         missing = self._length + _HEAD + _TAIL - len(kept) if len(kept) >= _HEAD else 0
@@ -112,7 +112,7 @@ class RecordReader:
         return False
 
     def _whole(self) -> list[bytes]:
-        """The records that are whole in the buffer."""
+        """The complete records in the buffer."""
         records, place, wrong, self._length = self._split(self._buffer, self._place)
         self.offset += place - self._place
         self._place = place
@@ -130,7 +130,7 @@ class RecordReader:
 
 
 def split_records(buffer: bytes, place: int) -> Split:
-    """The records that are whole in a buffer from `place` on."""
+    """The complete records in a buffer from `place` on."""
     import google_crc32c
 
     value = google_crc32c.value
@@ -138,7 +138,7 @@ def split_records(buffer: bytes, place: int) -> Split:
     records: list[bytes] = []
     checksums: list[int] = []
     tails: list[bytes] = []
-    known, length, wrong = b"", 0, 0  # the head before: equal heads need no second check
+    known, length, wrong = b"", 0, 0  # the previous header: an equal one needs no second check
     while (body := place + _HEAD) <= end:
         head = buffer[place:body]
         if head != known:
@@ -162,7 +162,7 @@ def split_records(buffer: bytes, place: int) -> Split:
 
 
 def _first_bad(checksums: list[int], stored: bytes) -> int:
-    """The number of records before the first whose checksum is another than the stored one."""
+    """The number of records before the first one whose checksum differs from the stored one."""
     wanted = np.frombuffer(stored, "<u4")
     found = checksum.mask_all(np.array(checksums, np.uint64))
     differs = np.flatnonzero(found != wanted)
@@ -177,7 +177,7 @@ def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
 
     Raises:
         NotFoundError: there is no such file.
-        DataLossError: it is damaged, or ends inside of a record.
+        DataLossError: the file is damaged, or ends inside of a record.
     """
     kind = TFRecordOptions.get_compression_type_string(options)
     reader = RecordReader(inflated(file_io.open_binary(path, "rb"), kind))
@@ -201,7 +201,7 @@ class TFRecordWriter:
     """
 
     def __init__(self, path: Any, options: Any = None) -> None:
-        """Opens a file, which is emptied if there is one.
+        """Opens a file, which is emptied if it exists.
 
         Args:
             options: a TFRecordOptions, or the kind of compression: "GZIP", "ZLIB" or "".
@@ -225,7 +225,7 @@ class TFRecordWriter:
         self._open_file().write(data if self._deflate is None else self._deflate.compress(data))
 
     def flush(self) -> None:
-        """Hands what was written to the file system.
+        """Passes the written data to the file system.
 
         Raises:
             FailedPreconditionError: the file is closed.

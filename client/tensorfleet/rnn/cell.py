@@ -1,4 +1,4 @@
-"""`tf.nn.rnn_cell.RNNCell`: what makes an output and the next state of an input and a state."""
+"""`tf.nn.rnn_cell.RNNCell`, the base class of recurrent cells."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from tensorfleet.rnn.state import zero_states
 
 
 class RNNCell(Layer):
-    """A layer that is called with an input [batch, …] and a state (`tf.nn.rnn_cell.RNNCell`).
+    """A layer from an input [batch, …] and a state to an output and the next state
+    (`tf.nn.rnn_cell.RNNCell`).
 
-    A subclass says `state_size` and `output_size`, and computes in `call(inputs, state)`, whose variables may
-    come from `tf.get_variable`: they count as the cell's.
+    A subclass implements `state_size`, `output_size` and `call(inputs, state)`. Variables that `call` makes
+    by `tf.get_variable` belong to the cell, too.
     """
 
     def __init__(self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any) -> None:
@@ -29,7 +30,7 @@ class RNNCell(Layer):
     def __call__(  # type: ignore[override]
         self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
-        """(output, next state).
+        """The output and the next state.
 
         Args:
             scope: the variable scope, by default one named after the class.
@@ -52,24 +53,24 @@ class RNNCell(Layer):
         """The sizes of the state: a number or a shape, or a structure of them.
 
         Raises:
-            NotImplementedError: the class does not say it.
+            NotImplementedError: the class does not implement it.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not say its state_size.")
+        raise NotImplementedError(f"{type(self).__name__} does not implement state_size.")
 
     @property
     def output_size(self) -> Any:
         """The size of the output.
 
         Raises:
-            NotImplementedError: the class does not say it.
+            NotImplementedError: the class does not implement it.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not say its output_size.")
+        raise NotImplementedError(f"{type(self).__name__} does not implement output_size.")
 
     def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
-        """Zeros to start with, for the batch of `inputs` or for one of `batch_size`.
+        """The initial state of zeros, for the batch of `inputs` or for one of `batch_size`.
 
         Raises:
-            ValueError: batch size or dtype are not known, or `inputs` says something else.
+            ValueError: batch size or dtype are not known, or contradict `inputs`.
         """
         if inputs is not None:
             inputs = convert_to_tensor(inputs, name="inputs")
@@ -88,7 +89,7 @@ class RNNCell(Layer):
 
 
 class LayerRNNCell(RNNCell):
-    """A cell that makes its variables in `build`, as layers do."""
+    """The base class of cells that make their variables in `build`, as layers do."""
 
     def __call__(  # type: ignore[override]
         self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any
@@ -99,7 +100,7 @@ class LayerRNNCell(RNNCell):
         """The depth of the inputs.
 
         Raises:
-            ValueError: it is not known, or the cell's dtype is not floating point.
+            ValueError: the depth is not known, or the cell's dtype is not floating point.
         """
         depth = input_shape.as_list()[-1]
         if depth is None:
@@ -118,7 +119,7 @@ def check_dtype(dtype: Any) -> None:
 
 
 def check_inputs_and_state(*values: Any) -> None:
-    """Raises ValueError where an input or a part of the state is not floating point."""
+    """Raises ValueError if an input or a part of the state is not floating point."""
     for tensor in structures.flatten(values):
         check_dtype(tensor.dtype.base)
 

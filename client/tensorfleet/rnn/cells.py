@@ -15,7 +15,7 @@ from tensorfleet.rnn.state import LSTMStateTuple
 
 
 class UnitsCell(LayerRNNCell):
-    """The base of cells with a number of units."""
+    """The base class of cells with a number of units."""
 
     def __init__(
         self, num_units: int, activation: Any, reuse: Any, name: Any, dtype: Any, **kwargs: Any
@@ -40,10 +40,7 @@ class UnitsCell(LayerRNNCell):
 
 
 class BasicRNNCell(UnitsCell):
-    """output = activation(W · [input, state] + b), which is the next state, too.
-
-    (`tf.nn.rnn_cell.BasicRNNCell`)
-    """
+    """output = next state = activation(W · [input, state] + b) (`tf.nn.rnn_cell.BasicRNNCell`)."""
 
     def __init__(
         self,
@@ -72,8 +69,8 @@ class GRUCell(UnitsCell):
     """A gated recurrent unit (`tf.nn.rnn_cell.GRUCell`; Cho et al., arXiv:1406.1078).
 
     Args:
-        kernel_initializer, bias_initializer: of both kernels and both biases; by default the scope's, and
-            ones for the gates and zeros for the candidate.
+        kernel_initializer, bias_initializer: the initializers of both kernels and both biases; by default
+            the scope's, and for biases ones (gates) and zeros (candidate).
     """
 
     def __init__(
@@ -126,8 +123,8 @@ class BasicLSTMCell(UnitsCell):
     The kernel's columns are the input gate, the candidate, the forget gate and the output gate.
 
     Args:
-        forget_bias: is added to the forget gate, so that the cell remembers at first.
-        state_is_tuple: whether the state is an LSTMStateTuple, and not c and h in one tensor.
+        forget_bias: a number that is added to the forget gate, to keep the state at first.
+        state_is_tuple: whether the state is an LSTMStateTuple, instead of c and h in one tensor.
     """
 
     def __init__(
@@ -160,7 +157,7 @@ class BasicLSTMCell(UnitsCell):
     def call(self, inputs: Any, state: Any) -> Any:
         check_inputs_and_state(inputs, state)
         c, h = state if self._state_is_tuple else split(state, 2, axis=1)
-        # Made by ops, whose names programs know: "…/basic_lstm_cell/Mul_2" is the output.
+        # By op types, as programs know the names of these ops: "…/basic_lstm_cell/Mul_2" is the output.
         axis = constant(1, "int32")
         i, j, f, o = split(self._affine(inputs, h, self._kernel, self._bias), 4, axis=axis)
         bias = constant(self._forget_bias, f.dtype.base)

@@ -21,7 +21,7 @@ from tensorfleet.rnn.wrappers import WrapperCell
 
 
 def _all_but_memory(state: Any) -> Any:
-    """The parts of a state that are dropped by default: not the c of an LSTM."""
+    """The default filter of the parts of a state that get dropout: all but the c of an LSTM."""
     if isinstance(state, LSTMStateTuple):
         return LSTMStateTuple(c=False, h=True)
     return not isinstance(state, TensorArray)
@@ -31,18 +31,18 @@ class DropoutWrapper(WrapperCell):
     """Dropout around a cell (`tf.nn.rnn_cell.DropoutWrapper`).
 
     Args:
-        input_keep_prob, output_keep_prob, state_keep_prob: the probability that an element is kept: a number,
-            or a tensor of rank 0; 1 for no dropout.
+        input_keep_prob, output_keep_prob, state_keep_prob: the probability that an element is kept: a
+            number, or a tensor of rank 0; 1 for no dropout.
         variational_recurrent: whether all steps of a run drop the same elements (Gal, arXiv:1512.05287).
         input_size: the sizes of the inputs, needed for variational dropout of inputs.
-        dtype: of inputs, state and outputs, needed for variational dropout.
-        seed: from which the seeds of all random ops follow.
-        dropout_state_filter_visitor: a function from the state, or a part of it, to whether it is dropped;
-            by default all but the c of an LSTMStateTuple.
+        dtype: the dtype of inputs, state and outputs, needed for variational dropout.
+        seed: the seed from which the seeds of all random ops are derived.
+        dropout_state_filter_visitor: a function from the state, or a part of it, to whether it gets
+            dropout; by default all but the c of an LSTMStateTuple.
 
     Raises:
         TypeError: the filter is not callable, or `cell` is not a cell.
-        ValueError: a probability outside of [0, 1], or an argument that variational dropout lacks.
+        ValueError: a probability outside of [0, 1], or a missing argument of variational dropout.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class DropoutWrapper(WrapperCell):
         number: Iterator[int],
         noises: Iterator[Tensor] | None,
     ) -> Any:
-        """`value` with dropout where `wanted` says so, from the top of its structure down."""
+        """`value` with dropout of the parts that the filter `wanted` selects, from the top down."""
         chosen = chosen and wanted(value)
         if chosen is False or not structures.is_nested(value):
             index = next(number)
@@ -152,7 +152,7 @@ class DropoutWrapper(WrapperCell):
 
 
 def _probability(name: str, given: Any) -> Any:
-    """A float where the probability is known, else a tensor."""
+    """The probability as a float if it is known, else as a tensor."""
     tensor = convert_to_tensor(given)
     known = static_value(tensor)
     if known is None:

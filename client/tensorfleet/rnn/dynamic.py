@@ -1,4 +1,4 @@
-"""`tf.nn.dynamic_rnn`: a cell over a tensor of inputs, in a loop whose length may differ from run to run."""
+"""`tf.nn.dynamic_rnn`: a cell run over a tensor of inputs, in a loop whose length may differ between runs."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def dynamic_rnn(
     """The outputs of a cell for all steps of its inputs, and its last state (`tf.nn.dynamic_rnn`).
 
     Args:
-        inputs: [batch, time, …], or a structure of such; [time, batch, …] if `time_major`.
-        sequence_length: for each element of the batch, how many steps count: past them the output is zero and
-            the state stays. The loop ends with the longest.
-        initial_state: by default zeros.
-        dtype: of the state, needed where `initial_state` is not given.
+        inputs: [batch, time, …], or a structure of such tensors; [time, batch, …] if `time_major`.
+        sequence_length: the number of steps of each element of the batch; after them its output is zero and
+            its state constant. The loop ends with the longest sequence.
+        initial_state: the initial state, by default zeros.
+        dtype: the dtype of the state, needed if `initial_state` is not given.
         parallel_iterations, swap_memory: as in `tf.while_loop`.
         scope: the variable scope, by default "rnn".
 
@@ -68,8 +68,8 @@ def dynamic_rnn(
 
     Raises:
         TypeError: `cell` is not a cell.
-        ValueError: shapes and dtypes do not go together or are not known.
-        InvalidArgumentError: in a run: there is another number of lengths than of elements in the batch.
+        ValueError: shapes and dtypes are incompatible or not known.
+        InvalidArgumentError: in a run: the number of lengths is not the size of the batch.
 
     Example:
         >>> cell = tf.nn.rnn_cell.LSTMCell(4)
@@ -106,7 +106,7 @@ def _checked(lengths: Tensor, batch_size: Any) -> Tensor:
 
 
 class _Loop:
-    """A cell, what it is run on, [time, batch, …], and the arrays that hold its inputs and outputs."""
+    """A cell, its inputs [time, batch, …], and the TensorArrays of its inputs and outputs."""
 
     def __init__(
         self, cell: Any, inputs: Any, state: Any, lengths: Tensor | None, batch_size: Any, dtype: Any
@@ -201,10 +201,10 @@ def bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    """Two cells over a tensor of inputs, forwards and backwards (`tf.nn.bidirectional_dynamic_rnn`).
+    """Two cells run over a tensor of inputs, forwards and backwards (`tf.nn.bidirectional_dynamic_rnn`).
 
     Returns:
-        (outputs forwards, outputs backwards), both in the order of the inputs; (last state of each).
+        (forward outputs, backward outputs), both in the order of the inputs; (the last state of each).
 
     Raises:
         TypeError, ValueError: as in `dynamic_rnn`.

@@ -1,4 +1,4 @@
-"""Common parts of both kinds of unrolling: batch sizes, sequence lengths, steps past a sequence's end."""
+"""Common parts of static and dynamic RNNs: batch sizes, sequence lengths, steps after a sequence's end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tensorfleet.rnn.state import zeros_of
 
 
 def share_reads(scope: VariableScope) -> None:
-    """Lets all steps read a variable once, on the device of the first that asks; not inside of a loop."""
+    """Lets all steps share one read of each variable, on the device of the first reader; not in a loop."""
     context: ControlFlowContext | None = get_default_graph()._scopes.control_flow
     inside = context is not None and context.GetWhileContext() is not None
     if not inside and scope.caching_device is None:
@@ -25,7 +25,7 @@ def share_reads(scope: VariableScope) -> None:
 
 
 def initial_state_of(cell: Any, initial_state: Any, batch_size: Any, dtype: Any) -> Any:
-    """The state to start with.
+    """The initial state, given or zeros.
 
     Raises:
         ValueError: neither state nor dtype are given.
@@ -40,10 +40,10 @@ def initial_state_of(cell: Any, initial_state: Any, batch_size: Any, dtype: Any)
 
 
 def state_dtype(dtype: Any, state: Any) -> Any:
-    """The dtype of outputs: the one given, else that of all parts of the state.
+    """The dtype of outputs: the given one, else the common one of all parts of the state.
 
     Raises:
-        ValueError: the state has several dtypes, or no parts.
+        ValueError: the parts of the state have different dtypes, or there are none.
     """
     if dtype is not None:
         return dtype
@@ -59,7 +59,7 @@ def state_dtype(dtype: Any, state: Any) -> Any:
 
 
 def zero_outputs(cell: Any, batch_size: Any, dtype: Any) -> Any:
-    """The output past the end of a sequence."""
+    """The output after the end of a sequence: zeros."""
     return structures.map_structure(lambda size: zeros_of(size, batch_size, dtype), cell.output_size)
 
 
@@ -67,7 +67,7 @@ def lengths_of(sequence_length: Any) -> Tensor:
     """The lengths as int32 [batch].
 
     Raises:
-        ValueError: they are not a vector.
+        ValueError: the lengths are not a vector.
     """
     from tensorfleet.ops.array.casting import cast
 
@@ -83,15 +83,15 @@ def lengths_of(sequence_length: Any) -> Tensor:
 def masked_step(
     time: Any, lengths: Tensor, zero_output: Any, state: Any, step: Callable[[], tuple[Any, Any]]
 ) -> tuple[Any, Any]:
-    """A step, but zeros and the old state for the elements of the batch that are over.
+    """A step, with zeros and the old state for sequences that have ended.
 
     Args:
         time: the number of the step.
-        lengths: of the sequences, int32 [batch].
-        step: gives (output, state).
+        lengths: the lengths of the sequences, int32 [batch].
+        step: a function that returns (output, state).
 
     Raises:
-        ValueError, TypeError: the cell's output or state is not of the structure that it says.
+        ValueError, TypeError: the structure of the cell's output or state is not that of its sizes.
     """
     over = apply_one("GreaterEqual", time, lengths)
     output, new_state = step()
@@ -108,7 +108,7 @@ def masked_step(
 
 
 def select(finished: Tensor, old: Any, new: Any) -> Any:
-    """`old` where an element of the batch is finished; TensorArrays and scalars are always new."""
+    """`old` for finished elements of the batch, else `new`; TensorArrays and scalars are always `new`."""
     if isinstance(old, TensorArray) or old.ndim == 0:
         return new
     with framework.colocate_with(new.op):
@@ -118,7 +118,7 @@ def select(finished: Tensor, old: Any, new: Any) -> Any:
 
 
 def known_batch(tensors: Sequence[Tensor], axis: int) -> int | None:
-    """The size of the batch, where a tensor tells."""
+    """The static size of the batch, if a tensor has it."""
     for tensor in tensors:
         if tensor.dims is not None and tensor.dims[axis] is not None:
             return tensor.dims[axis]

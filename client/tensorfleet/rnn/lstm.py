@@ -23,14 +23,14 @@ class LSTMCell(UnitsCell):
     """A long short-term memory (`tf.nn.rnn_cell.LSTMCell`; Sak et al., Interspeech 2014).
 
     Args:
-        use_peepholes: whether the gates see c, too, each unit its own.
-        cell_clip: c is kept within [-cell_clip, cell_clip].
-        initializer: of the kernel, the peepholes and the projection.
-        num_proj: the output is projected to so many numbers.
-        proj_clip: the projection is kept within [-proj_clip, proj_clip].
-        num_unit_shards, num_proj_shards: into how many parts the kernel and the projection are divided.
-        forget_bias: is added to the forget gate.
-        state_is_tuple: whether the state is an LSTMStateTuple, and not c and h in one tensor.
+        use_peepholes: whether the gates of each unit also take its c.
+        cell_clip: the limit of c, which is clipped to [-cell_clip, cell_clip].
+        initializer: the initializer of the kernel, the peepholes and the projection.
+        num_proj: the size of the output's projection.
+        proj_clip: the limit of the projection, which is clipped to [-proj_clip, proj_clip].
+        num_unit_shards, num_proj_shards: the numbers of parts of the kernel and of the projection.
+        forget_bias: a number that is added to the forget gate.
+        state_is_tuple: whether the state is an LSTMStateTuple, instead of c and h in one tensor.
     """
 
     def __init__(

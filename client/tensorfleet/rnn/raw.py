@@ -1,4 +1,4 @@
-"""`tf.nn.raw_rnn`: a loop over a cell whose inputs a function of the program chooses."""
+"""`tf.nn.raw_rnn`: a loop over a cell, with inputs from a function of the program."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ def raw_rnn(
     swap_memory: bool = False,
     scope: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """Runs a cell on what a function gives it, until the whole batch is finished (`tf.nn.raw_rnn`).
+    """Runs a cell on inputs from a function until the whole batch is finished (`tf.nn.raw_rnn`).
 
     Args:
-        loop_fn: called as (time, cell_output, cell_state, loop_state), first with time 0 and None for the
-            others. Returns (finished, bool [batch]; the next input; the next state; what to emit; the next
-            loop_state). What it emits at first says the shapes of elements and dtypes of all it emits, by
-            default the cell's outputs.
+        loop_fn: a function of (time, cell_output, cell_state, loop_state), called first with time 0 and None
+            for the others. It returns (finished, bool [batch]; the next input; the next state; the value to
+            emit; the next loop_state). The first value to emit determines the shapes of elements and the
+            dtypes; None stands for those of the cell's outputs.
         parallel_iterations, swap_memory: as in `tf.while_loop`.
         scope: the variable scope, by default "rnn".
 
     Returns:
-        TensorArrays of what was emitted, zeros past an element's end; the last state; the last loop_state.
+        TensorArrays of the emitted values, zeros after an element's end; the last state; the last
+        loop_state.
 
     Raises:
-        TypeError: `cell` is not a cell, `loop_fn` no function.
-        ValueError: what `loop_fn` returns changes its structure.
+        TypeError: `cell` is not a cell, or `loop_fn` not a function.
+        ValueError: the structure of the results of `loop_fn` changes.
     """
     check_cell("cell", cell)
     if not callable(loop_fn):

@@ -1,4 +1,4 @@
-"""The states of recurrent cells: their sizes, zeros of them, `LSTMStateTuple`."""
+"""The states of recurrent cells: sizes, zeros, `LSTMStateTuple`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class LSTMStateTuple(_State):
     """The state of an LSTM cell, or the sizes of its parts (`tf.nn.rnn_cell.LSTMStateTuple`).
 
     Attributes:
-        c: what the cell remembers.
-        h: its last output.
+        c: the cell's memory.
+        h: the last output.
     """
 
     __slots__ = ()
@@ -34,7 +34,7 @@ class LSTMStateTuple(_State):
         """The dtype of both parts.
 
         Raises:
-            TypeError: they have different ones.
+            TypeError: the parts have different dtypes.
         """
         c, h = self
         if c.dtype != h.dtype:

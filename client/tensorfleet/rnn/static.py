@@ -1,4 +1,4 @@
-"""`tf.nn.static_rnn`: a cell over a list of inputs, one copy of its ops for each step."""
+"""`tf.nn.static_rnn`: a cell run over a list of inputs, with a copy of its ops for each step."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def static_rnn(
     """The outputs of a cell for a list of inputs, and its last state (`tf.nn.static_rnn`).
 
     Args:
-        inputs: a tensor [batch, …], or a structure of such, for each step.
-        initial_state: by default zeros.
-        dtype: of the state, needed where `initial_state` is not given.
-        sequence_length: for each element of the batch, how many steps count: past them the output is zero and
-            the state stays.
+        inputs: a tensor [batch, …], or a structure of such tensors, for each step.
+        initial_state: the initial state, by default zeros.
+        dtype: the dtype of the state, needed if `initial_state` is not given.
+        sequence_length: the number of steps of each element of the batch; after them its output is zero and
+            its state constant.
         scope: the variable scope, by default "rnn".
 
     Raises:
         TypeError: `inputs` is not a list, or `cell` not a cell.
-        ValueError: `inputs` is empty, or shapes and dtypes do not go together or are not known.
+        ValueError: `inputs` is empty, or shapes and dtypes are incompatible or not known.
     """
     check_cell("cell", cell)
     _check_inputs(inputs)
@@ -81,7 +81,7 @@ def static_rnn(
 
 
 def _batch_of(flat: list[Any]) -> int | None:
-    """The size of the batch, where the inputs' shapes tell; the sizes of the inputs must be known."""
+    """The static size of the batch, if known; the other dimensions of the inputs must be known."""
     batch: int | None = None
     for tensor in flat:
         if tensor.dims is not None and len(tensor.dims) == 1:
@@ -104,7 +104,7 @@ def _batch_of(flat: list[Any]) -> int | None:
 def static_state_saving_rnn(
     cell: Any, inputs: Any, state_saver: Any, state_name: Any, sequence_length: Any = None, scope: Any = None
 ) -> tuple[list[Any], Any]:
-    """`static_rnn` whose state is kept from run to run (`tf.nn.static_state_saving_rnn`).
+    """`static_rnn` whose state is kept between runs (`tf.nn.static_state_saving_rnn`).
 
     Args:
         state_saver: an object with `state(name)`, a tensor, and `save_state(name, value)`, an operation.
@@ -139,7 +139,7 @@ def static_state_saving_rnn(
 
 
 def _reversed(sequence: Any, lengths: Any) -> list[Any]:
-    """The steps from last to first; with lengths, each element's own steps, and those past its end after."""
+    """The steps in reverse order; with lengths, each element's own steps, followed by the rest."""
     if lengths is None:
         return list(reversed(sequence))
     columns = zip(*(structures.flatten(step) for step in sequence), strict=True)
@@ -159,10 +159,10 @@ def static_bidirectional_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any, Any]:
-    """Two cells over a list of inputs, forwards and backwards (`tf.nn.static_bidirectional_rnn`).
+    """Two cells run over a list of inputs, forwards and backwards (`tf.nn.static_bidirectional_rnn`).
 
     Returns:
-        For each step, the outputs of both side by side; the last state of each cell.
+        For each step the concatenated outputs of both; the last state of each cell.
 
     Raises:
         TypeError, ValueError: as in `static_rnn`.

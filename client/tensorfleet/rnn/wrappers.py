@@ -16,11 +16,11 @@ from tensorfleet.rnn.cell import RNNCell, check_cell
 
 
 class MultiRNNCell(RNNCell):
-    """Cells one above the other: the output of each is the input of the next (`tf.nn.rnn_cell.MultiRNNCell`).
+    """Stacked cells: the output of each is the input of the next one (`tf.nn.rnn_cell.MultiRNNCell`).
 
     Args:
-        cells: the lowest first. Variables are named by the scopes `cell_0`, `cell_1`, …
-        state_is_tuple: whether the state is a tuple of the cells' states, and not all in one tensor.
+        cells: the cells, the lowest first. Their variables are in the scopes `cell_0`, `cell_1`, …
+        state_is_tuple: whether the state is a tuple of the cells' states, instead of one tensor.
 
     Raises:
         TypeError: `cells` is not a list or tuple.
@@ -56,7 +56,7 @@ class MultiRNNCell(RNNCell):
 
     @property
     def non_trainable_weights(self) -> list[Any]:
-        """The variables of all cells that optimizers leave alone."""
+        """The variables of all cells that optimizers do not change."""
         frozen = [v for cell in self._layers() for v in cell.non_trainable_weights]
         if self.trainable:
             return frozen
@@ -91,7 +91,7 @@ class MultiRNNCell(RNNCell):
 
 
 class WrapperCell(RNNCell):
-    """A cell that does something around the calls of another, whose variables keep their names."""
+    """The base class of cells that wrap another one, whose variables keep their names."""
 
     def __init__(self, cell: Any, dtype: Any = None, **kwargs: Any) -> None:
         super().__init__(dtype=dtype, **kwargs)
@@ -140,7 +140,7 @@ class ResidualWrapper(WrapperCell):
         residual_fn: a function from (inputs, outputs) to the new outputs, in place of the sum.
 
     Raises:
-        ValueError: at a call: inputs and outputs differ in structure or shape.
+        ValueError: in a call: inputs and outputs differ in structure or shape.
     """
 
     def __init__(self, cell: Any, residual_fn: Any = None, **kwargs: Any) -> None:
@@ -165,10 +165,10 @@ def _sum(inputs: Any, outputs: Any) -> Any:
 
 
 class DeviceWrapper(WrapperCell):
-    """Puts a cell on a device (`tf.nn.rnn_cell.DeviceWrapper`).
+    """A cell placed on a device (`tf.nn.rnn_cell.DeviceWrapper`).
 
     Args:
-        device: as `tf.device` takes it.
+        device: as for `tf.device`.
     """
 
     def __init__(self, cell: Any, device: Any, **kwargs: Any) -> None:

@@ -1,1 +1,1 @@
-"""Programs whose imports say `tensorflow`: an import hook, and a doctor that reads them first."""
+"""Programs that import `tensorflow`: an import hook that redirects them, and a doctor that checks them."""

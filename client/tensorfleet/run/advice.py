@@ -7,7 +7,7 @@ PAGE = "docs/missing.md"
 _EAGER = "eager mode is outside of what TensorFleet is for; build a graph, and run it in a session"
 _KERAS = "use tf.layers, and a training loop with tf.Session or tf.train.MonitoredTrainingSession"
 
-# By the beginning of the name: the longest one counts.
+# By the beginning of the name; the longest match counts.
 _ADVICE = {
     "GradientTape": "it is part of eager mode, which is not here; tf.gradients differentiates a graph",
     "Module": "keep variables in a tf.variable_scope, or in a tf.layers.Layer",

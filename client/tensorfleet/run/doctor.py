@@ -1,4 +1,4 @@
-"""`tensorfleet doctor`: what a program, a graph or a checkpoint needs, and is missing here."""
+"""`tensorfleet doctor`: missing parts of TensorFlow that a program, graph or checkpoint uses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints what is missing; returns 0 if nothing is, 1 if something is, 2 if a file cannot be read."""
+    """Prints what is missing; returns 0 if nothing is, 1 if something is, 2 for an unreadable file."""
     code = 0
     for text in parser().parse_args(argv).paths:
         try:
@@ -56,7 +56,7 @@ def examine(text: str) -> tuple[list[Finding], str]:
     """The findings about a file, and the end of a sentence about what was read.
 
     Raises:
-        OSError, FileError: it cannot be read.
+        OSError, FileError: the file cannot be read.
     """
     path = Path(text)
     if path.is_dir() and (models := sorted(path.glob("saved_model.pb*"))):
@@ -78,7 +78,7 @@ def _count(findings: Sequence[Finding]) -> str:
 
 
 def sentence(script: str) -> str:
-    """The names that a program lacks, in one sentence; empty if none, or if the script cannot be read."""
+    """A sentence with the missing names that a program uses; empty if there are none, or for no script."""
     try:
         findings = reading.read(Path(script)).findings
     except OSError:

@@ -1,4 +1,4 @@
-"""Files by the names of `tensorflow.python.lib.io.file_io`."""
+"""The functions of `tensorflow.python.lib.io.file_io`."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ get_matching_files = file_io.glob
 
 
 def read_file_to_string(filename: Any, binary_mode: bool = False) -> Any:
-    """All of a file: text, or bytes."""
+    """The content of a file, as text or bytes."""
     with GFile(filename, "rb" if binary_mode else "r") as file:
         return file.read()
 
 
 def write_string_to_file(filename: Any, file_content: Any) -> None:
-    """Makes a file of text or bytes."""
+    """Writes text or bytes to a file."""
     with GFile(filename, "wb" if isinstance(file_content, bytes) else "w") as file:
         file.write(file_content)
 
 
 def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = True) -> None:
-    """Like `write_string_to_file`; readers see the old file or the new one, and no part of it."""
+    """`write_string_to_file`, atomically: readers see either the old or the new file."""
     temporary = f"{filename}.tmp"
     write_string_to_file(temporary, contents)
     rename(temporary, filename, overwrite)
 
 
 def walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
-    """The folders below `top`, each with its folders and files."""
+    """The directories below `top`, each with its directories and files."""
     return iter(file_io.walk(top, in_order))

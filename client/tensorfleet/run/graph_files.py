@@ -1,4 +1,4 @@
-"""Reads graphs and checkpoints for what is missing here: op types, dtypes."""
+"""Search of graphs and checkpoints for missing op types and dtypes."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ GRAPHS = (".pb", ".pbtxt", ".meta")
 
 
 class FileError(ValueError):
-    """A file is not what its name says; the text says why."""
+    """A file does not have the format that its name implies; the text says why."""
 
 
 def read_graph(path: Path) -> tuple[list[Finding], int]:
-    """The lacks found in the graphs of a file, and their number of nodes.
+    """The findings in the graphs of a file, and their number of nodes.
 
-    `saved_model.pb` and `saved_model.pbtxt` are SavedModels, `.meta` is a MetaGraphDef, all else a GraphDef.
+    `saved_model.pb` and `saved_model.pbtxt` are SavedModels, `.meta` is a MetaGraphDef, other files
+    GraphDefs.
 
     Raises:
-        FileError: it is damaged, or of another kind.
-        OSError: it cannot be read.
+        FileError: the file is damaged, or of another kind.
+        OSError: the file cannot be read.
     """
     if path.stem == "saved_model":
         message: Any = SavedModel()
@@ -47,7 +48,7 @@ def read_graph(path: Path) -> tuple[list[Finding], int]:
             message.ParseFromString(content)
     except (DecodeError, text_format.ParseError, UnicodeDecodeError) as error:
         kind = type(message).__name__
-        raise FileError(f"{path} is no {kind}: {str(error) or 'its bytes cannot be decoded'}") from None
+        raise FileError(f"{path} is not a {kind}: {str(error) or 'its bytes cannot be decoded'}") from None
     findings: list[Finding] = []
     nodes = 0
     for graph in _graphs(message):
@@ -81,7 +82,7 @@ def _missing(place: str, nodes: Iterable[Any], functions: set[str]) -> Iterable[
 
 
 def read_checkpoint(prefix: str) -> tuple[list[Finding], int]:
-    """The tensors of a checkpoint whose dtypes are missing, and how many tensors there are.
+    """The tensors of a checkpoint with unsupported dtypes, and the number of all tensors.
 
     Raises:
         FileError: there is no checkpoint of that name, or it is damaged.

@@ -1,4 +1,4 @@
-"""The import hook: `tensorflow` and what lies in it are this library, in this process."""
+"""The import hook by which `tensorflow` and its modules are this library, in this process."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tensorfleet.run import paths
 
 
 class RedirectError(ImportError):
-    """TensorFlow itself was imported before: a program would get names of both."""
+    """TensorFlow itself was imported before, so that the program would get names of both."""
 
 
 class _Loader(Loader):
-    """Puts a module that is there already in the place of the one that the machinery made."""
+    """Replaces the module that the import machinery made by an existing one."""
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
@@ -26,12 +26,12 @@ class _Loader(Loader):
 
 
 class Finder(MetaPathFinder):
-    """Finds `tensorflow` and its modules; nobody else is asked for them."""
+    """Finds `tensorflow` and its modules, before any other finder."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The module of that name here; None for one that is none of TensorFlow's.
+        """The spec of this library's module for the name; None if the name is not TensorFlow's.
 
         Raises:
             ModuleNotFoundError: this library has no such module.
@@ -49,7 +49,7 @@ class Finder(MetaPathFinder):
 
 
 def install() -> None:
-    """Redirects imports of `tensorflow` from now on. A second call does nothing.
+    """Redirects imports of `tensorflow` from now on; a second call does nothing.
 
     Raises:
         RedirectError: TensorFlow was imported before.
@@ -59,14 +59,14 @@ def install() -> None:
     if paths.THEIRS in sys.modules:
         place = getattr(sys.modules[paths.THEIRS], "__file__", None) or "unknown file"
         raise RedirectError(
-            f"TensorFlow itself was imported before ({place}): a process has either of them. Run the program "
-            "by `tensorfleet run`, or install the hook before the first import of tensorflow."
+            f"TensorFlow itself was imported before ({place}): a process can have only one of them. Run the "
+            "program by `tensorfleet run`, or install the hook before the first import of tensorflow."
         )
     sys.meta_path.insert(0, Finder())
 
 
 def uninstall() -> None:
-    """Ends what `install` began: later imports of `tensorflow` are those of Python again."""
+    """Undoes `install`: later imports of `tensorflow` are not redirected."""
     if not any(isinstance(finder, Finder) for finder in sys.meta_path):
         return
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Finder)]

@@ -1,4 +1,4 @@
-"""Names that programs take from TensorFlow's internal modules, and no public namespace has."""
+"""Names of TensorFlow's internal modules that programs use and no public namespace has."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def list_local_devices(session_config: Any = None) -> list[Any]:
 device_lib = SimpleNamespace(list_local_devices=list_local_devices)
 timeline = SimpleNamespace(Timeline=Timeline)
 
-# With test_util come absl's tests, which define flags: only programs that ask for them import these.
+# test_util imports absl's tests, which define flags, so it is only imported by programs that use it.
 _AT_FIRST_USE = {
     "freeze_graph": "tensorfleet.saved_model.freeze_graph",
     "test_util": "tensorfleet.run.test_util",

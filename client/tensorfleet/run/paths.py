@@ -1,7 +1,7 @@
-"""Modules of TensorFlow by their paths, public and internal, made of the names that this library has.
+"""TensorFlow's modules by their paths, public and internal, made from the names of this library.
 
-Each is a module that looks its names up in public namespaces: `tensorflow.contrib.layers` in the namespace
-of that path, `tensorflow.python.ops.array_ops`, which is internal, where the table says.
+Each module looks its names up in public namespaces: `tensorflow.contrib.layers` in the namespace of that
+path, an internal one such as `tensorflow.python.ops.array_ops` in those of the table `INTERNAL`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from tensorfleet.core.public import missing_names
 
 OURS, THEIRS = "tensorfleet", "tensorflow"
 
-# Where the names of an internal module are looked up: "tf" is the root, the others lie in it.
+# The namespaces in which the names of an internal module are looked up; "tf" is the root of the others.
 INTERNAL: dict[str, str] = {
     "python": "tf",
-    # What computes and differentiates.
+    # Ops and gradients.
     "python.ops": "tf",
     "python.ops.array_ops": "tf linalg nn",
     "python.ops.candidate_sampling_ops": "nn",
@@ -151,7 +151,7 @@ INTERNAL: dict[str, str] = {
     "python.util": "tf",
     "python.util.compat": "compat",
     "python.util.nest": "client.nest",
-    # Data sets and what is exported.
+    # Datasets and exports.
     "python.data": "data",
     "python.data.ops": "data",
     "python.data.ops.dataset_ops": "data",
@@ -183,7 +183,7 @@ INTERNAL: dict[str, str] = {
     "core.util": "",
 }
 
-# What an internal module calls otherwise than the namespace.
+# Names of internal modules that differ from those of the namespace.
 RENAMED: dict[str, str] = {
     "python.framework.ops.convert_n_to_tensor_or_indexed_slices": "tf.convert_to_tensor_or_indexed_slices",
     "python.framework.random_seed.get_seed": "tf.random.get_seed",
@@ -214,7 +214,7 @@ RENAMED: dict[str, str] = {
     "python.data.util.nest.is_sequence": "client.nest.is_nested",
 }
 
-# The folders and files of contrib's packages, as far as programs import them.
+# The directories and files of contrib's packages that programs import.
 _CONTRIB_PARTS = frozenset(
     (
         *("python", "ops", "layers", "training", "learning", "learn", "estimators", "framework", "rnn"),
@@ -253,22 +253,22 @@ _CONTRIB_PARTS = frozenset(
 
 
 class Redirected(ModuleType):
-    """A module of TensorFlow's whose names are those of public namespaces of this library."""
+    """A module of TensorFlow whose names are looked up in public namespaces of this library."""
 
     def __init__(self, path: str, places: tuple[str, ...]) -> None:
         super().__init__(
             f"{THEIRS}.{path}" if path else THEIRS, f"Names of {THEIRS}.{path}, of this library."
         )
         self._path, self._places = path, places
-        # A package to the machinery of imports: what lies in it, the hook finds.
+        # The path makes it a package for the import machinery; the hook finds its modules.
         self.__path__: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        if name == "__all__":  # of `from … import *`
+        if name == "__all__":  # for `from … import *`
             return [n for n in dir(self) if not n.startswith("_")]
         if name.startswith("__"):
             raise AttributeError(name)
-        # The next look-up finds it without a call.
+        # The next look-up finds the value without a call.
         value = self.__dict__[name] = self._find(name)
         return value
 
@@ -309,14 +309,14 @@ class RootModule(Redirected):
 
     def _find(self, name: str) -> Any:
         if name in missing_names():
-            # The sentence about it is the namespace's own.
+            # The namespace raises the error for a missing name.
             return getattr(import_module(OURS), name)
         return super()._find(name)
 
 
 @cache
 def namespace(place: str) -> Any:
-    """A public namespace by its path below `tf`; None if there is none such."""
+    """The public namespace with a path below `tf`; None if there is none."""
     if place == "tf":
         return import_module(OURS)
     if place == "client" or place.startswith("client."):
@@ -332,9 +332,9 @@ def _walk(value: Any, names: list[str]) -> Any:
 
 
 def attribute(value: Any, name: str) -> Any:
-    """A public name of a namespace, class or object; None if there is none.
+    """The value of a public name of a namespace, class or object; None if there is none.
 
-    Beside the namespaces lie the modules of the implementation, which are no names of `tf`.
+    The modules of the implementation, which lie beside the namespaces, are not names of `tf`.
     """
     if isinstance(value, ModuleType) and not isinstance(value, Redirected) and name not in _names(value):
         return None
@@ -353,9 +353,9 @@ def _public(full: str) -> Any:
 
 @cache
 def module(path: str) -> ModuleType | None:
-    """The module that is `tensorflow.<path>` here ("" for `tensorflow`), or None.
+    """This library's module for `tensorflow.<path>` ("" for `tensorflow`), or None.
 
-    Nothing of TensorFlow is imported, and no program's code is run.
+    This neither imports TensorFlow nor runs a program's code.
     """
     if not path:
         return RootModule()
@@ -386,12 +386,12 @@ def _is_there(place: str) -> bool:
 def _public_module(path: str) -> ModuleType | None:
     if path.startswith("examples.tutorials.") and _has_module(path):
         return import_module(f"{OURS}.{path}")
-    # Not the namespace itself: it is no package, and imports set attributes on what they import from.
+    # Not the namespace itself: it is not a package, and imports would set attributes on it.
     return Redirected(path, (path,)) if isinstance(namespace(path), ModuleType) else None
 
 
 def _has_module(path: str) -> bool:
-    """Whether this library has a module of that path."""
+    """Whether this library has a module with that path."""
     try:
         return find_spec(f"{OURS}.{path}") is not None
     except ModuleNotFoundError:

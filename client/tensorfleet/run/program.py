@@ -1,4 +1,4 @@
-"""`tensorfleet run`: a program whose imports say `tensorflow`, on this library."""
+"""`tensorfleet run`: a program that imports `tensorflow`, run on this library."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a program as `python` does; returns 0, or 2 without such a script. It may raise anything."""
+    """Runs a program as `python` does; returns 0, or 2 without such a script. May raise any exception."""
     flags = parser().parse_args(argv)
     try:
         hook.install()
@@ -52,13 +52,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"tensorfleet run: {flags.script} cannot be read: {error.strerror}", file=sys.stderr)
         return WRONG_USAGE
     if not flags.no_check:
-        from tensorfleet.run import doctor  # not where nobody asks
+        from tensorfleet.run import doctor  # imported only for the check
 
         if text := doctor.sentence(flags.script):
             print(f"tensorfleet run: {text}", file=sys.stderr, flush=True)
     sys.argv = [flags.script, *flags.arguments]
     sys.path.insert(0, str(path.resolve().parent))
-    # What the program defines stays its __main__ to the end, for threads, pickling and `tf.app.run`.
+    # The program's names stay in its __main__ to the end, for threads, pickling and `tf.app.run`.
     module = ModuleType("__main__")
     module.__file__ = flags.script
     sys.modules["__main__"] = module

@@ -1,4 +1,4 @@
-"""Reads a program without running it: which names of TensorFlow it uses, and which of them are missing."""
+"""Static search of a program for the names of TensorFlow that it uses, and for missing ones."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _CAUGHT = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", 
 
 
 class Finding(NamedTuple):
-    """Something that is missing.
+    """A missing name, op type or dtype, or another problem.
 
     Attributes:
-        place: the file with the line, the node of a graph, the tensor of a checkpoint.
-        name: what is missing, such as `tf.image.resize_images`; the same for all places that use it.
-        text: a sentence about it, with what to do.
+        place: the file with the line, the node of a graph, or the tensor of a checkpoint.
+        name: the missing name, such as `tf.image.resize_images`, the same for all places that use it.
+        text: a sentence about it, with advice.
     """
 
     place: str
@@ -33,12 +33,12 @@ class Finding(NamedTuple):
 
 
 class Program(NamedTuple):
-    """The findings of a reading.
+    """The findings about a program.
 
     Attributes:
-        findings: in the order of files and lines.
+        findings: the findings in the order of files and lines.
         files: the program's own files that were read.
-        names: the names of TensorFlow that it uses.
+        names: the names of TensorFlow that the program uses.
     """
 
     findings: list[Finding]
@@ -68,7 +68,7 @@ def read(script: Path) -> Program:
 
 
 def missing_part(path: str) -> str | None:
-    """The beginning of a dotted path below `tf` up to the first name that is not there; None if all are."""
+    """The beginning of a dotted path below `tf` up to the first missing name; None if none is missing."""
     value: Any = paths.module("")
     names = path.split(".")
     for count, name in enumerate(names, 1):
@@ -82,7 +82,7 @@ def missing_part(path: str) -> str | None:
 
 
 def _value(path: str) -> Any:
-    """What a path below `tf` leads to; None beyond modules and classes: that is the program's."""
+    """The object at a path below `tf`; None beyond modules and classes, as instances are the program's."""
     value: Any = paths.module("")
     for name in path.split(".") if path else ():
         if not isinstance(value, (ModuleType, type)):
@@ -92,7 +92,7 @@ def _value(path: str) -> Any:
 
 
 class _Reader(ast.NodeVisitor):
-    """One file. A scope says of names what they stand for: a path below `tf`, or None for something else."""
+    """The reader of one file. A scope maps names to their paths below `tf`, or to None for other values."""
 
     def __init__(self, path: Path, root: Path, program: Program) -> None:
         self._path, self._root, self._program = path, root, program
@@ -104,7 +104,7 @@ class _Reader(ast.NodeVisitor):
         self.local: list[Path] = []
 
     def read(self) -> None:
-        """Adds to the program what is missing, by lines, and to `local` what else is to be read."""
+        """Adds findings to the program, by lines, and further files to read to `local`."""
         self._read()
         self._own.sort(key=lambda found: found[0])
         self._program.findings.extend(finding for _, finding in self._own)
@@ -121,14 +121,14 @@ class _Reader(ast.NodeVisitor):
             return
         for statement in tree.body:
             self.visit(statement)
-        # Their bodies run later, when all names of the module are bound.
+        # The bodies of functions run later, when all names of the module are bound.
         while self._functions:
             node, scopes, self._guarded = self._functions.pop(0)
             self._scopes = [*scopes, _parameters(node)]
             for inner in _body(node):
                 self.visit(inner)
 
-    # What names stand for.
+    # Resolving names.
 
     def _bind(self, name: str, path: str | None) -> None:
         self._scopes[-1][name] = path
@@ -201,7 +201,7 @@ class _Reader(ast.NodeVisitor):
             self._other(base, node.lineno, [alias.name for alias in node.names])
 
     def _module(self, name: str, line: int) -> bool:
-        """Whether a module of TensorFlow's is here; if not, that is reported."""
+        """Whether this library has a module of TensorFlow; if not, reports it."""
         rest = name.partition(".")[2].removeprefix("compat.v1").lstrip(".")
         parts = rest.split(".") if rest else []
         for count in range(1, len(parts) + 1):
@@ -213,7 +213,7 @@ class _Reader(ast.NodeVisitor):
         return True
 
     def _other(self, module: str, line: int, names: Sequence[str] = ()) -> None:
-        """A module that is not TensorFlow's: one of the program's, or an installed one."""
+        """Handles a module that is not TensorFlow's: one of the program's, or an installed one."""
         for folder in dict.fromkeys((self._path.parent, self._root)):
             if self._add_local(folder, module):
                 for name in names:
@@ -228,7 +228,7 @@ class _Reader(ast.NodeVisitor):
             self._report(line, top, f"the module {top} is not installed: pip install it, or put it beside")
 
     def _add_local(self, folder: Path, module: str) -> bool:
-        """Adds a module of the program's to what is read, with the packages it lies in."""
+        """Adds a module of the program and its packages to the files to read."""
         place = folder
         found = False
         for name in module.split(".") if module else []:
@@ -314,7 +314,7 @@ class _Reader(ast.NodeVisitor):
                 )
         self.generic_visit(node)
 
-    # What a program does without if it is missing.
+    # Names whose absence the program handles itself.
 
     def visit_Try(self, node: ast.Try) -> None:
         caught = any(_catches(handler.type) for handler in node.handlers)
@@ -373,7 +373,7 @@ def _catches(kind: ast.expr | None) -> bool:
 
 
 def _wrong_arguments(function: Any, call: ast.Call) -> list[str]:
-    """The keywords that a function does not take, and how many arguments are too many."""
+    """The keywords that a function does not take, and the number of excess arguments."""
     if not callable(function) or hasattr(function, "DESCRIPTOR"):
         return []
     try:

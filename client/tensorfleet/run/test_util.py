@@ -1,6 +1,6 @@
-"""`tensorflow.python.framework.test_util`: decorators and questions of TensorFlow's own kind of tests.
+"""`tensorflow.python.framework.test_util`: decorators and predicates of tests in TensorFlow's style.
 
-There is no eager mode here: what is to run in both modes runs in a graph, with the test's session.
+There is no eager mode: tests for both modes run in a graph, with the test's session.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _is_test(name: str, value: Any) -> bool:
 
 
 def for_all_test_methods(decorator: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[[type], type]:
-    """A decorator of a class that decorates its tests, with arguments if there are some."""
+    """A decorator of classes that applies `decorator`, with arguments if there are any, to their tests."""
 
     def decorate(cls: type) -> type:
         for name, value in list(vars(cls).items()):
@@ -78,11 +78,11 @@ def run_all_in_graph_and_eager_modes(cls: type) -> type:
 
 
 def _as_it_is(decorated: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """A decorator that changes nothing, with or without arguments."""
+    """A decorator, with or without arguments, that changes nothing."""
     return decorated if callable(decorated) else lambda function: function
 
 
-# Graphs are all that there is.
+# There are only graphs.
 run_deprecated_v1 = deprecated_graph_mode_only = _as_it_is
 run_all_in_deprecated_graph_mode_only = run_v1_only = _as_it_is
 # There is no XLA, no other runtime, and one control flow.
@@ -113,7 +113,7 @@ def run_v2_only(func: Test | None = None, reason: str | None = None) -> Any:
 
 
 def run_gpu_only(func: Test | None = None) -> Any:
-    """Skips a test where there is no GPU."""
+    """Skips a test if there is no GPU."""
     decorate = _skipped_unless(is_gpu_available, "it needs a GPU")
     return decorate if func is None else decorate(func)
 
@@ -122,7 +122,7 @@ run_cuda_only = run_gpu_or_tpu = run_gpu_only
 
 
 def skip_if(condition: Any) -> Callable[[Test], Test]:
-    """Does nothing in place of a test where the condition, or what it returns, is true."""
+    """Does nothing instead of a test if the condition, or its result, is true."""
 
     def decorate(function: Test) -> Test:
         @wraps(function)
@@ -138,7 +138,7 @@ def skip_if(condition: Any) -> Callable[[Test], Test]:
 
 @contextmanager
 def skip_if_error(test_obj: Any, error_type: Any, messages: Any = None) -> Iterator[None]:
-    """Skips the test if the block raises an error of this type, with one of these texts if any are given."""
+    """Skips the test if the block raises an error of this type and, if given, with one of these texts."""
     try:
         yield
     except error_type as e:
@@ -149,15 +149,15 @@ def skip_if_error(test_obj: Any, error_type: Any, messages: Any = None) -> Itera
 
 
 def assert_no_new_tensors(f: Test) -> Test:
-    """Runs a test as it is: a graph keeps its tensors."""
+    """Runs a test unchanged, as graphs keep their tensors."""
     return f
 
 
 def assert_ops_in_graph(expected_ops: dict[str, str], graph: Any) -> dict[str, Any]:
-    """The nodes of these names, which have these op types.
+    """The nodes with these names, after a check of their op types.
 
     Raises:
-        ValueError: one is missing, or of another type.
+        ValueError: a node is missing, or of another type.
     """
     definition = graph.as_graph_def() if hasattr(graph, "as_graph_def") else graph
     found = {node.name: node for node in definition.node if node.name in expected_ops}
@@ -176,7 +176,7 @@ def get_node_def_from_graph(node_name: str, graph_def: Any) -> Any:
 
 @contextmanager
 def device(use_gpu: bool) -> Iterator[None]:
-    """Places the ops of the block on a GPU if that is wanted and there is one, else on the CPU."""
+    """Places the ops of the block on a GPU if `use_gpu` and there is one, else on the CPU."""
     with _device("/device:GPU:0" if use_gpu and is_gpu_available() else "/device:CPU:0"):
         yield
 
@@ -197,7 +197,7 @@ def force_gpu() -> Any:
 
 
 def GpuSupportsHalfMatMulAndConv() -> bool:
-    """Whether there is a GPU: those that are supported compute in float16."""
+    """Whether there is a GPU, as all supported ones compute in float16."""
     return is_gpu_available()
 
 
@@ -235,7 +235,7 @@ def _permuted(value: Any, orders: dict[int, tuple[int, ...]]) -> Any:
 
 
 def pick_unused_port() -> int:
-    """A TCP port that was free a moment ago."""
+    """A TCP port that was free at the time of the call."""
     with socket.socket() as sock:
         sock.bind(("localhost", 0))
         port: int = sock.getsockname()[1]

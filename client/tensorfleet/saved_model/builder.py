@@ -1,4 +1,4 @@
-"""`tf.saved_model.builder`: what writes SavedModels."""
+"""`tf.saved_model.builder`: writing SavedModels."""
 
 import typing as _typing
 

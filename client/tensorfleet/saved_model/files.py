@@ -13,15 +13,15 @@ from tensorfleet.saved_model import constants
 
 
 def variables_prefix(export_dir: str) -> str:
-    """The name of the checkpoint that has the model's variables."""
+    """The prefix of the checkpoint with the model's variables."""
     return os.path.join(export_dir, constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME)
 
 
 def asset_path(export_dir: str, name: str) -> str:
-    """Where a file that the model came with lies.
+    """The path of an asset of the model.
 
     Raises:
-        ValueError: `name`, which the model says, leads out of its directory of assets.
+        ValueError: `name`, which is from the model, leads out of its directory of assets.
     """
     directory = os.path.join(export_dir, constants.ASSETS_DIRECTORY)
     path = os.path.normpath(os.path.join(directory, name))
@@ -43,10 +43,10 @@ def contains_saved_model(export_dir: Any) -> bool:
 
 
 def read(export_dir: str) -> SavedModel:
-    """What the directory's `saved_model.pb`, or else `saved_model.pbtxt`, says.
+    """The message in the directory's `saved_model.pb`, or else in `saved_model.pbtxt`.
 
     Raises:
-        OSError: there is none, or it is no SavedModel.
+        OSError: there is no such file, or it is not a SavedModel.
     """
     binary = os.path.join(export_dir, constants.SAVED_MODEL_FILENAME_PB)
     text = os.path.join(export_dir, constants.SAVED_MODEL_FILENAME_PBTXT)

@@ -1,6 +1,6 @@
-"""`freeze_graph`: a graph and a checkpoint made one GraphDef, with constants in place of variables.
+"""`freeze_graph`: one GraphDef from a graph and a checkpoint, with constants in place of variables.
 
-`python -m tensorfleet.saved_model.freeze_graph --help` says how it is called.
+Usage: `python -m tensorfleet.saved_model.freeze_graph --help`.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ def freeze_graph_with_def_protos(
     saved_model_tags: Sequence[str] | None = None,
     checkpoint_version: int = SaverDef.V2,
 ) -> GraphDef:
-    """Makes constants of the variables that some nodes need, and returns the graph of these nodes.
+    """The graph of some nodes, with constants in place of the variables that they need.
 
-    The graph is that of one of `input_graph_def`, `input_meta_graph_def` and `input_saved_model_dir`; the
-    arguments are those of `freeze_graph`, with messages in place of files.
+    The graph is from `input_graph_def`, `input_meta_graph_def` or `input_saved_model_dir`; the arguments are
+    those of `freeze_graph`, with messages in place of files.
 
     Raises:
-        ValueError: there is no such checkpoint, no output node is named, or variables that the checkpoint
-            has in parts can only be read by way of a MetaGraphDef or a SavedModel.
-        OpError: the output cannot be written, or the variables not restored.
+        ValueError: there is no such checkpoint, no output node is named, or the checkpoint has partitioned
+            variables, which can only be read with a MetaGraphDef or a SavedModel.
+        OpError: the output cannot be written, or the variables cannot be restored.
     """
     outputs = _names(output_node_names)
     if not outputs:
@@ -106,7 +106,7 @@ def _import(graph_def: GraphDef, clear_devices: bool) -> None:
 
 
 def _saver_of(checkpoint: str) -> Saver | None:
-    """A Saver of the default graph's variables that the checkpoint has."""
+    """A Saver of the default graph's variables that are in the checkpoint."""
     graph = get_default_graph()
     operations = {op.name: op for op in graph.get_operations()}
     variables: dict[str, Any] = {}
@@ -131,7 +131,7 @@ def _parsed(path: str, message: Any, binary: bool) -> Any:
     """The message in a file.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     if not os.path.isfile(path):
         raise OSError(f"Input file '{path}' does not exist!")
@@ -166,23 +166,23 @@ def freeze_graph(
     checkpoint_version: int = SaverDef.V2,
     variable_names_blacklist: str = "",
 ) -> GraphDef:
-    """Makes constants of the variables that some nodes need, and writes the graph of these nodes.
+    """Writes the graph of some nodes, with constants in place of the variables that they need.
 
     Args:
         input_graph: a file with a GraphDef.
-        input_saver: a file with the SaverDef that restores its variables; "" for a Saver of its own.
+        input_saver: a file with the SaverDef that restores its variables; "" for a new Saver.
         input_binary: whether these files are binary; else they are text.
         input_checkpoint: the checkpoint's prefix.
         output_node_names: the nodes to keep, separated by commas.
         restore_op_name, filename_tensor_name: ignored, as in TensorFlow.
         output_graph: the file to write; "" for none.
-        clear_devices: leave out devices.
-        initializer_nodes: nodes to run once the variables are restored, separated by commas.
+        clear_devices: remove the nodes' devices.
+        initializer_nodes: nodes to run after the variables are restored, separated by commas.
         variable_names_whitelist, variable_names_denylist: only these variables, or all but these.
         input_meta_graph: a file with a MetaGraphDef, in place of `input_graph`.
         input_saved_model_dir: a SavedModel, in place of graph and checkpoint.
-        saved_model_tags: those of its graph, separated by commas.
-        checkpoint_version: ignored; the files say it.
+        saved_model_tags: the tags of its graph, separated by commas.
+        checkpoint_version: ignored, as the files tell it.
         variable_names_blacklist: the older name of `variable_names_denylist`.
 
     Raises:
@@ -218,10 +218,10 @@ def _flag(text: str) -> bool:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The arguments of the command: those of `freeze_graph`."""
+    """The parser of the command's arguments, those of `freeze_graph`."""
     p = argparse.ArgumentParser(
         prog="python -m tensorfleet.saved_model.freeze_graph",
-        description="Make one file of a graph and a checkpoint, with constants in place of variables.",
+        description="Make one file from a graph and a checkpoint, with constants in place of variables.",
     )
     texts = {
         "input_graph": "a file with a GraphDef",
@@ -231,7 +231,7 @@ def parser() -> argparse.ArgumentParser:
         "output_node_names": "the nodes to keep, separated by commas",
         "restore_op_name": "ignored",
         "filename_tensor_name": "ignored",
-        "initializer_nodes": "nodes to run once the variables are restored, separated by commas",
+        "initializer_nodes": "nodes to run after the variables are restored, separated by commas",
         "variable_names_whitelist": "only these variables become constants, separated by commas",
         "variable_names_denylist": "all variables but these become constants, separated by commas",
         "input_meta_graph": "a file with a MetaGraphDef, in place of a GraphDef",
@@ -251,7 +251,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Freezes a graph as the arguments say; returns 0."""
+    """Freezes a graph by the command's arguments; returns 0."""
     frozen = freeze_graph(**vars(parser().parse_args(argv)))
     print(f"{len(frozen.node)} ops in the final graph.")
     return 0

@@ -1,4 +1,4 @@
-"""Operations that make a loaded graph ready (`tf.saved_model.main_op`)."""
+"""Operations that initialize a loaded graph (`tf.saved_model.main_op`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def main_op() -> Operation:
 
 
 def main_op_with_restore(restore_op_name: Any) -> Operation:
-    """Restores variables after all are initialized (`tf.saved_model.main_op_with_restore`).
+    """Restores variables after the initialization of all (`tf.saved_model.main_op_with_restore`).
 
     Args:
         restore_op_name: the operation that restores them.

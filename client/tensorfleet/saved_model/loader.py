@@ -1,4 +1,4 @@
-"""`tf.saved_model.loader`: what reads SavedModels."""
+"""`tf.saved_model.loader`: reading SavedModels."""
 
 import typing as _typing
 

@@ -1,4 +1,4 @@
-"""`tf.saved_model.load`: a graph of a SavedModel, with its variables, in a session."""
+"""`tf.saved_model.load`: loading a graph of a SavedModel and its variables into a session."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def load(
 ) -> MetaGraphDef:
     """Adds a graph of a SavedModel to the session's, and restores its variables (`tf.saved_model.load`).
 
-    The variables, and the files that tables are filled from, are read by the session's tasks.
+    The session's tasks read the variables and the files of tables.
 
     Args:
-        sess: the session.
-        tags: those of the graph.
-        export_dir: the model's directory.
-        import_scope: the prefix of the names of its nodes; signatures have the names without it.
+    sess: the session.
+    tags: the tags of the graph.
+    export_dir: the model's directory.
+    import_scope: the prefix of the names of its nodes; signatures have the names without it.
         saver_kwargs: further arguments of `tf.train.import_meta_graph`.
 
     Returns:
@@ -74,10 +74,10 @@ def load(
 
 
 def find(saved_model: SavedModel, tags: Any) -> MetaGraphDef:
-    """The graph that has just these tags.
+    """The graph with exactly these tags.
 
     Raises:
-        RuntimeError: there is none.
+        RuntimeError: there is no such graph.
     """
     wanted = set(tags)
     for definition in saved_model.meta_graphs:
@@ -92,7 +92,7 @@ def find(saved_model: SavedModel, tags: Any) -> MetaGraphDef:
 
 
 def assets_of(definition: MetaGraphDef) -> list[AssetFileDef]:
-    """The files that a graph came with, and the tensors that have their paths."""
+    """The assets of a graph, and the tensors of their paths."""
     if definition.asset_file_def:
         return list(definition.asset_file_def)
     collected = definition.collection_def.get(constants.ASSETS_KEY)
@@ -100,10 +100,10 @@ def assets_of(definition: MetaGraphDef) -> list[AssetFileDef]:
 
 
 def initial_operation(definition: MetaGraphDef, graph: Graph, import_scope: str | None) -> Any:
-    """The operation that is run once when the graph is loaded, or None.
+    """The operation to run once after the graph was loaded, or None.
 
     Raises:
-        RuntimeError: the model names several.
+        RuntimeError: the model has several.
     """
     signature = definition.signature_def.get(INIT_OP_KEY)
     if signature is not None:

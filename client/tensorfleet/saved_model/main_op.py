@@ -1,4 +1,4 @@
-"""`tf.saved_model.main_op`: operations that make a loaded graph ready."""
+"""`tf.saved_model.main_op`: operations that initialize a loaded graph."""
 
 import typing as _typing
 

@@ -1,4 +1,4 @@
-"""Other methods for the signatures of a model that has been written."""
+"""Changing the methods of signatures in a written SavedModel."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from tensorfleet.saved_model.writing import write
 
 
 class MethodNameUpdater:
-    """Changes the methods of a SavedModel's signatures.
-
-    `tf.saved_model.signature_def_utils.MethodNameUpdater`.
+    """Changes the methods of a SavedModel's signatures
+    (`tf.saved_model.signature_def_utils.MethodNameUpdater`).
 
     Args:
         export_dir: the directory of the model.
@@ -23,15 +22,15 @@ class MethodNameUpdater:
         self._saved_model = files.read(self._export_dir)
 
     def replace_method_name(self, signature_key: str, method_name: str, tags: Any = None) -> None:
-        """Gives a signature another method.
+        """Replaces the method of a signature.
 
         Args:
             signature_key: the signature's key.
-            method_name: the method.
-            tags: those of the graph; by default every graph that has such a signature.
+            method_name: the new method.
+            tags: the tags of the graph; by default every graph with the signature is changed.
 
         Raises:
-            ValueError: an argument is empty, or no graph of these tags has the signature.
+            ValueError: an argument is empty, or no graph with these tags has the signature.
         """
         if not signature_key or not method_name:
             raise ValueError("`signature_key` and `method_name` have to be given.")
@@ -50,12 +49,12 @@ class MethodNameUpdater:
             graph.signature_def[signature_key].method_name = method_name
 
     def save(self, new_export_dir: Any = None) -> None:
-        """Writes what was changed, into the model's own directory or into another one, which is made.
+        """Writes the changed model to its own directory, or to another one, which is made.
 
-        Only `saved_model.pb` goes there, without the variables and assets.
+        Only `saved_model.pb` is written, not the variables and assets.
 
         Raises:
-            RuntimeError: the other directory has a model already.
+            RuntimeError: the other directory already has a model.
         """
         directory = self._export_dir if new_export_dir is None else os.fsdecode(new_export_dir)
         if new_export_dir is not None and files.maybe_saved_model_directory(directory):

@@ -33,14 +33,14 @@ _ASSET_TYPE = "type.googleapis.com/tensorflow.AssetFileDef"
 class SavedModelBuilder:
     """Writes a model for servers and for other programs (`tf.saved_model.Builder`).
 
-    The first graph comes with the values of its variables, others are of the same ones. The variables are
-    written by the session's tasks (docs/checkpoints.md), all else by this process.
+    The first graph is added with the values of its variables; further graphs share them. The session's tasks
+    write the variables (docs/checkpoints.md), this process all other files.
 
     Args:
-        export_dir: the directory, which is made; it may be there if it is empty.
+    export_dir: the directory, which is made; it may exist if it is empty.
 
     Raises:
-        AssertionError: the directory has files.
+    AssertionError: the directory is not empty.
 
     Example:
         >>> import os, tempfile
@@ -82,25 +82,25 @@ class SavedModelBuilder:
         strip_default_attrs: bool = False,
         saver: Saver | None = None,
     ) -> None:
-        """Adds the session's graph, and writes its variables and the files that it needs.
+        """Adds the session's graph, and writes its variables and assets.
 
         Args:
-            sess: the session that has the variables.
-            tags: by which the graph is found.
-            signature_def_map: what it offers, by name.
-            assets_collection: tensors of paths, such as those of `tf.GraphKeys.ASSET_FILEPATHS`; the files
-                are copied, and whoever loads the graph feeds the tensors with the copies' paths.
+            sess: the session with the variables.
+            tags: the tags of the graph, by which it is loaded.
+            signature_def_map: the signatures by name.
+            assets_collection: tensors of paths, such as those of `tf.GraphKeys.ASSET_FILEPATHS`. The files
+                are copied; a loader feeds the tensors with the paths of the copies.
             legacy_init_op: the older name of `main_op`.
-            clear_devices: leave out devices.
-            main_op: the operation that those who load the graph run first.
-            strip_default_attrs: leave out attributes that have their default.
-            saver: writes and restores the variables; by default a new one of all of them.
+            clear_devices: remove the nodes' devices.
+            main_op: the operation that a loader runs first.
+            strip_default_attrs: leave out attributes with their default value.
+            saver: the Saver of the variables, by default a new one of all variables.
 
         Raises:
-            AssertionError: variables have been written already, or a signature's tensor has no name or dtype.
+            AssertionError: variables have already been written, or a signature's tensor has no name or dtype.
             KeyError: a signature has a reserved name.
-            TypeError: `main_op` is no operation.
-            OpError: something could not be written or copied.
+            TypeError: `main_op` is not an operation.
+            OpError: a file could not be written or copied.
         """
         if self._has_saved_variables:
             raise AssertionError(
@@ -129,7 +129,7 @@ class SavedModelBuilder:
         strip_default_attrs: bool = False,
         saver: Saver | None = None,
     ) -> None:
-        """Adds the default graph, whose variables are among those that have been written.
+        """Adds the default graph, whose variables must be among those that have been written.
 
         The arguments are those of `add_meta_graph_and_variables`.
 
@@ -151,10 +151,10 @@ class SavedModelBuilder:
         experimental_image_format: bool = False,
         experimental_image_writer_options: Any = None,
     ) -> bytes:
-        """Writes the graphs that were added, and returns the file's path.
+        """Writes the added graphs and returns the file's path.
 
         Args:
-            as_text: as `saved_model.pbtxt`.
+            as_text: write text, `saved_model.pbtxt`.
             experimental_image_format, experimental_image_writer_options: not supported.
 
         Raises:
@@ -211,12 +211,12 @@ class SavedModelBuilder:
 
 
 def _assets(tensors: Iterable[Any]) -> list[tuple[TensorInfo, str, str]]:
-    """(tensor, path, name among the assets) of each file; files of one name get numbers."""
+    """(tensor, path, name of the copy) of each asset; files of the same name get numbers."""
     taken: dict[str, str] = {}
     found = []
     for tensor in tensors:
         if not isinstance(tensor, Tensor) or tensor.dtype.base is not dtypes.string:
-            raise ValueError(f"An asset is a string tensor that has the file's path; got {tensor!r}")
+            raise ValueError(f"An asset must be a string tensor with the file's path; got {tensor!r}")
         value = static_value(tensor)
         if value is None or value.shape:
             raise ValueError(f"The path of the asset {tensor.name} has to be one constant string")
@@ -266,14 +266,14 @@ def simple_save(
     """Writes the session's graph for serving (`tf.saved_model.simple_save`).
 
     Args:
-        session: the session that has the variables.
+        session: the session with the variables.
         export_dir: the directory, which is made.
         inputs, outputs: tensors by the names that callers use.
-        legacy_init_op: the operation that those who load the graph run first.
+        legacy_init_op: the operation that a loader runs first.
 
     Raises:
-        AssertionError: the directory has files.
-        OpError: something could not be written.
+        AssertionError: the directory is not empty.
+        OpError: a file could not be written.
 
     Example:
         >>> import os, tempfile

@@ -1,4 +1,4 @@
-"""`tf.saved_model.signature_def_utils`: signatures, which say what a model takes and gives."""
+"""`tf.saved_model.signature_def_utils`: signatures, the named inputs and outputs of a model."""
 
 import typing as _typing
 

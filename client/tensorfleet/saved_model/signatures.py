@@ -1,4 +1,4 @@
-"""Signatures: what a model takes and gives, under names for those who call it."""
+"""Signatures: the inputs and outputs of a model by the names that callers use."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def build_signature_def(
 
     Args:
         inputs, outputs: TensorInfos by the names that callers use.
-        method_name: what kind of call it is for; `tf.saved_model.signature_constants` has those of servers.
-        defaults: values of inputs that callers may leave out: constants, TensorProtos or arrays.
+        method_name: the kind of call; `tf.saved_model.signature_constants` has those of servers.
+        defaults: the values of optional inputs: constants, TensorProtos or arrays.
 
     Raises:
-        ValueError: a default is a tensor that is no constant.
+        ValueError: a default is a tensor that is not constant.
     """
     signature = SignatureDef()
     for target, infos in ((signature.inputs, inputs), (signature.outputs, outputs)):
@@ -61,7 +61,7 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
         inputs, outputs: tensors by name.
 
     Raises:
-        ValueError: one of them is empty.
+        ValueError: `inputs` or `outputs` is empty.
     """
     for what, tensors in (("inputs", inputs), ("outputs", outputs)):
         if not tensors:
@@ -96,7 +96,7 @@ def regression_signature_def(examples: Any, predictions: Any) -> SignatureDef:
         predictions: a float32 tensor.
 
     Raises:
-        ValueError: one is missing or has another dtype.
+        ValueError: a tensor is missing or has another dtype.
     """
     inputs = _of_examples("Regression", examples)
     if predictions is None:
@@ -118,7 +118,7 @@ def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Si
         scores: a float32 tensor, or None.
 
     Raises:
-        ValueError: the examples or both others are missing, or have another dtype.
+        ValueError: the examples or both others are missing, or a tensor has another dtype.
     """
     inputs = _of_examples("Classification", examples)
     if classes is None and scores is None:
@@ -140,7 +140,7 @@ def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Si
 
 
 def is_valid_signature(signature_def: SignatureDef | None) -> bool:
-    """Whether a server takes the signature for one of its methods (`tf.saved_model.is_valid_signature`)."""
+    """Whether the signature is valid for one of a server's methods (`tf.saved_model.is_valid_signature`)."""
     if signature_def is None or not signature_def.inputs or not signature_def.outputs:
         return False
     inputs, outputs = signature_def.inputs, signature_def.outputs

@@ -1,4 +1,4 @@
-"""`tf.saved_model.tag_constants`: tags by which a graph of a SavedModel is found."""
+"""`tf.saved_model.tag_constants`: tags that identify a graph of a SavedModel."""
 
 import typing as _typing
 

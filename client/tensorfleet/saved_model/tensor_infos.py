@@ -1,4 +1,4 @@
-"""TensorInfos: tensors as signatures describe them."""
+"""TensorInfos, the descriptions of tensors in signatures."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def get_tensor_from_tensor_info(
     """The tensor that a TensorInfo names (`tf.saved_model.get_tensor_from_tensor_info`).
 
     Args:
-        graph: by default the default graph.
-        import_scope: the scope under which the graph was imported.
+        graph: the graph, by default the default graph.
+        import_scope: the scope into which the graph was imported.
 
     Raises:
-        KeyError: the graph lacks it.
-        ValueError: it says no name.
+        KeyError: the graph does not have the tensor.
+        ValueError: the TensorInfo has no name.
     """
     graph = graph or get_default_graph()
 
@@ -62,7 +62,7 @@ def get_tensor_from_tensor_info(
 
 
 def operation(tensor_info: TensorInfo, graph: Graph, import_scope: str | None) -> Operation:
-    """The operation whose name a TensorInfo has, as that of what initializes a model does."""
+    """The operation that a TensorInfo names, such as the one that initializes a model."""
     element = graph.as_graph_element(prepend_scope(tensor_info.name, import_scope))
     found: Operation = element if isinstance(element, Operation) else element.op
     return found

@@ -1,4 +1,4 @@
-"""`tf.saved_model.utils`: tensors as signatures describe them."""
+"""`tf.saved_model.utils`: the descriptions of tensors in signatures."""
 
 import typing as _typing
 

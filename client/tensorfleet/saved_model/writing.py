@@ -10,10 +10,10 @@ from tensorfleet.saved_model import constants
 
 
 def write(saved_model: SavedModel, directory: str, as_text: bool) -> str:
-    """Writes the message into a directory, which is made if need be, and returns the file's path.
+    """Writes the message to a directory, which is made if needed, and returns the file's path.
 
     Raises:
-        OpError: the file cannot be written; an older one is as it was.
+        OpError: the file cannot be written; an older one is unchanged.
     """
     from google.protobuf import text_format
 

@@ -1,1 +1,1 @@
-"""Security: who a process is to others, and how it tells who they are."""
+"""Security: the identity of this process, and the authentication of others."""

@@ -21,7 +21,7 @@ def new_key() -> Key:
 
 
 def key_pem(key: Key) -> bytes:
-    """A key without a password, to be kept in a file of mode 0600."""
+    """A key as PEM without a password, for a file of mode 0600."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -54,14 +54,14 @@ class Authority:
 
     @classmethod
     def load(cls, certificate: bytes, key: bytes) -> Authority:
-        """The CA of two PEM files.
+        """The CA from two PEM files.
 
         Raises:
-            ValueError: they are no such files.
+            ValueError: the files are not a certificate and a key on an elliptic curve.
         """
         loaded = serialization.load_pem_private_key(key, None)
         if not isinstance(loaded, ec.EllipticCurvePrivateKey):
-            raise ValueError("the CA's key is none of an elliptic curve")
+            raise ValueError("the CA's key is not on an elliptic curve")
         return cls(x509.load_pem_x509_certificate(certificate), loaded)
 
     def issue(self, uri: str, hosts: Sequence[str], days: float) -> tuple[bytes, bytes]:
@@ -70,15 +70,10 @@ class Authority:
         Args:
             uri: the identity; "" for none.
             hosts: DNS names and IP addresses.
-            days: how long it is valid; negative: it has expired.
+            days: the validity in days; negative for an expired certificate.
         """
         key = new_key()
-        names: list[x509.GeneralName] = [x509.UniformResourceIdentifier(uri)] if uri else []
-        for host in hosts:
-            try:
-                names.append(x509.IPAddress(ipaddress.ip_address(host.strip("[]"))))
-            except ValueError:
-                names.append(x509.DNSName(host))
+        names = alternative_names(uri, hosts)
         usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         certificate = (
@@ -91,6 +86,17 @@ class Authority:
             .sign(self.key, hashes.SHA256())
         )
         return pem(certificate), key_pem(key)
+
+
+def alternative_names(uri: str, hosts: Sequence[str]) -> list[x509.GeneralName]:
+    """The names in a certificate of an identity, "" for none, and of DNS names and IP addresses."""
+    names: list[x509.GeneralName] = [x509.UniformResourceIdentifier(uri)] if uri else []
+    for host in hosts:
+        try:
+            names.append(x509.IPAddress(ipaddress.ip_address(host.strip("[]"))))
+        except ValueError:
+            names.append(x509.DNSName(host))
+    return names
 
 
 def _name(text: str) -> x509.Name:

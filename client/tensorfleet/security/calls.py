@@ -1,9 +1,10 @@
-"""Calls by gRPC: the channel, and the metadata by which a call says who makes it."""
+"""Calls by gRPC: the channel, and the metadata that authenticates the caller."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tensorfleet.core import errors
@@ -20,17 +21,19 @@ ENDPOINT = "/tensorfleet.FleetService/GetEndpoint"
 Options = Sequence[tuple[str, Any]]
 
 NO_PROXY = (("grpc.enable_http_proxy", 0),)
-"""For channels without TLS. gRPC takes the environment's `http_proxy` even for loopback."""
+"""Options of channels without TLS. By default gRPC uses the environment's `http_proxy` even for loopback."""
 
 
-def for_client(address: str) -> Security:
-    """What a client of this process shows to a server at `host:port`.
+def for_client(address: str, environ: Mapping[str, str] = os.environ) -> Security:
+    """The credentials of clients with these environment variables for a server at `host:port`.
 
     Raises:
-        InvalidArgumentError: the environment's settings contradict each other.
+        InvalidArgumentError: the settings of the environment contradict each other.
     """
     try:
-        found = settings.load(os.environ)
+        found = settings.load(environ)
+        if name := environ.get(settings.SERVER_NAME):
+            found = replace(found, server_name=name)
         if not (found.tls or found.token or found.token_file or found.secret) and is_loopback(
             host_of(address)
         ):
@@ -41,21 +44,23 @@ def for_client(address: str) -> Security:
 
 
 def host_of(address: str) -> str:
-    """The host of `host:port`, also with gRPC's schemes before it; "" if there is none."""
+    """The host of `host:port`, which may have one of gRPC's schemes; "" if there is none."""
     return address.rpartition("/")[2].rpartition(":")[0]
 
 
 def open_channel(address: str, options: Options, security: Security) -> Any:
-    """A channel, with TLS where the settings have it."""
+    """A channel, with TLS if the settings have it."""
     import grpc
 
     if security.tls is None:
         return grpc.insecure_channel(address, options=(*options, *NO_PROXY))
+    if security.server_name:
+        options = (*options, ("grpc.ssl_target_name_override", security.server_name))
     return grpc.secure_channel(address, channel_credentials(security), options=options)
 
 
 def channel_credentials(security: Security) -> Any:
-    """gRPC's form of the certificates, as their files are now."""
+    """The current certificates as gRPC's credentials."""
     import grpc
 
     assert security.tls is not None
@@ -67,7 +72,7 @@ def channel_credentials(security: Security) -> Any:
 
 
 def check_token_may_go(security: Security, host: str) -> None:
-    """Raises InvalidArgumentError where a token would be sent so that others can read it on its way."""
+    """Raises InvalidArgumentError if others could read the token on the network."""
     if security.tls or security.insecure or is_loopback(host):
         return
     raise errors.InvalidArgumentError(
@@ -81,15 +86,15 @@ def check_token_may_go(security: Security, host: str) -> None:
 def metadata(
     security: Security, address: str, method: str, data: bytes, audience: int, claim: str = ""
 ) -> tuple[tuple[str, str], ...]:
-    """What a call carries to say who makes it.
+    """The metadata that authenticates the caller.
 
     Args:
         data: the request.
         audience: the incarnation of the task that is called.
-        claim: the task that calls, "" for a client.
+        claim: the task that calls; "" for a client.
 
     Raises:
-        InvalidArgumentError: it would give a token away.
+        InvalidArgumentError: others could read the token on the network.
     """
     found: list[tuple[str, str]] = []
     if method == ENDPOINT:
@@ -102,7 +107,7 @@ def metadata(
         except SecurityError as e:
             raise errors.InvalidArgumentError(None, None, str(e)) from None
     if security.secret:
-        # Nothing has proven who listens there, so the token itself stays here: the proof is of its hash.
+        # The server is not authenticated, so the token is not sent: the proof covers its hash.
         claim = hashed(token) if token else claim
         found.append((PROOF, call_proof(security.secret, claim, audience, method, data)))
     elif token:

@@ -1,8 +1,8 @@
-"""Identities: what a certificate says of whoever holds it.
+"""Identities in certificates.
 
-A task's has a URI `spiffe://<trust domain>/tensorfleet/<cluster>/<job>/<index>`, a user's
-`spiffe://<trust domain>/tensorfleet/<cluster>/user/<role>/<name>`. Certificates without such a URI stand for
-the hosts that they name.
+The certificate of a task has a URI `spiffe://<trust domain>/tensorfleet/<cluster>/<job>/<index>`, that of a
+user `spiffe://<trust domain>/tensorfleet/<cluster>/user/<role>/<name>`. Certificates without such a URI
+stand for the hosts that they name.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def user_uri(trust_domain: str, cluster: str, role: str, name: str) -> str:
 
 @dataclass(frozen=True)
 class Identity:
-    """Whoever holds a certificate, whose chain was verified.
+    """The identity in a certificate whose chain was verified.
 
     Attributes:
-        cluster: "spiffe://<trust domain>/tensorfleet/<cluster>", or "" if it says none.
-        task: the canonical name of the task that it is, or "".
-        user, role: of a user's, or "".
+        cluster: "spiffe://<trust domain>/tensorfleet/<cluster>", or "" if there is none.
+        task: the canonical name of the task, or "".
+        user, role: the user's name and role, or "".
         hosts: DNS names and IP addresses.
-        wrong: why it stands for nobody, or "".
+        wrong: the reason why the certificate identifies nobody, or "".
     """
 
     cluster: str = ""
@@ -50,7 +50,7 @@ class Identity:
     wrong: str = ""
 
     def why_not_task(self, task: str, host: str, own: Identity) -> str:
-        """Why this is not the task of a canonical name, at a host, in the cluster of `own`; "" if it is."""
+        """The reason why this is not the task `task` at `host` in the cluster of `own`; "" if it is."""
         if self.wrong:
             return self.wrong
         if own.cluster and self.cluster != own.cluster and (self.cluster or not own.hosts):
@@ -67,7 +67,7 @@ class Identity:
 
 
 def of_names(uris: Iterable[str], hosts: Iterable[str]) -> Identity:
-    """The identity of a certificate's alternative names."""
+    """The identity in a certificate's alternative names."""
     names = tuple(host.lower() for host in hosts)
     ours = [uri for uri in uris if _OURS.match(uri)]
     if not ours:
@@ -76,17 +76,15 @@ def of_names(uris: Iterable[str], hosts: Iterable[str]) -> Identity:
         return Identity(hosts=names, wrong="its certificate has several identities")
     if found := _USER.fullmatch(ours[0]):
         if found[2] not in ROLES:
-            return Identity(hosts=names, wrong=f"its certificate has the role {found[2]}, which there is not")
+            return Identity(hosts=names, wrong=f"its certificate has the unknown role {found[2]}")
         return Identity(found[1], "", found[3], found[2], names)
     if found := _TASK.fullmatch(ours[0]):
         return Identity(found[1], f"/job:{found[2]}/replica:0/task:{int(found[3])}", "", "", names)
-    return Identity(
-        hosts=names, wrong=f"its certificate has the identity {ours[0]!r}, which means nothing here"
-    )
+    return Identity(hosts=names, wrong=f"its certificate has the invalid identity {ours[0]!r}")
 
 
 def of_ssl(certificate: Mapping[str, Any] | None) -> Identity:
-    """The identity of what `SSLObject.getpeercert` gives."""
+    """The identity in the result of `SSLObject.getpeercert`."""
     names: Iterable[tuple[str, str]] = (certificate or {}).get("subjectAltName", ())
     kinds = [(kind, value) for kind, value in names]
     return of_names(
@@ -96,7 +94,7 @@ def of_ssl(certificate: Mapping[str, Any] | None) -> Identity:
 
 
 def of_grpc(auth_context: Mapping[str, Iterable[bytes]]) -> Identity | None:
-    """The identity of gRPC's `auth_context`; None if the other side has shown no certificate."""
+    """The identity in gRPC's `auth_context`; None if the other side has no certificate."""
     if not auth_context.get("x509_pem_cert"):
         return None
 

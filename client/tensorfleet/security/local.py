@@ -1,6 +1,6 @@
-"""Credentials of clusters on this machine: `tensorfleet up` writes them, its user's clients find them.
+"""Credentials of clusters on this machine, written by `tensorfleet up` for clients of the same user.
 
-They are in files of the user's state directory that nobody else can read, one for each cluster.
+They are in files of the user's state directory that other users cannot read, one for each cluster.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ log = logging.getLogger("tensorfleet")
 
 
 def folder() -> Path:
-    """Where the files are."""
+    """The directory of the files."""
     state = os.environ.get("XDG_STATE_HOME", "")
     base = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
     return base / "tensorfleet" / "clusters"
 
 
 def write(addresses: Sequence[str], token: str, secret: str) -> Path:
-    """Keeps the credentials of the cluster of this process; the file, for the caller to remove."""
+    """Writes the credentials of this process's cluster; returns the file, which the caller removes."""
     place = folder()
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     for old in place.glob("*.json"):
         if old.stem.isdecimal() and not _lives(int(old.stem)):
-            old.unlink(missing_ok=True)  # of a process that was killed
+            old.unlink(missing_ok=True)  # left by a process that was killed
     path = place / f"{os.getpid()}.json"
     content = {"addresses": list(addresses), "token": token, "secret": secret}
     write_private(str(path), json.dumps(content) + "\n")
@@ -50,7 +50,7 @@ def _lives(pid: int) -> bool:
 
 
 def find(address: str) -> Security | None:
-    """The credentials for a task at `host:port`, if this user's own cluster has it."""
+    """The credentials for a task at `host:port`, if it belongs to a cluster of this user."""
     try:
         files = sorted(folder().glob("*.json"))
     except (OSError, RuntimeError):  # no such directory, or no home
@@ -78,7 +78,7 @@ def _read(path: Path) -> dict[str, Any]:
     with open(path, "rb") as file:
         about = os.fstat(file.fileno())
         if about.st_uid != os.geteuid() or stat.S_IMODE(about.st_mode) & 0o077:
-            raise ValueError("others than its user can read or write it")
+            raise ValueError("other users can read or write it")
         content = json.loads(file.read(MAX_FILE_BYTES))
     if not isinstance(content, dict):
         raise ValueError("it holds no credentials")

@@ -1,7 +1,7 @@
-"""The cluster secret: proofs that two processes know the same one, which never travels.
+"""The cluster secret: proofs that two processes know the same secret, which is never sent.
 
-Each side sends a random number, and an HMAC over both numbers and what the two say of themselves. A proof is
-of no use for another connection, task or start of a task. It authenticates; nothing of it encrypts.
+Each side sends a random number, and an HMAC over both numbers and the claims of both sides. A proof is not
+valid for another connection, task or incarnation. It authenticates but does not encrypt.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 
 NONCE_BYTES = 32
 WINDOW_SECONDS = 60.0
-"""The clocks of a caller and a task may differ by this much, for calls by gRPC."""
+"""The greatest allowed difference between the clocks of a caller and a task, for calls by gRPC."""
 
 OPENER, ACCEPTOR = b"opener", b"acceptor"
 
@@ -28,7 +28,7 @@ def nonce() -> bytes:
 
 
 def prove(secret: bytes, side: bytes, *said: bytes) -> bytes:
-    """The proof of one side of a connection; `said` is what both have said of themselves, in order."""
+    """The proof of one side of a connection; `said` is the claims of both sides, in order."""
     return _mac(secret, _STREAM, side, *said)
 
 
@@ -41,7 +41,7 @@ def _mac(secret: bytes, *parts: bytes) -> bytes:
 
 
 def same(one: bytes, other: bytes) -> bool:
-    """Compares two proofs in a time that says nothing about them."""
+    """Compares two proofs in constant time."""
     return hmac.compare_digest(one, other)
 
 
@@ -65,7 +65,7 @@ def call_proof(
 
 
 def request_digest(data: bytes) -> str:
-    """What stands for a request in its proof."""
+    """The digest of a request for its proof."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -74,18 +74,18 @@ def _call_mac(secret: bytes, claim: str, audience: int, method: str, digest: str
 
 
 class CallProofs:
-    """Verifies the proofs of calls to one task, each of which counts once."""
+    """Verifies the proofs of calls to one task; each is accepted once."""
 
     def __init__(self, secret: bytes, audience: int) -> None:
         self._secret = secret
         self._audience = audience
-        self._seen: dict[str, float] = {}  # in the order in which they came
+        self._seen: dict[str, float] = {}  # in the order of arrival
         self._lock = threading.Lock()
 
     def verify(self, proof: str, method: str) -> tuple[str, str, str]:
-        """(the claim of a proof, the digest of its request, why it is not accepted); "" if it is.
+        """(claim of a proof, digest of its request, reason why it is not accepted or "").
 
-        Whether the request has that digest is to be looked at when it is there.
+        The caller must compare the digest with that of the request when it has been received.
         """
         parts = proof.split(",")
         if len(parts) != 5:
@@ -103,6 +103,6 @@ class CallProofs:
                     break
                 del self._seen[old]
             if once in self._seen:
-                return "", "", "the call was made before: it is repeated"
+                return "", "", "the call was made before: it is a replay"
             self._seen[once] = now
         return claim, digest, ""

@@ -1,6 +1,6 @@
-"""Settings of security, for clients and tasks alike: all that the environment says about it.
+"""Security settings of clients and tasks, from the environment.
 
-Half a configuration is an error: nothing here falls back to less security than was asked for.
+An incomplete configuration is an error; there is no fallback to less security than requested.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 CERT = "TENSORFLEET_TLS_CERT"
 KEY = "TENSORFLEET_TLS_KEY"
 CA = "TENSORFLEET_TLS_CA"
+SERVER_NAME = "TENSORFLEET_TLS_SERVER_NAME"
 TOKEN = "TENSORFLEET_TOKEN"
 TOKEN_FILE = "TENSORFLEET_TOKEN_FILE"
 TOKENS = "TENSORFLEET_TOKENS"
@@ -21,14 +22,16 @@ SECRET_FILE = "TENSORFLEET_CLUSTER_SECRET_FILE"
 INSECURE = "TENSORFLEET_INSECURE"
 AUDIT_LOG = "TENSORFLEET_AUDIT_LOG"
 METRICS_ACCESS = "TENSORFLEET_METRICS_ACCESS"
+METRICS_TLS = "TENSORFLEET_METRICS_TLS"
+TOKEN_REVIEW = "TENSORFLEET_TOKEN_REVIEW"
 
 VARIABLES = (
-    *(CERT, KEY, CA, TOKEN, TOKEN_FILE, TOKENS, SECRET, SECRET_FILE),
-    *(INSECURE, AUDIT_LOG, METRICS_ACCESS),
+    *(CERT, KEY, CA, SERVER_NAME, TOKEN, TOKEN_FILE, TOKENS, SECRET, SECRET_FILE),
+    *(INSECURE, AUDIT_LOG, METRICS_ACCESS, METRICS_TLS, TOKEN_REVIEW),
 )
 
 FILES = (CERT, KEY, CA, TOKEN_FILE, TOKENS, SECRET_FILE, AUDIT_LOG)
-"""Those that name files."""
+"""The settings that name files."""
 
 MIN_SECRET_BYTES = 16
 MAX_FILE_BYTES = 1 << 20
@@ -36,12 +39,12 @@ ACCESS = ("open", "token")
 
 
 class SecurityError(ValueError):
-    """Settings of security contradict each other, or a file of theirs cannot be used; the text says which."""
+    """Security settings contradict each other, or one of their files cannot be used; the text says which."""
 
 
 @dataclass(frozen=True)
 class TlsFiles:
-    """PEM files: the own certificate with those between it and the CA, its key, and the CAs to trust."""
+    """PEM files: the own certificate with the intermediate ones, its key, and the trusted CAs."""
 
     cert: str
     key: str
@@ -50,19 +53,24 @@ class TlsFiles:
 
 @dataclass(frozen=True)
 class Security:
-    """What a process authenticates itself and others by.
+    """The credentials by which a process authenticates itself and others.
 
     Attributes:
-        tls: None for plain connections.
-        token: of a client; `token_file` is read at each connection instead, so that it may change.
+        tls: the files for TLS; None for plain connections.
+        server_name: the name in the certificate of a client's target, in place of the target's host; "" for a
+            task.
+        token: a client's token. `token_file` instead is read for each connection, so that it may change.
         tokens: a task's file of hashed tokens.
-        secret: the cluster's, for those who have no certificates.
-        insecure: whether the user has said that no security is wanted where it would be asked for.
+        secret: the cluster secret, for processes without certificates.
+        insecure: whether the user has explicitly requested no security.
         audit_log: the file of the audit log; "-" is standard error, "" the task's own log.
-        metrics_access: whether /metrics is open, or takes a token.
+        metrics_access: whether /metrics is open or requires a token.
+        metrics_tls: whether the pages are served by HTTPS.
+        token_review: the ServiceAccounts whose tokens a task accepts, as JSON; "" for none.
     """
 
     tls: TlsFiles | None = None
+    server_name: str = ""
     token: str = field(default="", repr=False)  # which a log or a traceback may show
     token_file: str = ""
     tokens: str = ""
@@ -70,14 +78,16 @@ class Security:
     insecure: bool = False
     audit_log: str = ""
     metrics_access: str = "open"
+    metrics_tls: bool = False
+    token_review: str = ""
 
     @property
     def authenticates(self) -> bool:
-        """Whether a task with these settings asks who comes."""
+        """Whether a task with these settings authenticates its callers."""
         return bool(self.tls or self.tokens or self.secret)
 
     def client_token(self) -> str:
-        """The token that a client shows.
+        """The token of a client.
 
         Raises:
             SecurityError: its file cannot be read, or is empty.
@@ -90,10 +100,10 @@ OPEN = Security()
 
 
 def load(environ: Mapping[str, str]) -> Security:
-    """The settings of an environment.
+    """The settings in an environment.
 
     Raises:
-        SecurityError: a part of them is missing, or contradicts another one.
+        SecurityError: a setting is missing, or contradicts another one.
     """
     if not any(environ.get(name) for name in VARIABLES):
         return OPEN
@@ -104,6 +114,8 @@ def load(environ: Mapping[str, str]) -> Security:
             f"TLS takes a certificate, its key and the CAs to trust, but {missing} is not set: set it, or "
             f"none of {CERT}, {KEY} and {CA}"
         )
+    if environ.get(SERVER_NAME) and not files[CERT]:
+        raise SecurityError(f"{SERVER_NAME} is set, but there is no TLS: set {CERT}, {KEY} and {CA}, too")
     for name, path in files.items():
         if path and not os.path.isfile(path):
             raise SecurityError(f"{name} is {path!r}, which is no file")
@@ -119,7 +131,13 @@ def load(environ: Mapping[str, str]) -> Security:
     access = environ.get(METRICS_ACCESS) or "open"
     if access not in ACCESS:
         raise SecurityError(f"{METRICS_ACCESS} is {access!r}: set it to {' or '.join(ACCESS)}")
-    if access == "token" and not tokens:
+    pages = environ.get(METRICS_TLS, "")
+    if pages not in ("", "no", "yes"):
+        raise SecurityError(f"{METRICS_TLS} is {pages!r}: set it to yes or no")
+    for name, asked in ((METRICS_TLS, pages == "yes"), (TOKEN_REVIEW, bool(environ.get(TOKEN_REVIEW)))):
+        if asked and not files[CERT]:
+            raise SecurityError(f"{name} takes TLS, and there is none: set {CERT}, {KEY} and {CA}, too")
+    if access == "token" and not (tokens or environ.get(TOKEN_REVIEW)):
         raise SecurityError(f"{METRICS_ACCESS} is token, but there are no tokens: set {TOKENS}")
     found = Security(
         tls=TlsFiles(files[CERT], files[KEY], files[CA]) if files[CERT] else None,
@@ -130,6 +148,8 @@ def load(environ: Mapping[str, str]) -> Security:
         insecure=insecure == "yes",
         audit_log=environ.get(AUDIT_LOG, ""),
         metrics_access=access,
+        metrics_tls=pages == "yes",
+        token_review=environ.get(TOKEN_REVIEW, ""),
     )
     found.client_token()
     return found
@@ -148,7 +168,7 @@ def _secret(environ: Mapping[str, str]) -> bytes:
 
 
 def _secret_text(path: str, name: str) -> str:
-    """What a file holds, without the white space at its ends; the errors do not say what that is."""
+    """The content of a file without surrounding white space; errors do not show it."""
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_FILE_BYTES)
@@ -162,7 +182,7 @@ def _secret_text(path: str, name: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host to listen on, or to connect to, is this machine alone."""
+    """Whether a host to listen on, or to connect to, is the loopback interface."""
     host = host.strip("[]")
     if host == "localhost":
         return True
@@ -173,7 +193,7 @@ def is_loopback(host: str) -> bool:
 
 
 def exposure(security: Security, bind: str) -> str:
-    """What others could do to a task that listens at a host with these settings; "" for nothing."""
+    """The risk for a task that listens at a host with these settings; "" for none."""
     if is_loopback(bind) or security.tls:
         return ""
     if not security.authenticates:
@@ -184,17 +204,17 @@ def exposure(security: Security, bind: str) -> str:
 
 
 def check_server(security: Security, bind: str, tasks: int) -> str:
-    """Looks at whether a task may serve with these settings.
+    """Checks whether a task may serve with these settings.
 
     Args:
         bind: the host that it listens at.
-        tasks: how many the cluster has.
+        tasks: the number of tasks of the cluster.
 
     Returns:
-        A warning; empty if there is nothing to warn of.
+        A warning; "" for none.
 
     Raises:
-        SecurityError: others could use the task, or the tasks could not know each other.
+        SecurityError: others could use the task, or the tasks could not authenticate each other.
     """
     if security.tokens and tasks > 1 and not (security.tls or security.secret):
         raise SecurityError(

@@ -1,4 +1,4 @@
-"""TLS: contexts from the files of the settings, which are read again when they change."""
+"""TLS: contexts from the files in the settings, which are read again when they change."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _Stamp = tuple[tuple[int, int, int], ...]
 
 
 class Certificates:
-    """A certificate, its key and the CAs to trust, as their files are at the time.
+    """A certificate, its key and the trusted CAs, in the current state of their files.
 
-    Files that cannot be used, as while they are being replaced, leave what was read before in use.
+    If the files cannot be used, as while they are being replaced, the previous ones stay in use.
 
     Raises:
         SecurityError: the files cannot be used.
@@ -49,10 +49,12 @@ class Certificates:
         except (OSError, ValueError) as e:
             raise SecurityError(f"{self.files.cert} cannot be used: {e}") from None
         self._client, self._server, self._own = client, server, own
+        self._pages = _context(self.files, True)
+        self._pages.verify_mode = ssl.CERT_NONE
         self._pem: tuple[bytes, bytes, bytes] = (pem[0], pem[1], pem[2])
 
     def refresh(self) -> bool:
-        """Reads the files again if they have changed; whether they have."""
+        """Reads the files again if they have changed; returns whether they have."""
         with self._lock:
             try:
                 stamp = self._now()
@@ -72,18 +74,30 @@ class Certificates:
             return True
 
     def client_context(self) -> ssl.SSLContext:
-        """For connections that this process opens. Whoever uses it compares the identity."""
+        """The context for connections that this process opens; the user must check the peer's identity."""
         self.refresh()
         return self._client
 
     def server_context(self) -> ssl.SSLContext:
-        """For connections that others open: they must show a certificate."""
+        """The context for connections that others open, who must have a certificate."""
         self.refresh()
         return self._server
 
+    def grpc_context(self) -> ssl.SSLContext:
+        """As `client_context`, for connections that carry gRPC."""
+        self.refresh()
+        context = _context(self.files, False)
+        context.set_alpn_protocols(["h2"])
+        return context
+
+    def pages_context(self) -> ssl.SSLContext:
+        """For pages by HTTPS, whose readers show no certificate."""
+        self.refresh()
+        return self._pages
+
     @property
     def version(self) -> int:
-        """A number that grows when the files have been read again."""
+        """A number that increases each time that the files are read again."""
         self.refresh()
         return self._version
 
@@ -100,7 +114,7 @@ class Certificates:
 
 
 def _identity(chain: bytes) -> Identity:
-    """That of the first certificate of a PEM file."""
+    """The identity in the first certificate of a PEM file."""
     from cryptography import x509  # takes a while to import, and only those who use TLS need it
 
     certificate = x509.load_pem_x509_certificate(chain)
@@ -122,11 +136,11 @@ def _bytes(path: str) -> bytes:
 def _context(files: TlsFiles, server: bool) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server else ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.check_hostname = False  # the identity is compared instead, by `Identity.why_not_task`
+    context.check_hostname = False  # `Identity.why_not_task` checks the identity instead
     context.verify_mode = ssl.CERT_REQUIRED
     if server:
         context.num_tickets = (
-            0  # connections last: each has a handshake that sees the certificates of the day
+            0  # no session tickets, so that each connection verifies the current certificates
         )
     try:
         context.load_cert_chain(files.cert, files.key)
@@ -141,7 +155,7 @@ def _context(files: TlsFiles, server: bool) -> ssl.SSLContext:
 
 @functools.cache
 def certificates(files: TlsFiles) -> Certificates:
-    """Those of some files, once for a process.
+    """The certificates in some files, once for the process.
 
     Raises:
         SecurityError: the files cannot be used.

@@ -1,4 +1,4 @@
-"""Writing event files, on a thread of its own so that training need not wait for the disk."""
+"""Writing of event files in a separate thread, so that training does not wait for the disk."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from tensorfleet.proto.event_pb2 import Event
 
 _VERSION = "brain.Event:2"
-_CHECK_SECONDS = 1.0  # how often those who wait for the thread look whether it still lives
+_CHECK_SECONDS = 1.0  # interval at which callers that wait check whether the thread is alive
 
 
 class EventFileWriter:
-    """One event file at a time in a directory, which is made if need be.
+    """Writes event files, one at a time, to a directory, which is made if needed.
 
-    Any number of threads may add events. An error of the thread is raised by the next call. `close` ends the
-    thread; after that, events are dropped until `reopen`.
+    Any number of threads may add events. The next call raises an error of the writing thread. `close` ends
+    the thread; after that, events are dropped until `reopen`.
     """
 
     def __init__(self, logdir: str, max_queue: int, flush_secs: float, filename_suffix: str | None) -> None:
@@ -51,7 +51,7 @@ class EventFileWriter:
             start = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}"
             number = 0
             while True:
-                # Two writers may start in one second.
+                # A number, as two writers may start in the same second.
                 name = start + (f".{number}" if number else "") + self._suffix
                 try:
                     self._file = open(os.path.join(self._logdir, name), "xb")  # noqa: SIM115
@@ -68,7 +68,7 @@ class EventFileWriter:
         self._thread.start()
 
     def add_event(self, event: Event) -> None:
-        """Hands an event to the thread; waits while the queue is full.
+        """Passes an event to the thread; waits while the queue is full.
 
         Raises:
             OpError: earlier events could not be written.
@@ -82,10 +82,10 @@ class EventFileWriter:
             self._changed.notify_all()
 
     def flush(self) -> None:
-        """Returns when everything that was added before is in the file.
+        """Waits until all events that were added before are in the file.
 
         Raises:
-            OpError: it could not be written.
+            OpError: events could not be written.
         """
         with self._changed:
             if self._thread is None:
@@ -103,10 +103,10 @@ class EventFileWriter:
             raise errors.UnknownError(None, None, f"{self._file.name}: {self._error}")
 
     def close(self) -> None:
-        """Writes what is left, and ends the thread and the file.
+        """Writes the remaining events, ends the thread and closes the file.
 
         Raises:
-            OpError: it could not be written.
+            OpError: events could not be written.
         """
         with self._changed:
             thread = self._thread

@@ -1,4 +1,4 @@
-"""`tf.summary.FileWriter`: events of a training into an event file."""
+"""`tf.summary.FileWriter`, which writes the events of a training to an event file."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class FileWriter:
     """Writes an event file that TensorBoard reads (`tf.summary.FileWriter`). Any thread may use it.
 
     Args:
-        logdir: the directory; it is made if need be.
+        logdir: the directory, which is made if needed.
         graph: a graph to write at once.
-        max_queue: how many events may wait to be written, before adding one waits.
-        flush_secs: how often the file is brought up to date, in seconds.
-        graph_def: an older way to give the graph.
+        max_queue: the greatest number of events in the queue; adding more waits.
+        flush_secs: the interval at which the file is flushed, in seconds.
+        graph_def: an older form of `graph`.
         filename_suffix: the end of the file's name.
-        session: ignored: this process writes, also where TensorFlow's session would.
+        session: ignored, as this process always writes the file.
 
     Raises:
         OpError: the file cannot be made.
@@ -70,7 +70,7 @@ class FileWriter:
         return self.event_writer.get_logdir()
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
-        """Adds a summary: what a summary op gives, or a Summary message.
+        """Adds a summary: the value of a summary op, or a Summary message.
 
         Raises:
             OpError: this or earlier events could not be written, as for all methods.
@@ -81,7 +81,7 @@ class FileWriter:
         message = Summary.FromString(summary) if isinstance(summary, bytes) else summary
         event = Event(summary=message)
         for value in event.summary.value:
-            # TensorBoard needs the description of a tag once.
+            # TensorBoard needs the metadata of a tag only once.
             if value.HasField("metadata"):
                 if value.tag in self._described:
                     value.ClearField("metadata")
@@ -89,7 +89,7 @@ class FileWriter:
         self._add(event, global_step)
 
     def add_session_log(self, session_log: SessionLog, global_step: Any = None) -> None:
-        """Adds that a session started, ended or made a checkpoint."""
+        """Adds the event that a session has started, ended or saved a checkpoint."""
         from tensorfleet.proto.event_pb2 import Event
 
         self._add(Event(session_log=session_log), global_step)
@@ -99,7 +99,7 @@ class FileWriter:
 
         Raises:
             ValueError: both `graph` and `graph_def` are given.
-            TypeError: it is neither.
+            TypeError: the graph is of another type.
         """
         from tensorfleet.proto.event_pb2 import Event
 
@@ -112,7 +112,7 @@ class FileWriter:
         """Adds a MetaGraphDef.
 
         Raises:
-            TypeError: it is none.
+            TypeError: `meta_graph_def` is of another type.
         """
         from tensorfleet.proto.event_pb2 import Event
         from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef
@@ -122,7 +122,7 @@ class FileWriter:
         self._add(Event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
 
     def add_run_metadata(self, run_metadata: RunMetadata, tag: str, global_step: Any = None) -> None:
-        """Adds what a traced step took.
+        """Adds the RunMetadata of a traced step.
 
         Raises:
             ValueError: the tag has been used.
@@ -136,22 +136,22 @@ class FileWriter:
         self._add(Event(tagged_run_metadata=tagged), global_step)
 
     def add_event(self, event: Event) -> None:
-        """Adds an event as it is."""
+        """Adds an Event message."""
         self._warn_if_closed()
         self.event_writer.add_event(event)
 
     def flush(self) -> None:
-        """Returns when everything that was added is in the file."""
+        """Waits until all added events are in the file."""
         self._warn_if_closed()
         self.event_writer.flush()
 
     def close(self) -> None:
-        """Writes what is left and closes the file. More events are dropped, with a warning."""
+        """Writes the remaining events and closes the file. Further events are dropped, with a warning."""
         self._closed = True
         self.event_writer.close()
 
     def reopen(self) -> None:
-        """After `close`: goes on with another file."""
+        """Continues with another file after `close`."""
         self.event_writer.reopen()
         self._closed = False
 
@@ -207,7 +207,7 @@ class FileWriterCache:
 
     @staticmethod
     def clear() -> None:
-        """Closes and forgets all of them."""
+        """Closes and forgets all FileWriters."""
         with FileWriterCache._lock:
             writers = list(FileWriterCache._cache.values())
             FileWriterCache._cache.clear()

@@ -1,4 +1,4 @@
-"""`tf.train`: optimizers, decay of rates, checkpoints, sessions that recover, queues of input, servers."""
+"""`tf.train`: optimizers, learning rate decay, checkpoints, sessions that recover, input queues, servers."""
 
 import typing as _typing
 
@@ -44,6 +44,7 @@ from tensorfleet.train.checkpoint_reader import (
     load_checkpoint as load_checkpoint,
     load_variable as load_variable,
 )
+from tensorfleet.train.checkpoint_waiting import checkpoints_iterator as checkpoints_iterator
 from tensorfleet.train.coordinator import Coordinator as Coordinator, LooperThread as LooperThread
 from tensorfleet.train.decay import (
     cosine_decay as cosine_decay,
@@ -67,6 +68,7 @@ from tensorfleet.train.hooks import (
     NanTensorHook as NanTensorHook,
     StopAtStepHook as StopAtStepHook,
 )
+from tensorfleet.train.initializing import init_from_checkpoint as init_from_checkpoint
 from tensorfleet.train.input_producers import (
     input_producer as input_producer,
     limit_epochs as limit_epochs,
@@ -74,6 +76,12 @@ from tensorfleet.train.input_producers import (
     range_input_producer as range_input_producer,
     slice_input_producer as slice_input_producer,
     string_input_producer as string_input_producer,
+)
+from tensorfleet.train.maybe_batches import (
+    maybe_batch as maybe_batch,
+    maybe_batch_join as maybe_batch_join,
+    maybe_shuffle_batch as maybe_shuffle_batch,
+    maybe_shuffle_batch_join as maybe_shuffle_batch_join,
 )
 from tensorfleet.train.monitored_session import (
     MonitoredSession as MonitoredSession,
@@ -129,6 +137,7 @@ from tensorfleet.train.step_count import (
 from tensorfleet.train.supervisor import Supervisor as Supervisor
 from tensorfleet.train.sync_replicas import SyncReplicasOptimizer as SyncReplicasOptimizer
 from tensorfleet.train.timers import SecondOrStepTimer as SecondOrStepTimer
+from tensorfleet.train.warm_starting import VocabInfo as VocabInfo, warm_start as warm_start
 
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
@@ -194,6 +203,7 @@ __all__ = [
     "SummarySaverHook",
     "Supervisor",
     "SyncReplicasOptimizer",
+    "VocabInfo",
     "WorkerSessionCreator",
     "add_queue_runner",
     "assert_global_step",
@@ -201,6 +211,7 @@ __all__ = [
     "batch",
     "batch_join",
     "checkpoint_exists",
+    "checkpoints_iterator",
     "cosine_decay",
     "cosine_decay_restarts",
     "create_global_step",
@@ -213,6 +224,7 @@ __all__ = [
     "get_or_create_global_step",
     "global_step",
     "import_meta_graph",
+    "init_from_checkpoint",
     "input_producer",
     "inverse_time_decay",
     "latest_checkpoint",
@@ -222,6 +234,10 @@ __all__ = [
     "load_checkpoint",
     "load_variable",
     "match_filenames_once",
+    "maybe_batch",
+    "maybe_batch_join",
+    "maybe_shuffle_batch",
+    "maybe_shuffle_batch_join",
     "natural_exp_decay",
     "noisy_linear_cosine_decay",
     "piecewise_constant",
@@ -238,5 +254,6 @@ __all__ = [
     "string_input_producer",
     "summary_iterator",
     "update_checkpoint_state",
+    "warm_start",
     "write_graph",
 ]

@@ -19,8 +19,8 @@ from tensorfleet.train.optimizers import OneOpOptimizer
 class AdamOptimizer(OneOpOptimizer):
     """Kingma and Ba's Adam, arXiv:1412.6980 (`tf.train.AdamOptimizer`).
 
-    The correction of the moments is part of the step size, as in the paper's section 2, so `epsilon` is what
-    the paper calls epsilon hat. A sparse gradient moves all rows: those without a gradient by their momentum.
+    The correction of the moments is part of the step size, as in the paper's section 2, so `epsilon` is the
+    paper's epsilon hat. A sparse gradient changes all rows, those without a gradient by their momentum.
 
     Example:
         >>> v = tf.Variable(3.0)
@@ -46,7 +46,7 @@ class AdamOptimizer(OneOpOptimizer):
         self._lr, self._beta1, self._beta2, self._epsilon = learning_rate, beta1, beta2, epsilon
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
-        """beta1 and beta2 to the power of the step's number, variables."""
+        """The variables that hold beta1 and beta2 to the power of the step's number."""
         graph = framework.get_default_graph()
         return (
             self._get_non_slot_variable("beta1_power", graph),
@@ -54,7 +54,7 @@ class AdamOptimizer(OneOpOptimizer):
         )
 
     def _create_slots(self, var_list: list[Any]) -> None:
-        # The powers live with one variable, the same in every process that builds the graph.
+        # The powers are placed with one variable, the same in every process that builds the graph.
         first = min(var_list, key=lambda var: var.name)
         self._create_non_slot_variable(
             self._beta1() if callable(self._beta1) else self._beta1, "beta1_power", first
@@ -109,7 +109,7 @@ class AdamOptimizer(OneOpOptimizer):
         return group(updated, m, v)
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
-        # The powers change once all updates have used them.
+        # The powers change after all updates have used them.
         with framework.control_dependencies(update_ops):
             power1, power2 = self._get_beta_accumulators()
             with framework.colocate_with(power1.op):

@@ -1,4 +1,4 @@
-"""The plainest loop of training: `tf.train.basic_train_loop`."""
+"""A simple training loop: `tf.train.basic_train_loop`."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def basic_train_loop(
     kwargs: Mapping[str, Any] | None = None,
     master: str = "",
 ) -> None:
-    """Calls a function again and again until the supervisor stops (`tf.train.basic_train_loop`).
+    """Calls a function repeatedly until the supervisor stops (`tf.train.basic_train_loop`).
 
-    Where the session is lost (AbortedError), it goes on in a new one.
+    After the loss of the session (AbortedError) it continues in a new one.
 
     Args:
         supervisor: makes the sessions.
         train_step_fn: called as `train_step_fn(session, *args, **kwargs)`.
-        args, kwargs: its other arguments.
-        master: the target.
+        args, kwargs: the function's other arguments.
+        master: the session's target.
     """
     while True:
         try:

@@ -1,17 +1,21 @@
 """Batches by queues: `tf.train.batch`, `tf.train.shuffle_batch` and their forms for several inputs.
 
-Each makes a queue, and the runner that fills it once `tf.train.start_queue_runners` has started it.
+Each makes a queue and the runner that fills it; `tf.train.start_queue_runners` starts the runner.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph import framework
+from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.array.indexing import gather
+from tensorfleet.ops.array.selection import where
 from tensorfleet.ops.array.sparse_tensor import (
     SparseTensor,
     convert_to_tensor_or_sparse_tensor,
@@ -19,13 +23,16 @@ from tensorfleet.ops.array.sparse_tensor import (
     serialize_many_sparse,
     serialize_sparse,
 )
+from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.control_flow.control import no_op
+from tensorfleet.ops.control_flow.smart_cond import smart_cond
 from tensorfleet.ops.data_flow.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from tensorfleet.ops.math.arithmetic import maximum
 from tensorfleet.train.input_producers import fullness, summarize_fullness
 from tensorfleet.train.queue_runners import QueueRunner, add_queue_runner
 
 
-class _Tensors:
+class Inputs:
     """The tensors of a batch, given as a list or a dict. In queues, a SparseTensor is three strings."""
 
     def __init__(self, given: Any, caller: str) -> None:
@@ -36,10 +43,10 @@ class _Tensors:
             raise ValueError(f"Expected at least one tensor in {caller}().")
         self.tensors: list[Tensor] = []
         self._ranks: list[int | None] = []
-        """Of the SparseTensors in a batch, which have one dimension more than the elements."""
+        """The ranks of the SparseTensors in a batch, one more than those of the elements."""
 
     def store(self, enqueue_many: bool) -> None:
-        """Makes of the SparseTensors what a queue takes; called once, in the scope of the batch's nodes."""
+        """Serializes the SparseTensors for the queue; called once, in the name scope of the batch's nodes."""
         if self.tensors:
             return
         serialize = serialize_many_sparse if enqueue_many else serialize_sparse
@@ -54,16 +61,16 @@ class _Tensors:
 
     @property
     def kinds(self) -> list[bool]:
-        """Which of them are SparseTensors."""
+        """For each tensor, whether it is a SparseTensor."""
         return [isinstance(value, SparseTensor) for value in self.given]
 
     @property
     def stored_types(self) -> list[dtypes.DType]:
-        """The types of what is in the queue."""
+        """The dtypes of the queue's components."""
         return [tensor.dtype.base for tensor in self.tensors]
 
     def like(self, dequeued: Any) -> Any:
-        """The dequeued tensors: in a dict with the keys of `given`; one tensor is never in a list."""
+        """The dequeued tensors in the form of `given`, a list or a dict; a single tensor is not in a list."""
         is_list = isinstance(dequeued, (list, tuple))
         flat = [
             deserialize_many_sparse(found, given.dtype, rank) if isinstance(given, SparseTensor) else found
@@ -76,13 +83,13 @@ class _Tensors:
         return flat if is_list else flat[0]
 
 
-def _graph_tensors(parts: list[_Tensors]) -> list[Any]:
+def graph_tensors(parts: list[Inputs]) -> list[Any]:
     """Tensors of the graph that the batch is made in."""
     values = (value for part in parts for value in part.given)
     return [value.values if isinstance(value, SparseTensor) else value for value in values]
 
 
-def _shapes(parts: list[_Tensors], shapes: Any, enqueue_many: bool) -> list[Any]:
+def _shapes(parts: list[Inputs], shapes: Any, enqueue_many: bool) -> list[Any]:
     """The shape of an element's components: those given, or what is true of all parts."""
     if shapes is not None:
         kinds = parts[0].kinds
@@ -103,8 +110,8 @@ def _shapes(parts: list[_Tensors], shapes: Any, enqueue_many: bool) -> list[Any]
     return merged
 
 
-def _parts(tensors_list: Sequence[Any], caller: str) -> list[_Tensors]:
-    parts = [_Tensors(tensors, caller) for tensors in tensors_list]
+def several_inputs(tensors_list: Sequence[Any], caller: str) -> list[Inputs]:
+    parts = [Inputs(tensors, caller) for tensors in tensors_list]
     if not parts:
         raise ValueError(f"Expected at least one set of tensors in {caller}().")
     for part in parts[1:]:
@@ -113,18 +120,38 @@ def _parts(tensors_list: Sequence[Any], caller: str) -> list[_Tensors]:
     return parts
 
 
-def _fill(queue: QueueBase, parts: list[_Tensors], enqueue_many: bool) -> None:
+def _fill(queue: QueueBase, parts: list[Inputs], enqueue_many: bool, keep: Any) -> None:
     enqueue = queue.enqueue_many if enqueue_many else queue.enqueue
-    add_queue_runner(QueueRunner(queue, [enqueue(part.tensors) for part in parts]))
+    if keep is None:
+        operations = [enqueue(part.tensors) for part in parts]
+    elif keep.ndim:
+        # Those of a batch that are to be kept.
+        places = apply_one("Reshape", where(keep), [-1])
+        operations = [enqueue([gather(tensor, places) for tensor in part.tensors]) for part in parts]
+    else:
+        operations = [smart_cond(keep, partial(enqueue, part.tensors), no_op) for part in parts]
+    add_queue_runner(QueueRunner(queue, operations))
 
 
-def _take(queue: QueueBase, part: _Tensors, batch_size: Any, smaller: bool, name: str | None) -> Any:
+def checked_keep(keep_input: Any, enqueue_many: bool) -> Any:
+    """Whether inputs are kept, as a tensor. Raises ValueError: its rank is not that of the inputs."""
+    keep = convert_to_tensor(keep_input, dtypes.bool)
+    if keep.ndim is None:
+        raise ValueError("`keep_input` dimensions must be known at graph construction.")
+    if not enqueue_many and keep.ndim == 1:
+        raise ValueError("`keep_input` cannot be a vector when `enqueue_many=False`.")
+    if keep.ndim > 1:
+        raise ValueError(f"`keep_input` must be 0 or 1 dimensions, but is {keep.ndim}.")
+    return keep
+
+
+def _take(queue: QueueBase, part: Inputs, batch_size: Any, smaller: bool, name: str | None) -> Any:
     dequeue = queue.dequeue_up_to if smaller else queue.dequeue_many
     return part.like(dequeue(batch_size, name=name))
 
 
-def _batch(
-    parts: list[_Tensors],
+def make_batch(
+    parts: list[Inputs],
     batch_size: Any,
     capacity: int,
     enqueue_many: bool,
@@ -133,6 +160,7 @@ def _batch(
     smaller: bool,
     shared_name: str | None,
     name: str,
+    keep: Any = None,
 ) -> Any:
     for part in parts:
         part.store(enqueue_many)
@@ -140,7 +168,7 @@ def _batch(
     queue = kind(
         capacity, parts[0].stored_types, _shapes(parts, shapes, enqueue_many), shared_name=shared_name
     )
-    _fill(queue, parts, enqueue_many)
+    _fill(queue, parts, enqueue_many, keep)
     summarize_fullness(fullness(capacity), queue.size(), capacity)
     return _take(queue, parts[0], batch_size, smaller, name)
 
@@ -157,22 +185,23 @@ def batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Batches of what tensors give in many runs (`tf.train.batch`).
+    """Batches of the values of tensors in many runs (`tf.train.batch`).
 
     Args:
-        tensors: a list or dict of tensors; the result has the same form, but of one tensor is no list.
-        num_threads: how many threads fill the queue; with more than one, the order is not certain.
+        tensors: a list or dict of tensors. The result has the same form, except that a single tensor is
+            not in a list.
+        num_threads: the number of threads that fill the queue; with more than one, the order may vary.
         enqueue_many: whether the tensors are batches of elements already.
-        shapes: of an element's components, where the tensors' static shapes do not say them.
-        dynamic_pad: fills up elements whose shapes differ within a batch.
-        allow_smaller_final_batch: whether the last batch may be smaller; else what is left is dropped.
+        shapes: the shapes of an element's components, if the tensors' static shapes are not known.
+        dynamic_pad: pad elements whose shapes differ within a batch.
+        allow_smaller_final_batch: whether the last batch may be smaller; else the rest is dropped.
 
     Raises:
         ValueError: there are no tensors, or one of unknown rank.
     """
-    part = _Tensors(tensors, "batch")
-    with framework.name_scope(name, "batch", _graph_tensors([part])) as scope:
-        return _batch(
+    part = Inputs(tensors, "batch")
+    with framework.name_scope(name, "batch", graph_tensors([part])) as scope:
+        return make_batch(
             [part] * num_threads,
             batch_size,
             capacity,
@@ -197,9 +226,9 @@ def batch_join(
     name: str | None = None,
 ) -> Any:
     """Like `batch`, of several sets of tensors, each with a thread of its own (`tf.train.batch_join`)."""
-    parts = _parts(tensors_list, "batch_join")
-    with framework.name_scope(name, "batch_join", _graph_tensors(parts)) as scope:
-        return _batch(
+    parts = several_inputs(tensors_list, "batch_join")
+    with framework.name_scope(name, "batch_join", graph_tensors(parts)) as scope:
+        return make_batch(
             parts,
             batch_size,
             capacity,
@@ -212,8 +241,8 @@ def batch_join(
         )
 
 
-def _shuffled(
-    parts: list[_Tensors],
+def make_shuffled(
+    parts: list[Inputs],
     batch_size: Any,
     capacity: int,
     min_after_dequeue: int,
@@ -223,6 +252,7 @@ def _shuffled(
     smaller: bool,
     shared_name: str | None,
     name: str,
+    keep: Any = None,
 ) -> Any:
     if capacity <= min_after_dequeue:
         raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}.")
@@ -236,7 +266,7 @@ def _shuffled(
         seed=seed,
         shared_name=shared_name,
     )
-    _fill(queue, parts, enqueue_many)
+    _fill(queue, parts, enqueue_many, keep)
     summarize_fullness(
         f"fraction_over_{min_after_dequeue}_of_{capacity - min_after_dequeue}_full",
         maximum(0, queue.size() - min_after_dequeue),
@@ -258,17 +288,17 @@ def shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Like `batch`, in random order (`tf.train.shuffle_batch`).
+    """`batch` in random order (`tf.train.shuffle_batch`).
 
     Args:
-        min_after_dequeue: how many elements stay in the queue for the next draw, until the input ends.
+        min_after_dequeue: the number of elements to choose from that stay in the queue until the input ends.
 
     Raises:
-        ValueError: there are no tensors, one of unknown rank, or no room beside `min_after_dequeue`.
+        ValueError: no tensors, one of unknown rank, or a `capacity` that is not above `min_after_dequeue`.
     """
-    part = _Tensors(tensors, "shuffle_batch")
-    with framework.name_scope(name, "shuffle_batch", _graph_tensors([part])) as scope:
-        return _shuffled(
+    part = Inputs(tensors, "shuffle_batch")
+    with framework.name_scope(name, "shuffle_batch", graph_tensors([part])) as scope:
+        return make_shuffled(
             [part] * num_threads,
             batch_size,
             capacity,
@@ -294,13 +324,13 @@ def shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Like `shuffle_batch`, of several sets of tensors, each with a thread of its own
+    """`shuffle_batch` of several sets of tensors, each with its own thread
     (`tf.train.shuffle_batch_join`).
     """
-    parts = _parts(tensors_list, "shuffle_batch_join")
-    names = _graph_tensors(parts)
+    parts = several_inputs(tensors_list, "shuffle_batch_join")
+    names = graph_tensors(parts)
     with framework.name_scope(name, "shuffle_batch_join", names) as scope:
-        return _shuffled(
+        return make_shuffled(
             parts,
             batch_size,
             capacity,

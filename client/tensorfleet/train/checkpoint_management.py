@@ -1,4 +1,4 @@
-"""The `checkpoint` file, which tells the newest checkpoint beside it, and what concerns whole checkpoints."""
+"""The `checkpoint` file, which names the newest checkpoint of its directory, and functions on checkpoints."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def generate_checkpoint_state_proto(
     """The content of a `checkpoint` file (`tf.train.generate_checkpoint_state_proto`).
 
     Args:
-        save_dir: the directory of the file; where it is relative, relative paths are stored relative to it.
+        save_dir: the directory of the file; if it is relative, relative paths are stored relative to it.
         model_checkpoint_path: the newest checkpoint; it is added to the others if it is not their last.
         all_model_checkpoint_paths: all that are kept, oldest first.
-        all_model_checkpoint_timestamps: when they were written, in seconds since 1970.
-        last_preserved_timestamp: when the last one that is kept for good was.
+        all_model_checkpoint_timestamps: the times of their writing, in seconds since 1970.
+        last_preserved_timestamp: the time of the last checkpoint that is kept for good.
 
     Raises:
-        ValueError: there are not as many timestamps as paths.
+        ValueError: the numbers of timestamps and paths differ.
     """
     paths = list(all_model_checkpoint_paths or [])
     if not paths or paths[-1] != model_checkpoint_path:
@@ -65,11 +65,11 @@ def update_checkpoint_state(
     all_model_checkpoint_timestamps: list[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> None:
-    """Writes the `checkpoint` file, at once (`tf.train.update_checkpoint_state`).
+    """Writes the `checkpoint` file atomically (`tf.train.update_checkpoint_state`).
 
     Raises:
         RuntimeError: the file would overwrite the checkpoint.
-        OpError: it cannot be written; the old one is as it was.
+        OpError: the file cannot be written; the old one is unchanged.
     """
     state = generate_checkpoint_state_proto(
         save_dir,
@@ -84,7 +84,7 @@ def update_checkpoint_state(
 def update_state(
     save_dir: str, path: str, all_paths: list[str], latest_filename: str, save_relative_paths: bool
 ) -> None:
-    """`update_checkpoint_state`, with paths that are relative to `save_dir` where that is asked for."""
+    """`update_checkpoint_state`, with paths relative to `save_dir` if `save_relative_paths`."""
     if save_relative_paths:
         path, *all_paths = (
             os.path.relpath(p, save_dir) if os.path.isabs(p) else p for p in (path, *all_paths)
@@ -110,8 +110,8 @@ def _state_path(directory: str, latest_filename: str | None) -> str:
 
 
 def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> CheckpointState | None:
-    """The message in the `checkpoint` file of a directory, None where there is none to be read
-    (`tf.train.get_checkpoint_state`). Relative paths in it become paths into the directory.
+    """The message in the `checkpoint` file of a directory, None if it cannot be read
+    (`tf.train.get_checkpoint_state`). Relative paths in it are made relative to the working directory.
 
     Raises:
         ValueError: the file names no checkpoint.
@@ -139,7 +139,7 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
 
 
 def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
-    """The newest checkpoint of a directory, None where there is none (`tf.train.latest_checkpoint`)."""
+    """The newest checkpoint of a directory, None if there is none (`tf.train.latest_checkpoint`)."""
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None:
         return None
@@ -151,9 +151,7 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
 
 
 def _matches(prefix: str) -> list[str]:
-    """The files that show that there is a checkpoint: of the format V2, or else V1; the prefix may be a
-    pattern.
-    """
+    """The files that a checkpoint of format V2, or else V1, has; the prefix may be a pattern."""
     for path in (files.index_path(prefix), prefix):
         found = [path] if os.path.isfile(path) else glob.glob(path)
         if found:
@@ -167,7 +165,7 @@ def checkpoint_exists(checkpoint_prefix: str) -> bool:
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
-    """The times of writing checkpoints, in seconds since 1970; those that are not there are left out
+    """The modification times of checkpoints, in seconds since 1970; missing checkpoints are left out
     (`tf.train.get_checkpoint_mtimes`).
     """
     return [math.floor(os.stat(f[0]).st_mtime) for f in map(_matches, checkpoint_prefixes) if f]

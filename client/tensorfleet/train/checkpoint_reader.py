@@ -1,4 +1,4 @@
-"""Reading checkpoints without a graph: `tf.train.load_checkpoint` and what goes with it."""
+"""Reading checkpoints without a graph: `tf.train.load_checkpoint` and related functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tensorfleet.train.checkpoint_management import latest_checkpoint
 
 
 class CheckpointReader:
-    """A checkpoint and its tensors, as NumPy arrays (what `tf.train.NewCheckpointReader` returns)."""
+    """Reads the tensors of a checkpoint as NumPy arrays; the result of `tf.train.NewCheckpointReader`."""
 
     def __init__(self, filename: str) -> None:
         with BundleReader(filename) as reader:
@@ -33,7 +33,7 @@ class CheckpointReader:
         return tensor_str in self._dims
 
     def get_tensor(self, tensor_str: str) -> Any:
-        """The value of a tensor: an array; for rank 0 a number, or bytes.
+        """The value of a tensor: an array; for rank 0 a number or bytes.
 
         Raises:
             NotFoundError: there is no such tensor.
@@ -84,5 +84,5 @@ def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
 
 
 def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
-    """The names and shapes of what is in a checkpoint, sorted by name (`tf.train.list_variables`)."""
+    """The names and shapes of the tensors in a checkpoint, sorted by name (`tf.train.list_variables`)."""
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())

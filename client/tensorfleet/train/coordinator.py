@@ -15,14 +15,14 @@ _LOOK_SECONDS = 0.05
 
 
 class Coordinator:
-    """Lets the threads of a program stop each other and hand on the first error (`tf.train.Coordinator`).
+    """Coordinates the end of a program's threads, and passes on the first error (`tf.train.Coordinator`).
 
-    Each thread works while `should_stop()` is false and calls `request_stop` when it wants all to end; the
-    main thread waits in `join`, which raises the first error that was reported.
+    Each thread works while `should_stop()` is false, and calls `request_stop` to end all of them; the main
+    thread waits in `join`, which raises the first error that was reported.
     """
 
     def __init__(self, clean_stop_exception_types: Iterable[type[BaseException]] | None = None) -> None:
-        """Makes a coordinator.
+        """A coordinator.
 
         Args:
             clean_stop_exception_types: errors that mean a regular end, so that `join` does not raise them; by
@@ -41,11 +41,11 @@ class Coordinator:
         """Asks all threads to stop.
 
         Args:
-            ex: the reason: an exception, or what `sys.exc_info()` gives. Only the first one is kept, and none
-                that comes after a stop was asked for.
+            ex: the reason: an exception, or the result of `sys.exc_info()`. Only the first one is kept, and
+                none after a stop was requested.
 
         Raises:
-            The exception itself after `join`: there is nobody left to raise it.
+            The exception itself if `join` has already returned, as nothing else would raise it.
         """
         error = self._unclean(ex)
         with self._lock:
@@ -67,26 +67,26 @@ class Coordinator:
         return ValueError(f"ex must be a tuple or sys.exc_info must return the current exception: {ex}")
 
     def clear_stop(self) -> None:
-        """Forgets the request to stop and its error, so that the coordinator can be used again."""
+        """Clears the request to stop and its error, so that the coordinator can be used again."""
         with self._lock:
             self._joined = False
             self._error = None
             self._stop.clear()
 
     def should_stop(self) -> bool:
-        """Whether a stop was asked for."""
+        """Whether a stop was requested."""
         return self._stop.is_set()
 
     @contextlib.contextmanager
     def stop_on_exception(self) -> Iterator[None]:
-        """A context that turns any exception into a request to stop."""
+        """A context manager that turns any exception into a request to stop."""
         try:
             yield
         except:  # noqa: E722 (an exit from a thread is a reason to stop like any other)
             self.request_stop(ex=sys.exc_info())
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
-        """Waits until a stop is asked for, at most `timeout` seconds; whether it was."""
+        """Waits until a stop is requested, at most `timeout` seconds; returns whether it was."""
         return self._stop.wait(timeout)
 
     def register_thread(self, thread: threading.Thread) -> None:
@@ -100,20 +100,20 @@ class Coordinator:
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Waits until all threads have ended, or a stop was asked for and the time for it is over.
+        """Waits until all threads have ended, or until the grace period after a request to stop is over.
 
         Args:
-            threads: beside the registered ones. The calling thread is left out.
-            stop_grace_period_secs: how long threads may take to end after the request.
-            ignore_live_threads: do not mind those that still run then.
+            threads: threads to wait for beside the registered ones. The calling thread is left out.
+            stop_grace_period_secs: the time that threads have to end after the request, in seconds.
+            ignore_live_threads: do not raise an error for threads that still run then.
 
         Raises:
             RuntimeError: threads still run.
-            The error that was reported, if there is one.
+                The error that was reported, if there is one.
         """
         with self._lock:
             waited = [t for t in self._threads.union(threads or ()) if t is not threading.current_thread()]
-        # A thread that never stops must not keep back a request to stop, and the other way round.
+        # Polls both, as a request may come while a thread never ends, or all threads end without a request.
         while (running := _running(waited)) and not self.should_stop():
             _join(running[0], _LOOK_SECONDS)
         end = time.monotonic() + stop_grace_period_secs
@@ -148,12 +148,12 @@ def _running(threads: list[threading.Thread]) -> list[threading.Thread]:
 
 
 def _join(thread: threading.Thread, seconds: float) -> None:
-    if thread.is_alive():  # it may not even have been started
+    if thread.is_alive():  # a thread that was never started cannot be joined
         thread.join(max(seconds, 0))
 
 
 class LooperThread(threading.Thread):
-    """A thread that calls a function again and again until its coordinator stops (`tf.train.LooperThread`).
+    """A thread that calls a function repeatedly until its coordinator stops (`tf.train.LooperThread`).
 
     Subclasses may replace `run_loop`, `start_loop` and `stop_loop` instead of naming a target. An exception
     stops the coordinator. The thread is a daemon and is registered with the coordinator.
@@ -167,15 +167,15 @@ class LooperThread(threading.Thread):
         args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> None:
-        """Makes the thread; `start` starts it.
+        """A thread that is not started yet.
 
         Args:
             coord: the coordinator.
-            timer_interval_secs: seconds between the starts of two calls; None: without a pause.
+            timer_interval_secs: the time between the starts of two calls in seconds; None for no pause.
             target, args, kwargs: the function and its arguments.
 
         Raises:
-            ValueError: `coord` is none, or there are arguments without a function.
+            ValueError: `coord` is not a Coordinator, or there are arguments without a function.
         """
         if not isinstance(coord, Coordinator):
             raise ValueError(f"'coord' argument must be a Coordinator: {coord}")
@@ -197,7 +197,7 @@ class LooperThread(threading.Thread):
         args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
-        """Makes such a thread and starts it."""
+        """Makes a LooperThread and starts it."""
         looper = LooperThread(coord, timer_interval_secs, target=target, args=args, kwargs=kwargs)
         looper.start()
         return looper
@@ -224,6 +224,6 @@ class LooperThread(threading.Thread):
         """Called once, after the last call of `run_loop`."""
 
     def run_loop(self) -> None:
-        """One turn: calls the target."""
+        """One iteration: calls the target."""
         if self._function is not None:
             self._function(*self._function_args, **self._function_kwargs)

@@ -1,4 +1,4 @@
-"""Learning rates that fall with the number of the step: scalars to give to an optimizer."""
+"""Learning rates that decay with the global step, as scalar tensors for an optimizer."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def _decayed(
     factor: Callable[..., Any],
     named: bool = True,
 ) -> Any:
-    """learning_rate · factor(step, number), where `number` gives a value the rate's dtype.
+    """learning_rate · factor(step, number), where `number` converts a value to the rate's dtype.
 
-    Factors call `number` in TensorFlow's order, in which the names of the casts are counted. The result has
-    the scope's name if it is `named`, else that of a product in it.
+    Factors call `number` in TensorFlow's order, which numbers the names of the casts. The result has the name
+    of the scope if `named`, else that of a product in it.
 
     Raises:
         ValueError: `step` is None.
@@ -59,7 +59,7 @@ def exponential_decay(
     """learning_rate · decay_rate ^ (global_step / decay_steps) (`tf.train.exponential_decay`).
 
     Args:
-        staircase: the quotient is rounded down, so that the rate falls in steps.
+        staircase: round the quotient down, so that the rate decays in steps.
 
     Raises:
         ValueError: `global_step` is None.
@@ -119,11 +119,11 @@ def polynomial_decay(
     cycle: bool = False,
     name: str | None = None,
 ) -> Any:
-    """A way from `learning_rate` to `end_learning_rate` in `decay_steps` (`tf.train.polynomial_decay`).
+    """Decay from `learning_rate` to `end_learning_rate` in `decay_steps` (`tf.train.polynomial_decay`).
 
     Args:
-        power: of the part of the steps that is left; 1 is a straight line.
-        cycle: start again, over twice, three times … as many steps, whenever the end is reached.
+        power: the power of the fraction of steps that is left; 1 for linear decay.
+        cycle: start again whenever the end is reached, over twice, three times … as many steps.
     """
     if global_step is None:
         raise ValueError("global_step is required for polynomial_decay.")
@@ -146,7 +146,7 @@ def polynomial_decay(
 
 
 def _until(step: Any, decay_steps: Any) -> Any:
-    """The part of the steps that is done, at most 1."""
+    """The fraction of the steps that is done, at most 1."""
     return apply_one("Minimum", step, decay_steps) / decay_steps
 
 
@@ -158,7 +158,7 @@ def _cosine(part: Any) -> Any:
 def cosine_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
 ) -> Any:
-    """Half a cosine down to `alpha` · learning_rate, arXiv:1608.03983 (`tf.train.cosine_decay`)."""
+    """Decay along half a cosine to `alpha` · learning_rate, arXiv:1608.03983 (`tf.train.cosine_decay`)."""
 
     def factor(step: Any, number: Any) -> Any:
         steps = number(decay_steps)
@@ -176,11 +176,11 @@ def cosine_decay_restarts(
     alpha: float = 0.0,
     name: str | None = None,
 ) -> Any:
-    """Cosine decay that starts again, each time over `t_mul` as many steps, from `m_mul` as high a rate
-    (`tf.train.cosine_decay_restarts`).
+    """Cosine decay with restarts (`tf.train.cosine_decay_restarts`).
 
     Args:
-        t_mul, m_mul, alpha: numbers.
+        t_mul, m_mul: the factors by which the number of steps and the initial rate change at each restart.
+        alpha: the rate at the end of each decay, as a fraction of its initial rate.
     """
 
     def factor(step: Any, number: Any) -> Any:
@@ -231,7 +231,7 @@ def noisy_linear_cosine_decay(
     beta: Any = 0.001,
     name: str | None = None,
 ) -> Any:
-    """Linear cosine decay with noise that gets less (`tf.train.noisy_linear_cosine_decay`)."""
+    """Linear cosine decay with decaying noise (`tf.train.noisy_linear_cosine_decay`)."""
 
     def factor(step: Any, number: Any) -> Any:
         given = (decay_steps, initial_variance, variance_decay, num_periods, alpha, beta)
@@ -249,7 +249,7 @@ def noisy_linear_cosine_decay(
 
 
 def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = None) -> Any:
-    """values[0] up to boundaries[0], values[1] up to boundaries[1], …, then the last
+    """values[0] up to boundaries[0], values[1] up to boundaries[1], …, then the last value
     (`tf.train.piecewise_constant`).
 
     Args:
@@ -279,5 +279,5 @@ def piecewise_constant(x: Any, boundaries: Any, values: Any, name: str | None = 
         for limit, choice in zip(reversed(limits), reversed(choices[:-1]), strict=True):
             below = apply_one("LessEqual", x, cast(limit, x.dtype.base))
             result = apply_one("SelectV2", below, choice, result)
-        # TensorFlow chooses by conditionals, one in another, which cost a step more than these selections.
+        # Selections cost a step less than the nested conditionals of TensorFlow's graph.
         return apply_one("Identity", result, name="case/cond/Merge")

@@ -27,11 +27,11 @@ STANDARD_PS_OPS = (
     "ResourceConditionalAccumulator",
     "DecisionTreeResource",
 )
-"""The op types that belong on a parameter server."""
+"""The op types that are placed on parameter servers by default."""
 
 
 class RoundRobinStrategy:
-    """Gives each operation to the next parameter server."""
+    """Assigns operations to the parameter servers in turn."""
 
     def __init__(self, num_tasks: int) -> None:
         self._num_tasks = num_tasks
@@ -44,7 +44,7 @@ class RoundRobinStrategy:
 
 
 class GreedyLoadBalancingStrategy:
-    """Gives each operation to the parameter server with the least load so far
+    """Assigns each operation to the parameter server with the least load so far
     (`tf.contrib.training.GreedyLoadBalancingStrategy`).
 
     Args:
@@ -95,7 +95,7 @@ class _Chooser:
         self._strategy = strategy
 
     def __call__(self, op: Operation) -> str:
-        # The operation's own request wins over the choice made here.
+        # A device requested for the operation takes precedence over the choice made here.
         if not self._merge_devices and op.device:
             return op.device
         asked = DeviceSpec.from_string(op.device or "")
@@ -121,17 +121,17 @@ def replica_device_setter(
 
     Args:
         ps_tasks: the number of parameter servers; not used with `cluster`.
-        ps_device, worker_device: where variables go, and everything else.
-        merge_devices: fill up what an operation asks for, instead of leaving it alone.
-        cluster: a ClusterSpec, ClusterDef or dictionary, which says the number of parameter servers.
+        ps_device, worker_device: the devices of variables and of all other operations.
+        merge_devices: complete the device requested for an operation, instead of keeping it as it is.
+        cluster: a ClusterSpec, ClusterDef or dictionary, which gives the number of parameter servers.
         ps_ops: the op types of variables.
-        ps_strategy: from an operation to the number of its server; by default one after the other.
+        ps_strategy: a function from an operation to the index of its server; by default they take turns.
 
     Returns:
-        None where there are no parameter servers.
+        The function; None if there are no parameter servers.
 
     Raises:
-        TypeError: a strategy that cannot be called.
+        TypeError: `ps_strategy` is not callable.
     """
     if cluster is not None:
         if isinstance(cluster, (ClusterDef, dict)):

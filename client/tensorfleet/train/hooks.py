@@ -46,12 +46,12 @@ class LoggingTensorHook(SessionRunHook):
 
         Args:
             tensors: tensors or their names, by the tags to log them under, or in a list.
-            every_n_iter, every_n_secs: runs or seconds between two logs: one of them.
-            at_end: log at the end as well.
-            formatter: makes the text from a dict of tags and values.
+            every_n_iter, every_n_secs: the runs or the seconds between two logs; exactly one is given.
+            at_end: log at the end, too; then no interval is needed.
+            formatter: a function from a dict of tags and values to the text.
 
         Raises:
-            ValueError: not exactly one distance is given, or one that is not positive.
+            ValueError: not exactly one interval is given, or it is not positive.
         """
         only_at_end = at_end and every_n_iter is None and every_n_secs is None
         if not only_at_end and (every_n_iter is None) == (every_n_secs is None):
@@ -96,7 +96,7 @@ class LoggingTensorHook(SessionRunHook):
 
 
 def _tensor(value: Any) -> Any:
-    """A tensor of the default graph, by itself or by its name, where ":0" may be left out."""
+    """A tensor of the default graph, from itself or its name, in which ":0" may be omitted."""
     graph = get_default_graph()
     if not isinstance(value, str):
         if getattr(value, "graph", None) is not graph:
@@ -113,17 +113,17 @@ def _tensor(value: Any) -> Any:
 
 
 class StopAtStepHook(SessionRunHook):
-    """Asks for a stop at a global step (`tf.train.StopAtStepHook`)."""
+    """Requests a stop at a global step (`tf.train.StopAtStepHook`)."""
 
     def __init__(self, num_steps: int | None = None, last_step: int | None = None) -> None:
         """Makes a hook.
 
         Args:
-            num_steps: stop so many steps after the one at which the session was made.
-            last_step: stop at this step.
+            num_steps: the number of steps to run, from the global step of the new session on.
+            last_step: the global step to stop at.
 
         Raises:
-            ValueError: none of them is given, or both are.
+            ValueError: neither or both are given.
         """
         if num_steps is None and last_step is None:
             raise ValueError("One of num_steps or last_step must be specified.")
@@ -143,7 +143,7 @@ class StopAtStepHook(SessionRunHook):
         return SessionRunArgs(self._global_step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        # The value may be from before or after this run's own step: where it is near, look again.
+        # The value may be from before or after this run's own step, so it is read again when the end is near.
         assert self._last_step is not None
         if run_values.results + 1 >= self._last_step:
             step = run_context.session.run(self._global_step)
@@ -159,14 +159,14 @@ class NanLossDuringTrainingError(RuntimeError):
 
 
 class NanTensorHook(SessionRunHook):
-    """Ends training when the loss is NaN (`tf.train.NanTensorHook`)."""
+    """Ends training if the loss is NaN (`tf.train.NanTensorHook`)."""
 
     def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
         """Makes a hook.
 
         Args:
             loss_tensor: a tensor of rank 0.
-            fail_on_nan_loss: raise NanLossDuringTrainingError, rather than only ask for a stop.
+            fail_on_nan_loss: raise NanLossDuringTrainingError instead of requesting a stop.
         """
         self._loss = loss_tensor
         self._fail = fail_on_nan_loss
@@ -186,13 +186,13 @@ class NanTensorHook(SessionRunHook):
 
 
 class GlobalStepWaiterHook(SessionRunHook):
-    """Lets a worker wait for a global step before its first run (`tf.train.GlobalStepWaiterHook`).
+    """Makes a worker wait for a global step before its first run (`tf.train.GlobalStepWaiterHook`).
 
-    It waits as long as the others take; an error of the session ends the wait.
+    There is no time limit; an error of the session ends the wait.
     """
 
     def __init__(self, wait_until_step: int) -> None:
-        """Takes the step to wait for."""
+        """A hook that waits for the step `wait_until_step`."""
         self._wait_until_step = wait_until_step
 
     def begin(self) -> None:
@@ -220,14 +220,14 @@ class FinalOpsHook(SessionRunHook):
     """Runs operations at the end, and keeps their values (`tf.train.FinalOpsHook`)."""
 
     def __init__(self, final_ops: Any, final_ops_feed_dict: dict[Any, Any] | None = None) -> None:
-        """Takes the fetches and feeds of that run."""
+        """A hook with the fetches and feeds of the final run."""
         self._final_ops = final_ops
         self._feed_dict = final_ops_feed_dict
         self._values: Any = None
 
     @property
     def final_ops_values(self) -> Any:
-        """The values, None before the end."""
+        """The values of the final run; None before it."""
         return self._values
 
     def end(self, session: Any) -> None:
@@ -237,16 +237,16 @@ class FinalOpsHook(SessionRunHook):
             self._values = session.run(self._final_ops, feed_dict=self._feed_dict)
         except (errors.OutOfRangeError, StopIteration):
             logging.warning(
-                "FinalOpsHook found the input at its end: its operations should read variables, no input."
+                "FinalOpsHook reached the end of the input: its operations should read variables, not input."
             )
             raise
 
 
 class FeedFnHook(SessionRunHook):
-    """Feeds each run what a function returns (`tf.train.FeedFnHook`)."""
+    """Feeds each run the result of a function (`tf.train.FeedFnHook`)."""
 
     def __init__(self, feed_fn: Callable[[], dict[Any, Any]]) -> None:
-        """Takes the function."""
+        """A hook that calls `feed_fn`, which returns a feed_dict, before each run."""
         self.feed_fn = feed_fn
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:

@@ -1,6 +1,6 @@
-"""Queues of what there is to read, over and over: `tf.train.string_input_producer` and its kin.
+"""Queues that repeat their input for several epochs: `tf.train.string_input_producer`, ….
 
-Each makes a queue, and the runner that fills it once `tf.train.start_queue_runners` has started it.
+Each makes a queue and the runner that fills it; `tf.train.start_queue_runners` starts the runner.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _NO_STRINGS = "string_input_producer requires a non-null input tensor"
 
 
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
-    """The tensor, `num_epochs` times; then OutOfRangeError (`tf.train.limit_epochs`).
+    """The tensor in the first `num_epochs` runs, then OutOfRangeError (`tf.train.limit_epochs`).
 
-    What counts the epochs is a local variable, which `tf.local_variables_initializer` initializes.
+    The counter of epochs is a local variable, which `tf.local_variables_initializer` initializes.
 
     Raises:
         ValueError: `num_epochs` is not positive.
@@ -63,14 +63,14 @@ def input_producer(
     name: str | None = None,
     cancel_op: Any = None,
 ) -> FIFOQueue:
-    """A queue of the rows of a tensor, over and over (`tf.train.input_producer`).
+    """A queue of the rows of a tensor, repeated for several epochs (`tf.train.input_producer`).
 
     Args:
-        element_shape: of a row, where the tensor's static shape does not say it.
-        num_epochs: how often each row comes; None: without end.
-        shuffle: whether rows come in random order, another one in each epoch; `seed` decides which.
-        summary_name: of a summary that tells how full the queue is.
-        cancel_op: run when the queue is to be closed early.
+        element_shape: the shape of a row, if it is not static.
+        num_epochs: the number of epochs; None for no limit.
+        shuffle: whether to shuffle the rows in each epoch, depending on `seed`.
+        summary_name: the name of a summary of the filled fraction of the queue.
+        cancel_op: the operation to run if the queue is closed early.
 
     Raises:
         ValueError: the shape of a row is not known.
@@ -93,7 +93,7 @@ def input_producer(
 
 
 def summarize_fullness(name: str, elements: Tensor, room: int) -> None:
-    """A summary of which part of a queue's room is taken."""
+    """A summary of the filled fraction of a queue."""
     summary.scalar(name, cast(elements, dtypes.float32) * (1.0 / room))
 
 
@@ -107,12 +107,12 @@ def string_input_producer(
     name: str | None = None,
     cancel_op: Any = None,
 ) -> FIFOQueue:
-    """A queue of strings, such as the names of files (`tf.train.string_input_producer`).
+    """A queue of strings, such as file names (`tf.train.string_input_producer`).
 
     Arguments are those of `input_producer`.
 
     Raises:
-        ValueError: there are no strings; InvalidArgumentError where only a run can tell.
+        ValueError: there are no strings; InvalidArgumentError in a run, if not known before.
     """
     if not isinstance(string_tensor, Tensor) and not string_tensor:
         raise ValueError(_NO_STRINGS)
@@ -126,7 +126,7 @@ def string_input_producer(
 
 
 def fullness(capacity: int) -> str:
-    """The name of the summary of a queue that may be full."""
+    """The name of the summary of a queue with this capacity."""
     return f"fraction_of_{capacity}_full"
 
 
@@ -139,7 +139,7 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> FIFOQueue:
-    """A queue of the integers below `limit` (`tf.train.range_input_producer`), as `input_producer`."""
+    """A queue of the integers below `limit` (`tf.train.range_input_producer`); see `input_producer`."""
     with framework.name_scope(name, "input_producer", [limit]) as name:
         return input_producer(
             range_of(limit), [], num_epochs, shuffle, seed, capacity, shared_name, fullness(capacity), name
@@ -155,8 +155,7 @@ def slice_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> list[Tensor]:
-    """A row of each tensor, the same one of all (`tf.train.slice_input_producer`); arguments as
-    `input_producer`.
+    """A row of each tensor, at the same index (`tf.train.slice_input_producer`); see `input_producer`.
 
     Raises:
         ValueError: the list is empty.
@@ -171,8 +170,8 @@ def slice_input_producer(
 
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
-    """A local variable: the files that match a pattern, or one of several, when it is initialized
-    (`tf.train.match_filenames_once`).
+    """A local variable of the names of files that match a pattern, or one of several, at the time of its
+    initialization (`tf.train.match_filenames_once`).
     """
     with framework.name_scope(name, "matching_filenames", [pattern]) as name:
         return Variable(

@@ -48,26 +48,26 @@ def MonitoredTrainingSession(
 ) -> MonitoredSession:
     """A session for training on a cluster (`tf.train.MonitoredTrainingSession`).
 
-    The chief restores or initializes the variables and, where it is told directories, saves checkpoints and
-    summaries; the other workers wait for it. A session that is lost is made anew: with the variables as they
-    are where the tasks that hold them have not been started anew, else from the last checkpoint.
+    The chief restores or initializes the variables and, if directories are given, saves checkpoints and
+    summaries; the other workers wait for it. A lost session is replaced by a new one: with the current values
+    of the variables if no task that holds them has restarted, else from the last checkpoint.
 
     Args:
         master: the target.
         is_chief: whether this process is the chief.
-        checkpoint_dir: where checkpoints are restored from and saved to.
+        checkpoint_dir: the directory to restore checkpoints from and to save them to.
         scaffold: the standard operations.
-        hooks: of every process.
-        chief_only_hooks: of the chief.
-        save_checkpoint_secs, save_checkpoint_steps: seconds or steps between checkpoints, by default 600 s;
-            None or 0: none.
-        save_summaries_steps, save_summaries_secs: steps or seconds between summaries, by default 100 steps;
-            None or 0: none.
-        config: ConfigProto of the session.
-        stop_grace_period_secs: how long threads may take to end.
-        log_step_count_steps: steps between two reports of the steps per second.
-        max_wait_secs: how long to wait for tasks of the cluster, and for the chief.
-        summary_dir: where summaries go, by default the `checkpoint_dir`.
+        hooks: the hooks of every process.
+        chief_only_hooks: the hooks of the chief alone.
+        save_checkpoint_secs, save_checkpoint_steps: the seconds or steps between checkpoints, by default
+            600 s; None or 0 for no checkpoints.
+        save_summaries_steps, save_summaries_secs: the steps or seconds between summaries, by default 100
+            steps; None or 0 for no summaries.
+        config: the ConfigProto of the session.
+        stop_grace_period_secs: the time that threads have to end, in seconds.
+        log_step_count_steps: the steps between two reports of the steps per second.
+        max_wait_secs: the time to wait for tasks of the cluster and for the chief, in seconds.
+        summary_dir: the directory of summaries, by default `checkpoint_dir`.
         save_graph_def: write `graph.pbtxt` and the meta graphs beside the checkpoints.
     """
     save_summaries_steps, save_summaries_secs = _one_of(
@@ -106,7 +106,7 @@ def MonitoredTrainingSession(
 
 
 def _one_of(steps: Any, seconds: Any, default: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Steps and seconds where one of them may be left to the default: giving one drops the other's."""
+    """The steps and the seconds between two events; `default` applies only if neither is given."""
     if steps is USE_DEFAULT and seconds is USE_DEFAULT:
         return default
     return (None if steps is USE_DEFAULT else steps), (None if seconds is USE_DEFAULT else seconds)
@@ -117,7 +117,7 @@ def _positive(value: float | None) -> bool:
 
 
 class _CoordinatedCreator:
-    """Makes sessions with a coordinator, with running queue runners, and with hooks that know them."""
+    """Makes sessions with a coordinator and queue runners, and calls the hooks' `after_create_session`."""
 
     def __init__(
         self, creator: SessionCreator, hooks: Sequence[SessionRunHook], stop_grace_period_secs: float
@@ -148,7 +148,7 @@ class _CoordinatedCreator:
 
 
 class _MonitoredSession(StartsQueueRunners):
-    """The base of both public classes."""
+    """The base class of MonitoredSession and SingularMonitoredSession."""
 
     StepContext = wrapped_sessions.StepContext
 
@@ -184,17 +184,17 @@ class _MonitoredSession(StartsQueueRunners):
         options: Any = None,
         run_metadata: Any = None,
     ) -> Any:
-        """`Session.run` with what the hooks add.
+        """`Session.run` with the additions of the hooks.
 
         Raises:
-            RuntimeError: the session is closed, or a stop was requested before.
+            RuntimeError: the session is closed, or a stop has been requested.
         """
         return self._open().run(fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata)
 
     def run_step_fn(self, step_fn: Callable[[Any], Any]) -> Any:
-        """Calls a function of a StepContext, whose runs go with or without hooks as it likes.
+        """Calls a function with a StepContext, by which it may run with or without hooks.
 
-        Where the session is lost meanwhile, the whole function is called again.
+        If the session is lost meanwhile, the whole function is called again.
 
         Raises:
             ValueError: the function takes other arguments than `step_context`.
@@ -213,15 +213,15 @@ class _MonitoredSession(StartsQueueRunners):
         return self._session
 
     def should_stop(self) -> bool:
-        """Whether a hook or a thread asked for an end, or the session is closed."""
+        """Whether a hook or a thread has requested a stop, or the session is closed."""
         return self._session is None or self._session.should_stop()
 
     def close(self) -> None:
         """Ends the hooks, stops the threads and closes the session.
 
         Raises:
-            RuntimeError: it is closed already.
-            The error of a thread.
+            RuntimeError: the session is already closed.
+                The error of a thread.
         """
         self._close(None)
 
@@ -231,7 +231,7 @@ class _MonitoredSession(StartsQueueRunners):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        # The end of the input and of an iteration are regular ends.
+        # The end of the input and StopIteration are regular ends.
         if kind in (errors.OutOfRangeError, StopIteration):
             kind = None
         self._close(kind)
@@ -267,12 +267,12 @@ class MonitoredSession(_MonitoredSession):
         hooks: Sequence[SessionRunHook] | None = None,
         stop_grace_period_secs: float = 120,
     ) -> None:
-        """Opens the session: hooks begin, the graph is finalized, threads are started.
+        """Opens the session: calls the hooks' `begin`, finalizes the graph and starts threads.
 
         Args:
-            session_creator: makes the sessions, by default `ChiefSessionCreator()`.
-            hooks: called in this order around each run.
-            stop_grace_period_secs: how long threads may take to end.
+            session_creator: the creator of sessions, by default `ChiefSessionCreator()`.
+            hooks: the hooks, which are called in this order around each run.
+            stop_grace_period_secs: the time that threads have to end, in seconds.
         """
         super().__init__(session_creator, hooks, True, stop_grace_period_secs)
 

@@ -1,4 +1,4 @@
-"""Averages of variables and tensors over the last steps (`tf.train.ExponentialMovingAverage`)."""
+"""Moving averages of variables and tensors (`tf.train.ExponentialMovingAverage`)."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ _FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
 
 class ExponentialMovingAverage:
-    """Keeps average = decay · average + (1 - decay) · value for each of some variables.
+    """Moving averages of variables: average = decay · average + (1 - decay) · value
+    (`tf.train.ExponentialMovingAverage`).
 
     Args:
-        decay: near 1, such as 0.999.
-        num_updates: the number of updates so far: lowers the decay to (1 + n) / (10 + n) at first.
-        zero_debias: correct the averages of tensors, which start from zero, for that.
+        decay: the decay, near 1, such as 0.999.
+        num_updates: the number n of updates so far, which limits the decay to (1 + n) / (10 + n).
+        zero_debias: correct the bias of averages of tensors, which start from zero.
     """
 
     def __init__(
@@ -50,15 +51,15 @@ class ExponentialMovingAverage:
 
     @property
     def name(self) -> str:
-        """The name, by which the variables of averages end."""
+        """The name, with which the names of the averages' variables end."""
         return self._name
 
     def apply(self, var_list: Any = None) -> Any:
         """The operation that updates the averages of these variables or tensors, by default of the trainable
-        variables; makes what is missing.
+        variables; makes missing averages.
 
         Raises:
-            TypeError: one of them is not floating point.
+            TypeError: a variable is not floating point.
         """
         values = trainable_variables() if var_list is None else list(var_list)
         debiased = set()
@@ -96,7 +97,7 @@ class ExponentialMovingAverage:
         return self._averages.get(_key(var))
 
     def average_name(self, var: Any) -> str:
-        """The name of the variable for the average of `var`, even before there is one."""
+        """The name of the variable of the average of `var`, which need not exist yet."""
         found = self.average(var)
         if found is not None:
             name: str = found.op.name
@@ -104,10 +105,10 @@ class ExponentialMovingAverage:
         return framework.get_default_graph().unique_name(f"{var.op.name}/{self._name}", mark_as_used=False)
 
     def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:
-        """Variables by the names to load them from, for a Saver that loads averages in place of values.
+        """From names in the checkpoint to variables, for a Saver that loads averages in place of values.
 
         Args:
-            moving_avg_variables: those to load the average of, by default all that may have one.
+            moving_avg_variables: the variables to load the average of, by default all that may have one.
         """
         if moving_avg_variables is None:
             moving_avg_variables = [*trainable_variables(), *moving_average_variables()]

@@ -1,4 +1,4 @@
-"""Optimizer: from a loss to the operation that changes the variables (`tf.train.Optimizer`)."""
+"""The base class of optimizers (`tf.train.Optimizer`)."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ GradientAndVariable = tuple[Any, Any]
 
 
 class Optimizer:
-    """The base of all optimizers (`tf.train.Optimizer`).
+    """The base class of optimizers, which minimize a loss by changing variables (`tf.train.Optimizer`).
 
     A subclass implements `_apply_dense` and `_apply_sparse` for reference variables, `_resource_apply_dense`
-    and `_resource_apply_sparse` for resource variables, and where it needs them `_create_slots`, `_prepare`
-    (called once, before the updates are made) and `_finish` (called with the updates).
+    and `_resource_apply_sparse` for resource variables, and if needed `_create_slots`, `_prepare` (called
+    once, before the updates are made) and `_finish` (called with the updates).
 
     Args:
-        use_locking: passed on to the ops. Here, updates of one variable never overlap.
-        name: of the operation that `minimize` returns, and of the slots.
+        use_locking: passed on to the ops. Updates of one variable never overlap in any case.
+        name: the name of the operation that `minimize` returns, and of the slots.
 
     Raises:
         ValueError: an empty name.
@@ -70,7 +70,7 @@ class Optimizer:
         self._non_slots: dict[tuple[str, Graph], Any] = {}
 
     def get_name(self) -> str:
-        """The name, by which operations and slots are named."""
+        """The name, which operations and slots are named after."""
         return self._name
 
     # The steps of training
@@ -126,7 +126,7 @@ class Optimizer:
 
         Raises:
             ValueError: there are no variables, an unknown gate, or a loss that is not floating point.
-            NotImplementedError: something to differentiate by that is neither a variable nor a tensor.
+            NotImplementedError: an item of `var_list` is neither a variable nor a tensor.
         """
         from tensorfleet.autodiff.gradients import gradients
 
@@ -166,17 +166,18 @@ class Optimizer:
         name: str | None = None,
         skip_gradients_aggregation: bool = False,
     ) -> Any:
-        """The operation that updates the variables by their gradients, and then counts the step.
+        """The operation that updates the variables by their gradients and then increases the global step.
 
         Args:
-            grads_and_vars: pairs as from `compute_gradients`; variables without a gradient (None) stay.
-            global_step: a variable to add 1 to, once all are updated.
-            name: of the operation, by default the optimizer's.
-            skip_gradients_aggregation: without effect: there is nothing to aggregate over.
+            grads_and_vars: pairs as from `compute_gradients`; variables without a gradient (None) are not
+                changed.
+            global_step: a variable to add 1 to after all updates.
+            name: the name of the operation, by default the optimizer's.
+            skip_gradients_aggregation: ignored, as there is no aggregation.
 
         Raises:
-            TypeError: a gradient that is neither a tensor nor IndexedSlices.
-            NotImplementedError: something to update that is not a variable.
+            TypeError: a gradient is neither a tensor nor an IndexedSlices.
+            NotImplementedError: an item to update is not a variable.
             ValueError: there are no pairs, or no gradients.
         """
         pairs = [(_gradient(g), v, _target(v)) for g, v in grads_and_vars]
@@ -223,7 +224,7 @@ class Optimizer:
         if var.constraint is None:
             return update
         with framework.control_dependencies([update]):
-            # A reference variable's shared snapshot may have been read before the update.
+            # A reference variable's snapshot, shared by its readers, may be from before the update.
             return var.assign(var.constraint(var if is_resource(var) else var.read_value()))
 
     # Slots
@@ -247,7 +248,7 @@ class Optimizer:
         return self._slots.setdefault(slot_name, {})
 
     def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
-        """The slot, made with this initial value and a name that ends in `op_name` if there is none."""
+        """The slot `slot_name`; a new one gets this initial value and a name that ends in `op_name`."""
         return self._slot(var, slot_name, lambda: slot_creator.create_slot(var, val, op_name))
 
     def _get_or_make_slot_with_initializer(
@@ -269,7 +270,7 @@ class Optimizer:
         return slots[_key(var)]
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
-        """A variable that belongs to no other, one for each graph, placed with `colocate_with`."""
+        """A variable that is not a slot, one for each graph, placed with `colocate_with`."""
         key = (name, colocate_with.graph)
         if key not in self._non_slots:
             placed: dict[str, Any] = {"trainable": False, "use_resource": is_resource(colocate_with)}
@@ -301,10 +302,10 @@ class Optimizer:
         """Makes the slots of these variables."""
 
     def _prepare(self) -> None:
-        """Makes tensors of the numbers that the updates take."""
+        """Makes tensors of the hyperparameters for the updates."""
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
-        """The operation of this name that stands for all updates."""
+        """The operation, of this name, that runs all updates."""
         return group(*update_ops, name=name_scope)
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
@@ -314,7 +315,7 @@ class Optimizer:
         raise NotImplementedError
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        """Like `_apply_sparse` for indices that may repeat: adds rows of one index up first."""
+        """`_apply_sparse` for indices that may repeat: rows of the same index are added up first."""
         values, indices = summed_by_index(grad.values, grad.indices)
         return self._apply_sparse(IndexedSlices(values, indices, grad.dense_shape), var)
 
@@ -330,14 +331,14 @@ class Optimizer:
 
 
 def summed_by_index(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows with those of one index added up, and the distinct indices."""
+    """The rows, with those of the same index added up, and the distinct indices."""
     distinct, places = apply_op("Unique", indices)
     count = apply_one("Shape", distinct)[0]
     return apply_one("UnsortedSegmentSum", values, places, count), distinct
 
 
 def number(value: Any, name: str) -> Any:
-    """A hyperparameter as a tensor; a function is called for it."""
+    """A hyperparameter as a tensor; if it is a function, its result."""
     return convert_to_tensor(
         value() if callable(value) and not isinstance(value, Variable) else value, name=name
     )

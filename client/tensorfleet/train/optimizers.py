@@ -1,7 +1,7 @@
 """Optimizers whose update is one op: gradient descent, momentum, Adagrad, Adadelta, RMSProp, FTRL, …
 
-Each says which slots it needs, and calls `_apply` with the op's arguments in their order; whether the op is
-the one for references or for handles, dense or sparse, follows from the variable and the gradient.
+Each makes the slots that it needs, and calls `_apply` with the op's arguments in order. The variable and the
+gradient determine the form of the op: for references or handles, dense or sparse.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class OneOpOptimizer(Optimizer):
     """An optimizer whose update of a variable is one op for dense and sparse gradients alike."""
 
     def _update(self, grad: list[Any], var: Any) -> Any:
-        """The update by `grad`: [gradient], or [rows, indices]."""
+        """The update of a variable by `grad`, which is [gradient] or [rows, indices]."""
         raise NotImplementedError
 
     def _apply(self, rule: str, variables: list[Any], *arguments: Any, **attrs: Any) -> Any:
-        """The op `…Apply<rule>` on variables; a list among the arguments stands for several inputs."""
+        """The op `…Apply<rule>` on variables; an argument that is a list is several inputs."""
         inputs = [item for a in arguments for item in (a if isinstance(a, list) else [a])]
         is_sparse = any(isinstance(a, list) and len(a) > 1 for a in arguments)
         handles = [v.handle if is_resource(v) else v._ref() for v in variables]
@@ -218,8 +218,8 @@ class RMSPropOptimizer(OneOpOptimizer):
     """w -= momentum · step + learning_rate · g / sqrt(mean of g² + epsilon) (`tf.train.RMSPropOptimizer`).
 
     Args:
-        decay: how much of the running means each step keeps.
-        centered: divide by the variance of the gradient instead of its mean square.
+        decay: the fraction of the running means that each step keeps.
+        centered: divide by the root of the gradient's variance instead of its mean square.
 
     Example:
         >>> v = tf.Variable(3.0)
@@ -324,7 +324,7 @@ class FtrlOptimizer(OneOpOptimizer):
     def _prepare(self) -> None:
         self._rate = number(self._learning_rate, "learning_rate")
         self._l1_tensor = number(self._l1, "l1_regularization_strength")
-        # The op has no beta: beta / learning_rate adds to twice the L2 regularization.
+        # The op has no beta, which acts as an additional L2 regularization of beta / (2 · learning_rate).
         rate = self._learning_rate() if callable(self._learning_rate) else self._learning_rate
         self._l2_tensor = self._l2 + self._beta / (2.0 * apply_one("Maximum", rate, 1e-36))
         number(self._beta, "beta")
@@ -344,7 +344,7 @@ class FtrlOptimizer(OneOpOptimizer):
 
 
 class ProximalGradientDescentOptimizer(OneOpOptimizer):
-    """Gradient descent, then shrinking by L1 and L2 (`tf.train.ProximalGradientDescentOptimizer`)."""
+    """Gradient descent with L1 and L2 proximal steps (`tf.train.ProximalGradientDescentOptimizer`)."""
 
     def __init__(
         self,
@@ -367,7 +367,7 @@ class ProximalGradientDescentOptimizer(OneOpOptimizer):
 
 
 class ProximalAdagradOptimizer(OneOpOptimizer):
-    """Adagrad, then shrinking by L1 and L2 (`tf.train.ProximalAdagradOptimizer`).
+    """Adagrad with L1 and L2 proximal steps (`tf.train.ProximalAdagradOptimizer`).
 
     Raises:
         ValueError: `initial_accumulator_value` is not positive.
@@ -453,7 +453,7 @@ class AdagradDAOptimizer(OneOpOptimizer):
 
     def _prepare(self) -> None:
         self._rate = number(self._learning_rate, "learning_rate")
-        # Learning rate and step are used together, and so should be together.
+        # The step is placed with the learning rate, as they are used together.
         with framework.colocate_with(self._rate.op):
             self._step = apply_one("Identity", convert_to_tensor(self._global_step)) + 1
 

@@ -1,6 +1,6 @@
-"""Saver, summaries and timelines, as sessions of training use them: imported at their first use.
+"""Savers, summaries and timelines for training sessions, whose modules are imported on first use.
 
-A session without checkpoints and summaries needs none of that.
+A session without checkpoints and summaries does not need them.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from typing import Any
 
 
 def default_saver() -> Any:
-    """A Saver of all variables; it does nothing where there are none."""
+    """A Saver of all variables, which does nothing if there are none."""
     from tensorfleet.train.saver import Saver
 
-    # Not sharded, unlike TensorFlow's: it works on machines that share no file system.
+    # Not sharded, unlike TensorFlow's, so that it works on machines without a shared file system.
     return Saver(allow_empty=True)
 
 
 def saver_of_variables() -> Any:
-    """A Saver of all variables; None where there are none."""
+    """A Saver of all variables; None if there are none."""
     from tensorfleet.ops.state.variable_collections import global_variables
     from tensorfleet.train.saver import Saver
 
@@ -25,21 +25,21 @@ def saver_of_variables() -> Any:
 
 
 def checkpoint_state(directory: str) -> Any:
-    """The message in the `checkpoint` file of a directory; None without one."""
+    """The message in the `checkpoint` file of a directory; None if there is none."""
     from tensorfleet.train.checkpoint_management import get_checkpoint_state
 
     return get_checkpoint_state(directory)
 
 
 def merge_all() -> Any:
-    """The merged summaries of the graph; None without any."""
+    """The merged summaries of the graph; None if there are none."""
     from tensorfleet.ops.io import summary
 
     return summary.merge_all()
 
 
 def cached_writer(directory: str) -> Any:
-    """The FileWriter of a directory, one for all hooks."""
+    """The FileWriter of a directory, which all hooks share."""
     from tensorfleet.summary.file_writer import FileWriterCache
 
     return FileWriterCache.get(directory)
@@ -60,7 +60,7 @@ def write_graph(graph: Any, directory: str) -> None:
 
 
 def add_graph(writer: Any, graph: Any, saver: Any) -> None:
-    """Writes the graph to the event file, for TensorBoard."""
+    """Writes the graph to the event file for TensorBoard."""
     from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef
 
     writer.add_graph(graph)
@@ -71,21 +71,21 @@ def add_graph(writer: Any, graph: Any, saver: Any) -> None:
 
 
 def log_start(writer: Any, step: int) -> None:
-    """Tells the event file that a session starts."""
+    """Writes the event that a session starts."""
     from tensorfleet.proto.event_pb2 import SessionLog
 
     writer.add_session_log(SessionLog(status=SessionLog.START), step)
 
 
 def log_stop(writer: Any) -> None:
-    """Tells the event file that the session has ended."""
+    """Writes the event that the session has ended."""
     from tensorfleet.proto.event_pb2 import SessionLog
 
     writer.add_session_log(SessionLog(status=SessionLog.STOP))
 
 
 def log_checkpoint(writer: Any, path: str, step: int) -> None:
-    """Tells the event file of a checkpoint."""
+    """Writes the event that a checkpoint was saved."""
     from tensorfleet.proto.event_pb2 import SessionLog
 
     writer.add_session_log(SessionLog(status=SessionLog.CHECKPOINT, checkpoint_path=path), step)
@@ -99,7 +99,7 @@ def add_scalar(writer: Any, tag: str, value: float, step: int) -> None:
 
 
 def chrome_trace(step_stats: Any, show_dataflow: bool, show_memory: bool) -> str:
-    """A timeline for Chrome's viewer and Perfetto."""
+    """A timeline in the format of Chrome's trace viewer and Perfetto."""
     from tensorfleet.session.timeline import Timeline
 
     trace = Timeline(step_stats)

@@ -1,10 +1,10 @@
-"""Threads that keep a queue filled: `tf.train.QueueRunner`, `tf.train.start_queue_runners`."""
+"""Threads that fill queues: `tf.train.QueueRunner`, `tf.train.start_queue_runners`."""
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors, logging
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class QueueRunner:
-    """Runs enqueue operations of a queue, one thread for each (`tf.train.QueueRunner`).
+    """Runs enqueue operations of a queue, each in its own thread (`tf.train.QueueRunner`).
 
-    When the input of all of them has ended the queue is closed; when the coordinator stops, enqueues that
-    wait for room are cancelled.
+    The queue is closed at the end of the input of all threads. When the coordinator stops, enqueues that wait
+    for room are cancelled.
     """
 
     # Whether the threads end soon after a request to stop, so that a coordinator may wait for them.
@@ -39,21 +39,22 @@ class QueueRunner:
         queue_runner_def: QueueRunnerDef | None = None,
         import_scope: str | None = None,
     ) -> None:
-        """Makes a runner; `create_threads` starts it.
+        """A runner, which `create_threads` starts.
 
         Args:
             queue: the queue.
-            enqueue_ops: operations, one thread each.
-            close_op: closes the queue, by default `queue.close()`.
-            cancel_op: closes it and cancels enqueues that wait, by default
+            enqueue_ops: the operations to run, each in its own thread.
+            close_op: the operation that closes the queue, by default `queue.close()`.
+            cancel_op: the operation that closes the queue and cancels enqueues that wait, by default
                 `queue.close(cancel_pending_enqueues=True)`.
-            queue_closed_exception_types: errors that mean the end of the input; by default OutOfRangeError.
-            queue_runner_def: all of that as a message, instead of the arguments before.
+            queue_closed_exception_types: the errors that mean the end of the input, by default
+                OutOfRangeError.
+            queue_runner_def: a message, instead of the arguments above.
             import_scope: the name scope into which the message's graph was imported.
 
         Raises:
             ValueError: the queue or its operations are missing, or given twice.
-            TypeError: the exception types are no tuple of OpErrors.
+            TypeError: the exception types are not a tuple of OpErrors.
         """
         if queue_runner_def is not None:
             if queue or enqueue_ops:
@@ -123,13 +124,13 @@ class QueueRunner:
     def create_threads(
         self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
-        """Makes the threads for a session; none while those of an earlier call run in that session.
+        """Makes the threads for a session; none if those of an earlier call still run in that session.
 
         Args:
             sess: the session.
-            coord: stops the threads, and gets their errors.
+            coord: the coordinator, which stops the threads and gets their errors.
             daemon: make threads that do not keep the program alive.
-            start: start them as well.
+            start: start the threads, too.
         """
         with self._lock:
             if self._runs.get(sess, 0) > 0:
@@ -163,7 +164,7 @@ class QueueRunner:
 
     def _run(self, sess: Any, enqueue_op: Any, coord: Coordinator | None) -> None:
         try:
-            enqueue = sess.make_callable(enqueue_op)
+            enqueue = self._step(sess, enqueue_op)
             while coord is None or not coord.should_stop():
                 enqueue()
         except self._end_types:
@@ -173,7 +174,7 @@ class QueueRunner:
         except Exception as e:
             self._finished(sess)
             if coord is not None and coord.should_stop() and isinstance(e, errors.CancelledError):
-                return  # by the session's end
+                return  # the session has ended
             if coord is not None:
                 coord.request_stop(e)
                 return
@@ -183,8 +184,13 @@ class QueueRunner:
             raise
         self._finished(sess)
 
+    def _step(self, sess: Any, enqueue_op: Any) -> Callable[[], Any]:
+        """What a thread does again and again; the errors that mean the end of the input end it."""
+        enqueue: Callable[[], Any] = sess.make_callable(enqueue_op)
+        return enqueue
+
     def _finished(self, sess: Any) -> bool:
-        """Counts a thread that ends; whether it is the session's last one."""
+        """Counts a thread that ends; returns whether it is the session's last one."""
         with self._lock:
             self._runs[sess] -= 1
             return self._runs[sess] == 0
@@ -195,14 +201,14 @@ class QueueRunner:
 
     @staticmethod
     def _attempt(sess: Any, op: Any) -> None:
-        # A session that is closed or lost has no queue to close any more.
+        # In a session that is closed or lost there is no queue left to close.
         try:
             sess.run(op)
         except (errors.OpError, RuntimeError) as e:
             logging.debug("A queue could not be closed: %s", e)
 
     def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
-        """The runner as a QueueRunnerDef, with names relative to `export_scope`; None if it is outside."""
+        """The runner as a QueueRunnerDef, with names relative to `export_scope`; None if it is not in it."""
         from tensorfleet.proto.queue_runner_pb2 import QueueRunnerDef
 
         prefix = f"{export_scope}/" if export_scope else ""
@@ -251,7 +257,7 @@ def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS)
 
 
 class StartsQueueRunners:
-    """A session that starts the queue runners of its graph by itself."""
+    """A session that starts the queue runners of its graph itself."""
 
 
 def start_queue_runners(
@@ -264,13 +270,13 @@ def start_queue_runners(
     """Starts all runners of the default graph (`tf.train.start_queue_runners`).
 
     Args:
-        sess: by default the default session. A MonitoredSession has started them by itself.
+        sess: the session, by default the default session. A MonitoredSession has already started them.
         coord, daemon, start: as in `QueueRunner.create_threads`.
         collection: the collection of the runners.
 
     Raises:
         ValueError: there is no session.
-        TypeError: `sess` is none.
+        TypeError: `sess` is not a session.
     """
     if sess is None:
         sess = get_default_session()

@@ -1,4 +1,4 @@
-"""Errors for a checkpoint that does not fit the graph: which variables differ, and how."""
+"""Errors for a checkpoint that does not fit the graph, which list the variables that differ."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _TEXT = (
 )
 _MISSING = "a Variable name or other graph key that is missing"
 _MISMATCH = "a mismatch between the current graph and the graph"
-_LISTED = 10  # names in a message, at most
+_LISTED = 10  # greatest number of names in a message
 
 
 def check(var_list: Any, prefix: str, reshape: bool) -> None:
     """Compares variables with the index of a checkpoint, before any of them is changed.
 
     Args:
-        var_list: what the Saver was made with; None if it came from a SaverDef, and nothing is known.
-        prefix: the checkpoint, which this process sees.
+        var_list: the argument of the Saver; None if the Saver is from a SaverDef, so that it is unknown.
+        prefix: the checkpoint, which this process can read.
         reshape: whether only the number of elements has to be equal.
 
     Raises:
         NotFoundError: variables are missing in the checkpoint.
-        InvalidArgumentError: they have another dtype or shape there.
+        InvalidArgumentError: variables have another dtype or shape in the checkpoint.
         DataLossError: the index is damaged.
     """
     if var_list is None:
@@ -72,17 +72,17 @@ def _names(names: list[str]) -> str:
 
 
 def not_found(error: errors.OpError, prefix: str) -> errors.OpError:
-    """The error for a step that did not find the checkpoint, though this process sees it."""
+    """The error for a step that did not find the checkpoint although this process can read it."""
     text = error.message
     if "Failed to find any matching files" in text:
         text += (
-            f"\n\nThis process sees the checkpoint {prefix}, but the task that restores it does not: it has "
-            "another file system. Put the checkpoint where that task sees it."
+            f"\n\nThis process can read the checkpoint {prefix}, but the task that restores it cannot: it "
+            "has another file system. Put the checkpoint where that task can read it."
         )
     return errors.NotFoundError(error.node_def, error.op, _TEXT.format(cause=_MISSING, error=text))
 
 
 def mismatch(error: errors.OpError) -> errors.OpError:
-    """The error for a step in which a variable did not fit."""
+    """The error for a step in which a variable did not fit the checkpoint."""
     text = _TEXT.format(cause=_MISMATCH, error=error.message)
     return errors.InvalidArgumentError(error.node_def, error.op, text)

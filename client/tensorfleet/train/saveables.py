@@ -1,4 +1,4 @@
-"""Objects that a Saver saves: variables, and others that say which tensors make up their state."""
+"""Objects that a Saver saves: variables, and other objects whose state is tensors."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class SaveSpec:
     """One tensor of a checkpoint.
 
     Attributes:
-        tensor: what is saved.
-        slice_spec: "", or which part of a larger tensor it is.
+        tensor: the tensor to save.
+        slice_spec: "", or its slice of a larger tensor.
         name: its name in the checkpoint.
         dtype: its dtype.
-        device: where it is.
+        device: its device.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class SaveSpec:
 
 
 class SaveableObject:
-    """Something whose state is a few tensors; subclasses say how to set them.
+    """An object whose state is a few tensors; subclasses implement how to restore them.
 
     Attributes:
-        op: what it stands for; nothing is saved twice.
-        specs: its tensors.
+        op: the object to save; none is saved twice.
+        specs: the SaveSpecs of its tensors.
         name: its name in the checkpoint.
     """
 
@@ -67,7 +67,7 @@ class SaveableObject:
         return self.specs[0].device
 
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
-        """The operation that sets the state; each tensor gets the shape given for it, if one is."""
+        """The operation that sets the state; each tensor gets the given shape, if there is one."""
         raise NotImplementedError
 
 
@@ -92,7 +92,7 @@ class ResourceVariableSaveable(SaveableObject):
     def __init__(self, var: Any, slice_spec: str, name: str) -> None:
         tensor = var._graph_element if isinstance(var, ResourceVariable) else var
         self.handle = tensor.op.inputs[0]
-        # Of the handle, because the read may be cached elsewhere.
+        # The device of the handle, as the read may be cached on another one.
         self._variable_device = self.handle.device
         super().__init__(tensor, [SaveSpec(tensor, slice_spec, name)], name)
 
@@ -111,18 +111,18 @@ class ResourceVariableSaveable(SaveableObject):
 
 
 def all_saveable_objects(scope: str | None = None) -> list[Any]:
-    """The variables and other saveable objects of the default graph, and of a name scope if one is given."""
+    """The variables and other saveable objects of the default graph, or of a name scope in it."""
     return get_collection(GraphKeys.GLOBAL_VARIABLES, scope) + get_collection(
         GraphKeys.SAVEABLE_OBJECTS, scope
     )
 
 
 def op_list_to_dict(op_list: Any) -> dict[str, Any]:
-    """The parts of `op_list` by their names in the checkpoint; parts of one tensor form a list.
+    """The items of `op_list` by their names in the checkpoint; slices of one tensor form a list.
 
     Raises:
-        TypeError: not a list, or of other things than variables.
-        ValueError: two variables have one name.
+        TypeError: not a list, or an item that is not a variable.
+        ValueError: two variables have the same name.
     """
     if not isinstance(op_list, (list, tuple, set)):
         raise TypeError(f"Variables to save should be passed in a dict or a list. Got {op_list}")
@@ -151,8 +151,8 @@ def validated(names_to_saveables: dict[str, Any]) -> list[SaveableObject]:
     """The saveable objects of a dict from names to variables, sorted by name.
 
     Raises:
-        TypeError: a name is no string, or a value no variable.
-        ValueError: something is to be saved twice.
+        TypeError: a name is not a string, or a value not a variable.
+        ValueError: an object would be saved twice.
     """
     result: list[SaveableObject] = []
     seen: set[int] = set()
@@ -220,7 +220,7 @@ def _flat(items: Iterable[Any]) -> Iterator[Any]:
 
 
 def _is_partitioned(item: Any) -> bool:
-    """Whether it is one variable that consists of several."""
+    """Whether `item` is a PartitionedVariable."""
     return hasattr(item, "as_tensor") and not isinstance(item, (Variable, Tensor))
 
 
@@ -239,5 +239,5 @@ _VARIABLE_OPS = frozenset(("Variable", "VariableV2", "ReadVariableOp"))
 
 
 def cpu_of(device: str) -> str:
-    """The CPU of the task that has a device."""
+    """The CPU of a device's task."""
     return DeviceSpec.from_string(device).replace(device_type="CPU", device_index=0).to_string()

@@ -22,29 +22,29 @@ from tensorfleet.train.saver_builder import BaseSaverBuilder, BulkSaverBuilder
 
 
 class Saver:
-    """Saves and restores variables (`tf.train.Saver`). docs/checkpoints.md says on which task the files are.
+    """Saves and restores variables (`tf.train.Saver`). For the location of the files see docs/checkpoints.md.
 
     Args:
         var_list: the variables, or a dict from names in the checkpoint to variables; by default all global
             variables and saveable objects.
         reshape: restore variables that were saved in another shape.
-        sharded: let each task write the variables that it has; all must see the same file system.
-        max_to_keep: how many checkpoints to keep; None or 0 for all.
-        keep_checkpoint_every_n_hours: keep for good one checkpoint of every so many hours.
+        sharded: let each task write its own variables; all tasks must share a file system.
+        max_to_keep: the number of checkpoints to keep; None or 0 for all.
+        keep_checkpoint_every_n_hours: the interval, in hours, at which a checkpoint is kept for good.
         name: the prefix of the nodes, "save" by default.
         restore_sequentially: ignored, as in TensorFlow.
-        saver_def: use the nodes that this says, and add none.
-        builder: what adds the nodes, a BulkSaverBuilder by default.
+        saver_def: a message that names existing nodes to use, instead of adding nodes.
+        builder: the builder of the nodes, a BulkSaverBuilder by default.
         defer_build: add the nodes only when `build` is called.
-        allow_empty: without variables do nothing, instead of failing.
+        allow_empty: do nothing, instead of failing, if there are no variables.
         write_version: the format; only V2 is written.
-        pad_step_number: number checkpoints with eight digits at least.
+        pad_step_number: pad the step in the names of checkpoints to eight digits.
         save_relative_paths: write relative paths to the `checkpoint` file.
-        filename: the checkpoint that the nodes use where the session does not say which.
+        filename: the default value of the node with the checkpoint's name.
 
     Raises:
-        TypeError: `var_list` is of other things than variables.
-        ValueError: there are no variables, or two of one name, or `saver_def` does not name nodes.
+        TypeError: an item of `var_list` is not a variable.
+        ValueError: there are no variables, two have the same name, or `saver_def` does not name nodes.
 
     Example:
         >>> import tempfile
@@ -79,7 +79,7 @@ class Saver:
                 "If `var_list` is provided then build cannot be deferred. Either set defer_build=False or "
                 "var_list=None."
             )
-        # What can be gone through only once is needed twice.
+        # An iterator, which can be consumed only once, is needed twice.
         self._var_list = list(var_list) if isinstance(var_list, (Iterator, ValuesView)) else var_list
         self._reshape = reshape
         self._sharded = sharded
@@ -102,7 +102,7 @@ class Saver:
             self.build()
 
     def build(self) -> None:
-        """Adds the nodes, if that has not been done."""
+        """Adds the nodes, if they have not been added yet."""
         if self._is_built:
             return
         self._is_built = True
@@ -127,9 +127,9 @@ class Saver:
             )
         else:
             self.saver_def = _checked(self.saver_def, self._name)
-        self._next_checkpoint_time = time.time() + self._hours()
+        self._next_checkpoint_time = time.time() + self._keep_interval_secs()
 
-    def _hours(self) -> float:
+    def _keep_interval_secs(self) -> float:
         """The interval at which a checkpoint is kept for good, in seconds."""
         assert self.saver_def is not None
         return self.saver_def.keep_checkpoint_every_n_hours * 3600
@@ -139,7 +139,7 @@ class Saver:
         return self.saver_def
 
     def to_proto(self, export_scope: str | None = None) -> SaverDef | None:
-        """The message as seen from a name scope; None if the Saver is not in it."""
+        """The message with names relative to a name scope; None if the Saver is not in it."""
         if export_scope is None or self.saver_def is None:
             return self.saver_def
         names = [getattr(self.saver_def, field) for field in _NAME_FIELDS]
@@ -153,10 +153,10 @@ class Saver:
 
     @staticmethod
     def from_proto(saver_def: SaverDef, import_scope: str | None = None) -> Saver:
-        """The Saver that a message describes, with nodes under `import_scope`."""
+        """The Saver that a message describes, with nodes in `import_scope`."""
         return Saver(saver_def=saver_def, name=import_scope)
 
-    # The checkpoints that there are
+    # The existing checkpoints
 
     @property
     def last_checkpoints(self) -> list[str]:
@@ -168,11 +168,11 @@ class Saver:
         self._last_checkpoints = [(path, math.inf) for path in last_checkpoints]
 
     def set_last_checkpoints_with_time(self, last_checkpoints_with_time: list[tuple[str, float]]) -> None:
-        """Sets the checkpoints, and when each was written."""
+        """Sets the checkpoints and the times of their writing, in seconds since 1970."""
         self._last_checkpoints = list(last_checkpoints_with_time)
 
     def recover_last_checkpoints(self, checkpoint_paths: list[str]) -> None:
-        """Sets the checkpoints to those of `checkpoint_paths` that are there, for use after a restart."""
+        """Sets the checkpoints to those of `checkpoint_paths` that exist, for use after a restart."""
         times = ((path, checkpoint_management.get_checkpoint_mtimes([path])) for path in checkpoint_paths)
         self._last_checkpoints = [(path, found[0]) for path, found in times if found]
 
@@ -190,24 +190,24 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> str | None:
-        """Saves the variables, and returns the name of the checkpoint (None if there are none).
+        """Saves the variables and returns the name of the checkpoint (None if there are no variables).
 
         Args:
-            sess: the session that has the variables.
+            sess: the session with the variables.
             save_path: the name; with `global_step`, "-" and the number are appended.
-            global_step: a number, or a tensor or variable that has it.
+            global_step: a number, or a tensor or variable with it.
             latest_filename: the name of the `checkpoint` file.
-            meta_graph_suffix: the ending of the file with the graph.
-            write_meta_graph: write that file.
-            write_state: write the `checkpoint` file, and delete checkpoints beyond `max_to_keep`.
-            strip_default_attrs: leave out attributes that have their default from the graph.
+            meta_graph_suffix: the suffix of the file with the graph.
+            write_meta_graph: whether to write the file with the graph.
+            write_state: whether to write the `checkpoint` file and delete checkpoints beyond `max_to_keep`.
+            strip_default_attrs: leave attributes with their default value out of the graph.
             save_debug_info: ignored.
 
         Raises:
-            TypeError: `sess` is no session.
+            TypeError: `sess` is not a session.
             ValueError: names collide, or the directory does not exist.
             RuntimeError: the Saver has not been built.
-            OpError: the files could not be written; an older checkpoint of that name is as it was.
+            OpError: the files could not be written; an older checkpoint of that name is unchanged.
         """
         if not self._is_built:
             raise RuntimeError("`build()` should be called before save if defer_build==True")
@@ -262,12 +262,12 @@ class Saver:
         if too_old is None:
             return
         if too_old[1] > self._next_checkpoint_time:
-            self._next_checkpoint_time += self._hours()
+            self._next_checkpoint_time += self._keep_interval_secs()
             return
         try:
             checkpoint_management.remove_checkpoint(too_old[0], self.saver_def.version, meta_graph_suffix)
         except OSError as e:
-            # The new checkpoint is there; training need not end because an old one cannot be deleted.
+            # The new checkpoint is complete; failing to delete an old one must not end training.
             logging.warning("Ignoring: %s", e)
 
     def export_meta_graph(
@@ -281,8 +281,9 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> MetaGraphDef:
-        """The default graph with its collections and this Saver, also written to a file if one is given
-        (`tf.train.export_meta_graph`, whose arguments these are).
+        """A MetaGraphDef of the default graph, its collections and this Saver; `filename` to write it to.
+
+        The arguments are those of `tf.train.export_meta_graph`.
         """
         return meta_graph.export_meta_graph(
             filename=filename,
@@ -299,7 +300,7 @@ class Saver:
     # Restoring
 
     def restore(self, sess: Any, save_path: Any) -> None:
-        """Sets the variables to what was saved; they need not be initialized.
+        """Sets the variables to the saved values; they need not be initialized.
 
         Raises:
             ValueError: there is no such checkpoint.
@@ -326,7 +327,7 @@ class Saver:
 
 
 def _is_filled(var_list: Any) -> bool:
-    # A tensor or variable, wrong as it is here, has no truth value.
+    # A tensor or variable, which is an error here, has no truth value.
     return bool(var_list) if isinstance(var_list, (list, tuple, set, dict)) else var_list is not None
 
 
@@ -334,7 +335,7 @@ _NAME_FIELDS = ("filename_tensor_name", "save_tensor_name", "restore_op_name")
 
 
 def _checked(saver_def: SaverDef, scope: str | None) -> SaverDef:
-    """A copy of the message, with its names under `scope`."""
+    """A copy of the message, with its names in `scope`."""
     if not isinstance(saver_def, SaverDef):
         raise ValueError(f"saver_def must be a saver_pb2.SaverDef: {saver_def}")
     for field in ("save_tensor_name", "restore_op_name"):
@@ -348,13 +349,13 @@ def _checked(saver_def: SaverDef, scope: str | None) -> SaverDef:
 
 
 def _is_here(path: str) -> bool:
-    """Whether this process sees the checkpoint that a task has written; if not, warns."""
+    """Whether this process can read the checkpoint that a task has written; logs a warning if not."""
     if checkpoint_management.checkpoint_exists(path):
         return True
     logging.warning(
-        "The session's task has written checkpoint %s to its own file system, which this process does not "
-        "see: no `checkpoint` file is written, old checkpoints are not deleted, and this process cannot "
-        "restore. Use a directory that both see, or a session on a tf.train.Server of this machine.",
+        "The session's task has written checkpoint %s to its own file system, which this process cannot "
+        "read: no `checkpoint` file is written, old checkpoints are not deleted, and this process cannot "
+        "restore. Use a shared directory, or a session on a tf.train.Server of this machine.",
         path,
     )
     return False
@@ -371,17 +372,17 @@ def import_meta_graph(
     """Adds an exported graph to the default graph (`tf.train.import_meta_graph`).
 
     Args:
-        meta_graph_or_file: a MetaGraphDef, or the name of a file that has one.
-        clear_devices: leave out what it says about devices.
+        meta_graph_or_file: a MetaGraphDef, or the name of a file with one.
+        clear_devices: remove the nodes' devices.
         import_scope: the prefix of the names of its nodes.
         kwargs: arguments of `tf.import_graph_def`.
 
     Returns:
-        The Saver that it was exported with; without that, one for its variables; None if it has none.
+        The Saver in the graph; without one, a Saver of its variables; None if it has none.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: the graph does not fit, as for `tf.import_graph_def`.
+        ValueError: the graph cannot be imported: see `tf.import_graph_def`.
     """
     definition = meta_graph.import_scoped(meta_graph_or_file, clear_devices, import_scope, **kwargs)
     if definition.HasField("saver_def"):

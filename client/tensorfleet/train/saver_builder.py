@@ -28,7 +28,7 @@ Shards = list[tuple[str, list[Saveable]]]
 
 
 class BaseSaverBuilder:
-    """Adds the nodes of a Saver; restores each variable by a node of its own, on the variable's task."""
+    """Adds the nodes of a Saver, with one restoring node for each variable, on the variable's task."""
 
     SaveSpec = Spec
     SaveableObject = Saveable
@@ -41,7 +41,7 @@ class BaseSaverBuilder:
         self._write_version = write_version
 
     def save_op(self, filename_tensor: Tensor, saveables: Sequence[Saveable]) -> Operation:
-        """The operation that saves to the checkpoint of that name."""
+        """The operation that saves to the checkpoint `filename_tensor`."""
         specs = [spec for saveable in saveables for spec in saveable.specs]
         return checkpoint.save_v2(
             filename_tensor,
@@ -79,11 +79,11 @@ class BaseSaverBuilder:
         restore_sequentially: bool = False,
         filename: str | None = "model",
     ) -> SaverDef:
-        """Adds the nodes; the message says which they are. The arguments are those of `tf.train.Saver`.
+        """Adds the nodes and returns the message that names them. Arguments are those of `tf.train.Saver`.
 
         Raises:
-            TypeError: `names_to_saveables` is no list or dict of variables.
-            ValueError: something is saved twice.
+            TypeError: `names_to_saveables` is not a list or dict of variables.
+            ValueError: an object would be saved twice.
         """
         if not isinstance(names_to_saveables, dict):
             names_to_saveables = op_list_to_dict(names_to_saveables)
@@ -162,7 +162,7 @@ class BaseSaverBuilder:
 
 
 class BulkSaverBuilder(BaseSaverBuilder):
-    """Restores all variables of a shard by one node, on a CPU of the session's task."""
+    """Adds the nodes of a Saver, with one restoring node for all variables of a shard, on a CPU."""
 
     def bulk_restore(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from tensorfleet.train.timers import SecondOrStepTimer
 
 
 class CheckpointSaverListener:
-    """Further work around each checkpoint (`tf.train.CheckpointSaverListener`)."""
+    """Callbacks before and after each checkpoint (`tf.train.CheckpointSaverListener`)."""
 
     def begin(self) -> None:
         """Called once, before the session is made."""
@@ -35,7 +35,7 @@ class CheckpointSaverListener:
         """Called before each checkpoint."""
 
     def after_save(self, session: Any, global_step_value: int) -> Any:
-        """Called after each checkpoint; a true value asks for a stop."""
+        """Called after each checkpoint; a true result requests a stop."""
 
     def end(self, session: Any, global_step_value: int) -> None:
         """Called at the end, after the last checkpoint."""
@@ -58,16 +58,16 @@ class CheckpointSaverHook(SessionRunHook):
         """Makes a hook.
 
         Args:
-            checkpoint_dir: where to.
-            save_secs, save_steps: seconds or steps between two checkpoints: one of them.
-            saver: writes them; by default that of the scaffold, or the only one of the graph's collection.
-            checkpoint_basename: how their names begin.
-            scaffold: instead of `saver`.
-            listeners: called around each checkpoint.
-            save_graph_def: write `graph.pbtxt` and meta graphs as well.
+            checkpoint_dir: the directory to save to.
+            save_secs, save_steps: the seconds or steps between two checkpoints; exactly one is given.
+            saver: the Saver; by default that of the scaffold, or the only one of the graph's collection.
+            checkpoint_basename: the prefix of the checkpoints' names.
+            scaffold: a scaffold with the Saver, instead of `saver`.
+            listeners: CheckpointSaverListeners.
+            save_graph_def: write `graph.pbtxt` and meta graphs, too.
 
         Raises:
-            ValueError: both a saver and a scaffold are given, or not exactly one distance.
+            ValueError: both a saver and a scaffold are given, or not exactly one interval.
         """
         logging.info("Create CheckpointSaverHook.")
         if saver is not None and scaffold is not None:
@@ -77,8 +77,12 @@ class CheckpointSaverHook(SessionRunHook):
         self._directory = checkpoint_dir
         self._save_path = os.path.join(checkpoint_dir, checkpoint_basename)
         self._timer = SecondOrStepTimer(save_secs, save_steps)
-        self._listeners = listeners or ()
+        self._listeners = list(listeners or ())
         self._save_graph_def = save_graph_def
+
+    def add_listeners(self, listeners: Iterable[CheckpointSaverListener]) -> None:
+        """Adds to the listeners, before the session is made."""
+        self._listeners.extend(listeners)
 
     def begin(self) -> None:
         self._writer = parts.cached_writer(self._directory)
@@ -92,7 +96,7 @@ class CheckpointSaverHook(SessionRunHook):
         if self._save_graph_def:
             parts.write_graph(graph, self._directory)
         parts.add_graph(self._writer, graph, self._get_saver())
-        # The chief's start is a checkpoint too, so a lost session can go back to it.
+        # A checkpoint at the start lets a lost session recover from it.
         self._save(session, step)
         self._timer.update_last_triggered_step(step)
 
@@ -100,7 +104,7 @@ class CheckpointSaverHook(SessionRunHook):
         return SessionRunArgs(self._global_step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        # Other workers count as well: the step that this run saw may be old by now.
+        # Other workers increase the step, too, so the value that this run saw may be old.
         if not self._timer.should_trigger_for_step(run_values.results + _FAR_AHEAD):
             return
         step = run_context.session.run(self._global_step)
@@ -117,7 +121,7 @@ class CheckpointSaverHook(SessionRunHook):
             listener.end(session, step)
 
     def _save(self, session: Any, step: int) -> bool:
-        """Writes a checkpoint; whether a listener asks for a stop."""
+        """Writes a checkpoint; returns whether a listener requests a stop."""
         for listener in self._listeners:
             listener.before_save(session, step)
         logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
@@ -170,12 +174,12 @@ class StepCounterHook(SessionRunHook):
         """Makes a hook.
 
         Args:
-            every_n_steps, every_n_secs: steps or seconds between two reports: one of them.
-            output_dir: where summaries go, where there is no `summary_writer`.
-            summary_writer: gets a summary of each report.
+            every_n_steps, every_n_secs: the steps or seconds between two reports; exactly one is given.
+            output_dir: the directory of summaries, if there is no `summary_writer`.
+            summary_writer: the writer of a summary of each report.
 
         Raises:
-            ValueError: not exactly one distance is given.
+            ValueError: not exactly one interval is given.
         """
         if (every_n_steps is None) == (every_n_secs is None):
             raise ValueError("exactly one of every_n_steps and every_n_secs should be provided.")
@@ -191,7 +195,7 @@ class StepCounterHook(SessionRunHook):
         self._tag = f"{get_global_step().op.name}/sec"
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        self._still.begin()  # what is restored may be the step of the last run, or an earlier one
+        self._still.begin()  # the restored step may be that of the last run, or an earlier one
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         return SessionRunArgs(self._global_step)
@@ -227,14 +231,14 @@ class SummarySaverHook(SessionRunHook):
         """Makes a hook.
 
         Args:
-            save_steps, save_secs: steps or seconds between two summaries: one of them.
-            output_dir: where summaries go, where there is no `summary_writer`.
-            summary_writer: gets the summaries.
-            scaffold: has the operation that computes them.
-            summary_op: that operation, or a list, instead.
+            save_steps, save_secs: the steps or seconds between two summaries; exactly one is given.
+            output_dir: the directory of summaries, if there is no `summary_writer`.
+            summary_writer: the writer of the summaries.
+            scaffold: a scaffold with the operation that computes the summaries.
+            summary_op: the operation, or a list of operations, instead of `scaffold`.
 
         Raises:
-            ValueError: not exactly one of `scaffold` and `summary_op`, or of the distances, is given.
+            ValueError: not exactly one of `scaffold` and `summary_op`, or of the intervals, is given.
         """
         if (scaffold is None) == (summary_op is None):
             raise ValueError("Exactly one of scaffold or summary_op must be provided.")
@@ -278,7 +282,7 @@ class SummarySaverHook(SessionRunHook):
 
 
 class ProfilerHook(SessionRunHook):
-    """Traces runs, and writes the traces as `timeline-STEP.json` (`tf.train.ProfilerHook`)."""
+    """Traces runs and writes the traces as `timeline-STEP.json` (`tf.train.ProfilerHook`)."""
 
     def __init__(
         self,
@@ -291,13 +295,13 @@ class ProfilerHook(SessionRunHook):
         """Makes a hook.
 
         Args:
-            save_steps, save_secs: steps or seconds between two traces: one of them.
-            output_dir: where to.
+            save_steps, save_secs: the steps or seconds between two traces; exactly one is given.
+            output_dir: the directory to write to.
             show_dataflow: draw arrows from producers to consumers.
             show_memory: show the sizes of tensors.
 
         Raises:
-            ValueError: not exactly one distance is given.
+            ValueError: not exactly one interval is given.
         """
         self._directory = Path(output_dir)
         self._writer = parts.cached_writer(output_dir)

@@ -1,4 +1,4 @@
-"""The standard operations around a model: `tf.train.Scaffold`."""
+"""The standard operations of a model: `tf.train.Scaffold`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Feeds = dict[Any, Any] | None
 class Scaffold:
     """The ops and objects that initialize, check, summarize and save a model (`tf.train.Scaffold`).
 
-    What is not given is taken from the graph's collections, or made, by `finalize`.
+    `finalize` takes missing ones from the graph's collections, or makes them.
     """
 
     def __init__(
@@ -37,17 +37,18 @@ class Scaffold:
         """Makes a scaffold.
 
         Args:
-            init_op, init_feed_dict: initialize the global variables.
-            init_fn: called with the scaffold and the session after that.
-            ready_op: gives the names of variables that have no value.
-            ready_for_local_init_op: the same for what `local_init_op` needs.
-            local_init_op, local_init_feed_dict: initialize local variables and tables in each new session.
-            summary_op: computes the summaries.
-            saver: writes and reads checkpoints.
-            copy_from_scaffold: gives what is not given here.
+            init_op, init_feed_dict: the operation that initializes the global variables, and its feeds.
+            init_fn: a function that is called with the scaffold and the session after `init_op`.
+            ready_op: a tensor of the names of variables that are not initialized.
+            ready_for_local_init_op: a tensor of the names of such variables that `local_init_op` needs.
+            local_init_op, local_init_feed_dict: the operation that initializes local variables and tables in
+                each new session, and its feeds.
+            summary_op: the operation that computes the summaries.
+            saver: the Saver of checkpoints.
+            copy_from_scaffold: a scaffold with the values of arguments that are not given.
 
         Raises:
-            TypeError: `copy_from_scaffold` is no scaffold.
+            TypeError: `copy_from_scaffold` is not a Scaffold.
         """
         other = copy_from_scaffold
         if other is not None and not isinstance(other, Scaffold):
@@ -67,10 +68,10 @@ class Scaffold:
         self._saver = given(saver, "saver")
 
     def finalize(self) -> Scaffold:
-        """Completes the scaffold, and finalizes the graph.
+        """Completes the scaffold and finalizes the graph.
 
         Raises:
-            RuntimeError: a collection has several items, of which one would be needed.
+            RuntimeError: a collection has several items where one is needed.
         """
         if self._init_op is None:
             self._init_op = self.get_or_default("init_op", GraphKeys.INIT_OP, _default_init_op)
@@ -97,13 +98,13 @@ class Scaffold:
 
     @property
     def init_fn(self) -> Callable[[Any], Any] | None:
-        """The function that initializes, of the session alone."""
+        """The initializing function, which takes the session alone."""
         function = self._user_init_fn
         return (lambda session: function(self, session)) if function else None
 
     @property
     def init_op(self) -> Any:
-        """The op that initializes the model where there is no checkpoint."""
+        """The op that initializes the model if there is no checkpoint."""
         return self._init_op
 
     @property
@@ -118,7 +119,7 @@ class Scaffold:
 
     @property
     def local_init_op(self) -> Any:
-        """The op that every worker runs for what is its own: local variables and tables."""
+        """The op by which every worker initializes its local variables and tables."""
         return self._local_init_op
 
     @property
@@ -143,7 +144,7 @@ class Scaffold:
 
     @staticmethod
     def get_or_default(arg_name: str, collection_key: Any, default_constructor: Callable[[], Any]) -> Any:
-        """The one item of a collection; if it is empty, what the function makes, which is put there.
+        """The only item of a collection; if there is none, a new one from `default_constructor` is added.
 
         Raises:
             RuntimeError: the collection has several items.

@@ -1,4 +1,4 @@
-"""Creators of the sessions in monitored sessions: `tf.train.ChiefSessionCreator`, …"""
+"""Creators of the sessions of monitored sessions: `tf.train.ChiefSessionCreator`, …"""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ DEFAULT_WAIT_SECONDS = 7200.0
 
 
 class SessionCreator(ABC):
-    """Makes the sessions of a MonitoredSession (`tf.train.SessionCreator`).
+    """The base class of creators of a MonitoredSession's sessions (`tf.train.SessionCreator`).
 
     Attributes:
-        max_wait_secs: how long to wait for the cluster, or for the chief.
-        renewing: whether the session takes the place of one that the same MonitoredSession has lost.
+        max_wait_secs: the time to wait for the cluster, or for the chief, in seconds.
+        renewing: whether the session replaces one that the same MonitoredSession has lost.
     """
 
     max_wait_secs: float = DEFAULT_WAIT_SECONDS
@@ -37,7 +37,7 @@ class _ScaffoldSessionCreator(SessionCreator):
         self._manager: SessionManager | None = None
 
     def _session_manager(self) -> SessionManager:
-        """The manager of all sessions, made once the scaffold is complete."""
+        """The SessionManager, made once, when the scaffold is complete."""
         self._scaffold.finalize()
         if self._manager is None:
             self._manager = SessionManager(
@@ -51,10 +51,10 @@ class _ScaffoldSessionCreator(SessionCreator):
 
 
 class ChiefSessionCreator(_ScaffoldSessionCreator):
-    """Makes sessions whose variables it restores or initializes (`tf.train.ChiefSessionCreator`).
+    """Makes sessions and restores or initializes their variables (`tf.train.ChiefSessionCreator`).
 
-    A session in place of one that was lost goes on with the variables as they are, where no task that holds
-    some was started anew since.
+    A session that replaces a lost one keeps the values of the variables if no task that holds some has
+    restarted.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class ChiefSessionCreator(_ScaffoldSessionCreator):
         checkpoint_dir: str | None = None,
         checkpoint_filename_with_path: str | None = None,
     ) -> None:
-        """Takes what `SessionManager.prepare_session` takes, and the scaffold."""
+        """A creator with a scaffold and the arguments of `SessionManager.prepare_session`."""
         super().__init__(scaffold, master, config)
         self._checkpoint_dir = checkpoint_dir
         self._checkpoint_filename_with_path = checkpoint_filename_with_path
@@ -99,7 +99,7 @@ class WorkerSessionCreator(_ScaffoldSessionCreator):
         config: Any = None,
         max_wait_secs: float = 30 * 60,
     ) -> None:
-        """Takes the scaffold, the session's target and options, and how long to wait for the chief."""
+        """A creator with a scaffold, the session's target and options, and the time to wait for the chief."""
         super().__init__(scaffold, master, config)
         self.max_wait_secs = max_wait_secs
 

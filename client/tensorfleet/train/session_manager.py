@@ -1,4 +1,4 @@
-"""Makes sessions whose model is ready: `tf.train.SessionManager`."""
+"""`tf.train.SessionManager`, which makes sessions whose model is ready."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _FIRST_PAUSE_SECONDS = 0.05
 
 
 class SessionManager:
-    """Makes sessions, and restores, initializes or waits for what they need (`tf.train.SessionManager`).
+    """Makes sessions, and restores, initializes or waits for their variables (`tf.train.SessionManager`).
 
-    Tasks that are not up yet are waited for as well. Between two looks at something that is not ready there
-    are `recovery_wait_secs` at most; the first ones follow each other closely.
+    It also waits for tasks that are not up yet. The pauses between checks grow from short ones to
+    `recovery_wait_secs`.
     """
 
     def __init__(
@@ -37,12 +37,12 @@ class SessionManager:
         """Makes a manager.
 
         Args:
-            local_init_op: is run in every new session, for local variables and tables.
-            ready_op: gives the names of the variables that lack a value: none when the model is ready.
-            ready_for_local_init_op: the same for what `local_init_op` needs.
+            local_init_op: the operation that initializes local variables and tables in every new session.
+            ready_op: a tensor of the names of variables that are not initialized, empty when all are.
+            ready_for_local_init_op: a tensor of the names of such variables that `local_init_op` needs.
             graph: the graph of the sessions, by default the default graph.
-            recovery_wait_secs: the longest pause between two looks.
-            local_init_run_options, local_init_feed_dict: for the run of `local_init_op`.
+            recovery_wait_secs: the longest pause between two checks, in seconds.
+            local_init_run_options, local_init_feed_dict: RunOptions and feeds of `local_init_op`.
 
         Raises:
             ValueError: `ready_for_local_init_op` without `local_init_op`.
@@ -59,8 +59,8 @@ class SessionManager:
         self._recovery_wait_secs = recovery_wait_secs
         self._local_init_run_options = local_init_run_options
         self._local_init_feed_dict = local_init_feed_dict
-        self._initialized = False  # by this manager
-        self._holders: dict[str, int] = {}  # the tasks with the variables, and their incarnations then
+        self._initialized = False  # whether this manager has prepared a session
+        self._holders: dict[str, int] = {}  # from the tasks with variables to their incarnations at that time
 
     def prepare_session(
         self,
@@ -75,23 +75,24 @@ class SessionManager:
         init_feed_dict: dict[Any, Any] | None = None,
         init_fn: Any = None,
     ) -> Session:
-        """A session whose model is restored from a checkpoint or else initialized.
+        """A session whose model is restored from a checkpoint, or else initialized.
 
         Args:
-            master: the target.
-            init_op, init_feed_dict: initialize the model where there is no checkpoint.
-            saver: restores checkpoints.
-            checkpoint_dir: where the latest checkpoint is looked for.
-            checkpoint_filename_with_path: the checkpoint, instead.
-            wait_for_checkpoint: wait for one to appear.
-            max_wait_secs: how long to wait for that, and for the cluster's tasks to come up.
-            config: ConfigProto of the session.
-            init_fn: called with the session after `init_op`.
+            master: the session's target.
+            init_op, init_feed_dict: the operation that initializes the model if there is no checkpoint, and
+                its feeds.
+            saver: the Saver that restores checkpoints.
+            checkpoint_dir: the directory with checkpoints, of which the latest one is restored.
+            checkpoint_filename_with_path: a checkpoint, instead of a directory.
+            wait_for_checkpoint: wait for a checkpoint to appear.
+            max_wait_secs: the time to wait for a checkpoint and for the cluster's tasks, in seconds.
+            config: the ConfigProto of the session.
+            init_fn: a function that is called with the session after `init_op`.
 
         Raises:
             DeadlineExceededError: tasks of the cluster did not come up in time.
-            RuntimeError: nothing is there to initialize the model with, or it is not ready afterwards.
-            ValueError: both kinds of checkpoint are given.
+            RuntimeError: there is no way to initialize the model, or it is not ready afterwards.
+            ValueError: both a directory and a checkpoint are given.
         """
         session, restored = self._restore(
             master,
@@ -135,16 +136,16 @@ class SessionManager:
     def continue_session(
         self, master: str, max_wait_secs: float = 7200, config: Any = None
     ) -> Session | None:
-        """A session that goes on with the variables as they are, in place of one that was lost.
+        """A session that replaces a lost one and keeps the values of the variables.
 
         Args:
-            master: the target.
-            max_wait_secs: how long to wait for the cluster's tasks to come up.
-            config: ConfigProto of the session.
+            master: the session's target.
+            max_wait_secs: the time to wait for the cluster's tasks, in seconds.
+            config: the ConfigProto of the session.
 
         Returns:
-            None where that is impossible, so that `prepare_session` has to follow: this manager has prepared
-            no session yet, a task with variables was started anew since, or a variable has no value.
+            None if that is impossible, so that `prepare_session` has to be called: this manager has prepared
+            no session yet, a task with variables has restarted, or a variable is not initialized.
 
         Raises:
             DeadlineExceededError: tasks of the cluster did not come up in time.
@@ -169,7 +170,7 @@ class SessionManager:
         return None
 
     def _find_holders(self, session: Session) -> dict[str, int]:
-        """The incarnations of the tasks whose devices the graph's variables name."""
+        """The incarnations of the tasks that hold the graph's variables, by the variables' devices."""
         wanted = {
             device.ParsedDevice(spec.job, None, spec.task)
             for spec in (
@@ -185,7 +186,7 @@ class SessionManager:
         return found
 
     def _renewed(self, session: Session) -> list[str]:
-        """The tasks with variables that were started anew. `ready_op` tells of variables without a task."""
+        """The tasks with variables that have restarted. Variables without a device are left to `ready_op`."""
         now = self._find_holders(session)
         return sorted(task for task, number in self._holders.items() if now.get(task) != number)
 
@@ -244,12 +245,12 @@ class SessionManager:
     def wait_for_session(
         self, master: str, config: Any = None, max_wait_secs: float | None = float("inf")
     ) -> Session:
-        """A session whose model another process has made ready.
+        """A session whose model another process makes ready.
 
         Args:
-            master: the target.
-            config: ConfigProto of the session.
-            max_wait_secs: how long to wait; None: without an end.
+            master: the session's target.
+            config: the ConfigProto of the session.
+            max_wait_secs: the time to wait, in seconds; None for no limit.
 
         Raises:
             DeadlineExceededError: the model is not ready after that time; the message names what is missing.
@@ -263,7 +264,7 @@ class SessionManager:
                 if found is None:
                     found = _missing(self._ready_op, session)
             except (errors.AbortedError, errors.UnavailableError) as e:
-                found = e.message  # a task is not up yet, or was started anew meanwhile
+                found = e.message  # a task is not up yet, or has restarted meanwhile
             except BaseException:
                 _close(session)
                 raise
@@ -283,7 +284,7 @@ class SessionManager:
         )
 
     def _looks(self, limit: float) -> Iterator[bool]:
-        """Yields at growing distances of time; true for the last look that `limit` allows."""
+        """Yields after growing pauses; true for the last check within `limit` seconds."""
         end = time.monotonic() + limit
         pause = min(_FIRST_PAUSE_SECONDS, self._recovery_wait_secs)
         while True:
@@ -328,7 +329,7 @@ class SessionManager:
             raise
 
     def _open(self, master: str, config: Any, max_wait_secs: float) -> Session:
-        """A session that has reached all tasks of its cluster."""
+        """A session, after a wait for all tasks of its cluster."""
         for last in self._looks(max_wait_secs):
             session = Session(master, graph=self._graph, config=config)
             try:
@@ -344,7 +345,7 @@ class SessionManager:
         return session
 
     def _try_local_init(self, session: Session) -> str | None:
-        """Runs the local initialization where the model is ready for it; else what is missing."""
+        """Runs the local initialization if the model is ready for it; else returns the reason why not."""
         if self._local_init_op is None:
             return None
         missing = _missing(self._ready_for_local_init_op, session)
@@ -365,7 +366,7 @@ _CHIEF_HINT = (
 
 
 def _missing(ready_op: Any, session: Session) -> str | None:
-    """The reason why the model is not ready, in words; None if it is."""
+    """The reason why the model is not ready, as a text; None if it is ready."""
     if ready_op is None:
         return None
     try:
@@ -375,7 +376,7 @@ def _missing(ready_op: Any, session: Session) -> str | None:
             logging.warning("Model not ready : error [%s]", e)
             raise
         return str(e)
-    # Operations and old programs' int32 tensors have said it by not failing.
+    # Operations, and the int32 tensors of old programs, show by not failing that the model is ready.
     if value is None or value.dtype == np.int32 or value.size == 0:
         return None
     return "Variables not initialized: " + ", ".join(name.decode() for name in value)

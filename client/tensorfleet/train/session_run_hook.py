@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 
 class SessionRunArgs(NamedTuple):
-    """Fetches and feeds that a hook adds to a run (`tf.train.SessionRunArgs`), or those of the caller.
+    """The fetches and feeds that a hook adds to a run, or those of the caller (`tf.train.SessionRunArgs`).
 
     Attributes:
         fetches: as for `Session.run`; the hook gets their values in `after_run`.
         feed_dict: additional feeds.
-        options: RunOptions that the run must have at least.
+        options: RunOptions to merge into those of the run.
     """
 
     fetches: Any
@@ -23,7 +23,7 @@ class SessionRunValues(NamedTuple):
     """The results of a run (`tf.train.SessionRunValues`).
 
     Attributes:
-        results: the values of the hook's own fetches, None if it asked for nothing.
+        results: the values of the hook's own fetches; None if it has none.
         options: the RunOptions of the run.
         run_metadata: its RunMetadata.
     """
@@ -48,12 +48,12 @@ class SessionRunContext:
 
     @property
     def session(self) -> Any:
-        """The session, for steps of the hook's own."""
+        """The session, for the hook's own runs."""
         return self._session
 
     @property
     def stop_requested(self) -> bool:
-        """Whether this run shall be the last one."""
+        """Whether a stop after this run was requested."""
         return self._stop_requested
 
     def request_stop(self) -> None:
@@ -62,20 +62,20 @@ class SessionRunContext:
 
 
 class SessionRunHook:
-    """Extends the runs of a monitored session (`tf.train.SessionRunHook`); every method may be left out."""
+    """Extends the runs of a monitored session (`tf.train.SessionRunHook`); all methods are optional."""
 
     def begin(self) -> None:
-        """Called once, before the session is made: the last time that the graph may be extended."""
+        """Called once, before the session is made; after that the graph can no longer be extended."""
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Called for each new session: at first, and after each recovery. The graph is finalized."""
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Called before each run; what it returns is added to the run."""
+        """Called before each run; the SessionRunArgs that it returns are added to the run."""
         return None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Called after each run that succeeded."""
 
     def end(self, session: Any) -> None:
-        """Called once, when the session is closed without an error, OutOfRangeError apart."""
+        """Called once, when the session is closed without an error other than OutOfRangeError."""

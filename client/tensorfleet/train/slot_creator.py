@@ -15,7 +15,7 @@ from tensorfleet.ops.state.variables import Variable
 
 
 def create_slot(primary: Any, value: Any, name: str, colocate_with_primary: bool = True) -> Any:
-    """A variable beside `primary` with the initial value `value`, a tensor."""
+    """A slot of `primary` with the initial value `value`, a tensor."""
     return _slot(primary, value, name, colocate_with_primary, None, None)
 
 
@@ -27,14 +27,14 @@ def create_slot_with_initializer(
     name: str,
     colocate_with_primary: bool = True,
 ) -> Any:
-    """A variable beside `primary` of this shape, with the initial value that an initializer gives."""
+    """A slot of `primary` of this shape, with an initial value from `initializer`."""
     return _slot(primary, initializer, name, colocate_with_primary, shape, dtype)
 
 
 def create_zeros_slot(
     primary: Any, name: str, dtype: DType | None = None, colocate_with_primary: bool = True
 ) -> Any:
-    """A variable beside `primary`, of its shape, with zeros at first."""
+    """A slot of `primary`, of its shape, initialized with zeros."""
     dtype = (dtype or primary.dtype).base
     if primary.get_shape().is_fully_defined():
         return create_slot_with_initializer(
@@ -61,7 +61,7 @@ def _variable(
 ) -> Any:
     scope = get_variable_scope()
     partitioner = scope.partitioner
-    # A slot of one part of a variable is not divided again.
+    # A slot of one part of a partitioned variable is not partitioned again.
     scope.set_partitioner(None)
     slot = get_variable(
         "",
@@ -83,5 +83,5 @@ def _variable(
 
 
 def is_resource(variable: Any) -> bool:
-    """Whether a value is a resource variable."""
+    """Whether `variable` is a resource variable."""
     return isinstance(variable, Variable) and not variable._is_reference

@@ -1,4 +1,4 @@
-"""Tells that the global step stands still though variables are trained."""
+"""A warning if the global step does not increase although variables are trained."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.session.fetches import Fetches
 
-# A run fetches the step before or after it is increased, so two equal ones say nothing yet.
+# A run fetches the step before or after its increase, so two equal values prove nothing.
 RUNS = 3
 WARNINGS = 5
 
@@ -22,25 +22,25 @@ _RESOURCE_UPDATE = re.compile(r"Assign\w*VariableOp|Resource\w*(Apply|Scatter|As
 
 
 class StandStill:
-    """Watches the global step of runs, and warns where it stands still.
+    """Watches the global step of runs and warns if it does not increase.
 
-    Only runs that change variables count: one that evaluates leaves the step as it is. Once the step was seen
-    to increase, the program does increase it, and nothing is said any more.
+    Only runs that change variables count, as an evaluation does not change the step. After the first increase
+    there are no warnings, as the program then does increase the step.
     """
 
     def __init__(self) -> None:
         self._warnings_left = WARNINGS
         self._increased = False
-        self._known: dict[tuple[Tensor | Operation, ...], bool] = {}  # whether such a run changes variables
+        self._known: dict[tuple[Tensor | Operation, ...], bool] = {}  # by fetches: do runs change variables?
         self.begin()
 
     def begin(self) -> None:
-        """Forgets the step of the last run, as another session may have another one."""
+        """Forgets the step of the last run, as another session may have another step."""
         self._last: int | None = None
         self._runs = 0
 
     def look(self, step: int, fetches: Any) -> None:
-        """Takes the step that a run with these fetches saw."""
+        """Records the step that a run with these fetches saw."""
         if self._increased or not self._warnings_left or not self._changes_variables(fetches):
             return
         if self._last is not None and step > self._last:
@@ -53,7 +53,7 @@ class StandStill:
             self._warnings_left -= 1
             logging.warning(
                 "The global step is still %s after %d runs that change variables. Optimizer.minimize and "
-                "apply_gradients increase it where they are given global_step=tf.train.get_global_step().",
+                "apply_gradients increase it if called with global_step=tf.train.get_global_step().",
                 step,
                 self._runs,
             )
@@ -84,9 +84,9 @@ def changes_variables(fetches: Iterable[Tensor | Operation]) -> bool:
 
 @functools.cache
 def _updates(op_type: str) -> bool:
-    """Whether ops of a type change a variable: they hand its reference on, or take its resource to do so."""
+    """Whether ops of a type change a variable: they return its reference, or update its resource."""
     signature = lookup(op_type)
-    if signature is None or op_type.startswith("Ref"):  # RefSwitch and the like only choose
+    if signature is None or op_type.startswith("Ref"):  # RefSwitch and similar ops only select
         return False
     hands_on = any(a.is_ref for a in signature.inputs) and any(a.is_ref for a in signature.outputs)
     return hands_on or _RESOURCE_UPDATE.fullmatch(op_type) is not None

@@ -24,7 +24,7 @@ def get_global_step(graph: Graph | None = None) -> Any:
     (`tf.train.get_global_step`).
 
     Raises:
-        TypeError: it is no integer scalar.
+        TypeError: it is not an integer scalar.
     """
     graph = graph or get_default_graph()
     collected = graph.get_collection(GraphKeys.GLOBAL_STEP)
@@ -77,10 +77,10 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
 
 
 def assert_global_step(global_step_tensor: Any) -> None:
-    """Checks what is to be the global step (`tf.train.assert_global_step`).
+    """Checks that a value can be the global step (`tf.train.assert_global_step`).
 
     Raises:
-        TypeError: it is no tensor or variable, no integer, or has a rank that is not 0.
+        TypeError: it is not a tensor or variable, not an integer, or has a rank other than 0.
     """
     if not isinstance(global_step_tensor, (Variable, Tensor)):
         raise TypeError(f'Existing "global_step" must be a Variable or Tensor: {global_step_tensor}.')

@@ -1,4 +1,4 @@
-"""A whole program of training in one object: `tf.train.Supervisor`, as programs of TensorFlow 1.0 use it."""
+"""`tf.train.Supervisor`, the training helper of TensorFlow 1.0: sessions, checkpoints and summaries."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tensorfleet.train.supervisor_threads import CheckpointThread, StepCounterTh
 
 
 class Supervisor:
-    """Opens sessions of training, with what goes on beside it (`tf.train.Supervisor`).
+    """Opens training sessions, with threads for checkpoints and summaries (`tf.train.Supervisor`).
 
-    The chief restores or initializes the variables, and saves summaries and checkpoints on threads; the other
-    workers wait for it. Arguments that are left to `USE_DEFAULT` are taken from the graph's collections, or
-    made; None means to go without.
+    The chief restores or initializes the variables, and saves summaries and checkpoints in threads; the other
+    workers wait for it. Values of arguments that are `USE_DEFAULT` are taken from the graph's collections, or
+    made; None means none.
     """
 
     USE_DEFAULT = USE_DEFAULT
@@ -54,26 +54,28 @@ class Supervisor:
         init_fn: Callable[[Any], Any] | None = None,
         local_init_run_options: Any = None,
     ) -> None:
-        """Completes the graph, and finalizes it.
+        """Completes the graph and finalizes it.
 
         Args:
             graph: the graph, by default the default graph.
-            ready_op: gives the names of the variables that lack a value.
-            ready_for_local_init_op: the same for what `local_init_op` needs.
+            ready_op: a tensor of the names of variables that are not initialized.
+            ready_for_local_init_op: a tensor of the names of such variables that `local_init_op` needs.
             is_chief: whether this process is the chief.
-            init_op, init_feed_dict: initialize the variables where there is no checkpoint.
-            local_init_op: is run in each new session, for local variables and tables.
-            logdir: where the chief keeps checkpoints and event files; None: nowhere.
-            summary_op: computes the summaries.
-            saver: writes and reads checkpoints.
-            global_step: counts the steps.
-            save_summaries_secs, save_model_secs: seconds between summaries and between checkpoints; 0: none.
-            recovery_wait_secs: the longest pause between two looks at a model that is not ready.
-            stop_grace_secs: how long threads may take to end.
-            checkpoint_basename: how the names of checkpoints begin.
-            session_manager: makes the sessions.
-            summary_writer: gets the summaries.
-            init_fn: called with the session after `init_op`.
+            init_op, init_feed_dict: the operation that initializes the variables if there is no checkpoint,
+                and its feeds.
+            local_init_op: the operation that initializes local variables and tables in each new session.
+            logdir: the chief's directory of checkpoints and event files; None for no files.
+            summary_op: the operation that computes the summaries.
+            saver: the Saver of checkpoints.
+            global_step: the global step.
+            save_summaries_secs, save_model_secs: the seconds between summaries and between checkpoints; 0 for
+                none.
+            recovery_wait_secs: the longest pause between two checks of a model that is not ready, in seconds.
+            stop_grace_secs: the time that threads have to end, in seconds.
+            checkpoint_basename: the prefix of the checkpoints' names.
+            session_manager: the SessionManager.
+            summary_writer: the writer of summaries.
+            init_fn: a function that is called with the session after `init_op`.
             local_init_run_options: RunOptions for `local_init_op`.
 
         Raises:
@@ -131,7 +133,7 @@ class Supervisor:
 
     @property
     def is_chief(self) -> bool:
-        """Whether this task initializes, saves and writes summaries for all."""
+        """Whether this task initializes and saves the model and writes summaries for all tasks."""
         return self._is_chief
 
     @property
@@ -141,12 +143,12 @@ class Supervisor:
 
     @property
     def coord(self) -> Coordinator:
-        """The coordinator of its threads."""
+        """The coordinator of the supervisor's threads."""
         return self._coord
 
     @property
     def init_op(self) -> Any:
-        """The op that initializes the model where there is no checkpoint."""
+        """The op that initializes the model if there is no checkpoint."""
         return self._init_op
 
     @property
@@ -176,7 +178,7 @@ class Supervisor:
 
     @property
     def save_summaries_secs(self) -> float | None:
-        """Seconds between summaries; 0: none; None where this task is not the chief."""
+        """The seconds between summaries; 0 for none; None if this task is not the chief."""
         return self._save_summaries_secs
 
     @property
@@ -191,7 +193,7 @@ class Supervisor:
 
     @property
     def save_model_secs(self) -> float | None:
-        """Seconds between checkpoints; 0: none; None where this task is not the chief."""
+        """The seconds between checkpoints; 0 for none; None if this task is not the chief."""
         return self._save_model_secs
 
     @property
@@ -200,7 +202,7 @@ class Supervisor:
         return self._save_path
 
     def start_standard_services(self, sess: Any) -> list[LooperThread] | None:
-        """Starts the chief's threads: summaries, steps per second, checkpoints; None without a `logdir`.
+        """Starts the chief's threads: summaries, steps per second, checkpoints. None without a `logdir`.
 
         Raises:
             RuntimeError: this is not the chief.
@@ -235,14 +237,14 @@ class Supervisor:
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
     ) -> Any:
-        """A session whose model is ready: the chief makes it so, the others wait for that.
+        """A session whose model is ready: the chief makes it ready, the other workers wait for it.
 
         Args:
-            master: the target.
-            config: ConfigProto of the session.
-            wait_for_checkpoint: let the chief wait for one.
-            max_wait_secs: how long to wait.
-            start_standard_services: start the chief's threads, and the queue runners.
+            master: the session's target.
+            config: the ConfigProto of the session.
+            wait_for_checkpoint: let the chief wait for a checkpoint.
+            max_wait_secs: the time to wait, in seconds.
+            start_standard_services: start the chief's threads and the queue runners.
 
         Raises:
             DeadlineExceededError: the model is not ready after that time.
@@ -301,7 +303,7 @@ class Supervisor:
         args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
-        """Starts a thread that calls a function each so many seconds until the supervisor stops."""
+        """Starts a thread that calls a function every `timer_interval_secs` until the supervisor stops."""
         return LooperThread.loop(self._coord, timer_interval_secs, target, args, kwargs)
 
     def stop(
@@ -310,16 +312,16 @@ class Supervisor:
         close_summary_writer: bool = True,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Stops the threads and waits for them; sessions are not closed.
+        """Stops the threads and waits for them; does not close sessions.
 
         Args:
             threads: more threads to wait for.
-            close_summary_writer: close it as well.
-            ignore_live_threads: do not mind those that still run after the time of grace.
+            close_summary_writer: close the writer of summaries, too.
+            ignore_live_threads: do not raise an error for threads that still run after the grace period.
 
         Raises:
             RuntimeError: threads still run.
-            The error of a thread.
+                The error of a thread.
         """
         self._coord.request_stop()
         try:
@@ -331,28 +333,28 @@ class Supervisor:
                 self._graph_written = False
 
     def request_stop(self, ex: Any = None) -> None:
-        """Asks for a stop, as `Coordinator.request_stop`."""
+        """Requests a stop, as by `Coordinator.request_stop`."""
         self._coord.request_stop(ex=ex)
 
     def should_stop(self) -> bool:
-        """Whether a stop was asked for."""
+        """Whether a stop was requested."""
         return self._coord.should_stop()
 
     def stop_on_exception(self) -> contextlib.AbstractContextManager[None]:
-        """A context that turns any exception into a request to stop."""
+        """A context manager that turns any exception into a request to stop."""
         return self._coord.stop_on_exception()
 
     def wait_for_stop(self) -> None:
-        """Waits until a stop is asked for."""
+        """Waits until a stop is requested."""
         self._coord.wait_for_stop()
 
     def summary_computed(self, sess: Any, summary: Any, global_step: int | None = None) -> None:
         """Writes a summary that the program has computed.
 
         Args:
-            sess: tells the global step, if that is not given.
+            sess: the session to read the global step in, if that is not given.
             summary: the serialized summary.
-            global_step: the step.
+            global_step: the step of the summary.
 
         Raises:
             RuntimeError: there is no writer.
@@ -371,7 +373,7 @@ class Supervisor:
         start_standard_services: bool = True,
         close_summary_writer: bool = True,
     ) -> Iterator[Any]:
-        """A context with a session; at its end everything is stopped, and errors of any thread are raised."""
+        """A context manager with a session; its end stops all threads and raises their first error."""
         session: Any = None
         try:
             session = self.prepare_or_wait_for_session(
@@ -388,7 +390,7 @@ class Supervisor:
                     with contextlib.suppress(errors.OpError):  # the first error is the one to see
                         session.close()
 
-    # The names of TensorFlow before 0.7, which it still has.
+    # The names from before TensorFlow 0.7, which TensorFlow still has.
     PrepareSession = prepare_or_wait_for_session
     StartQueueRunners = start_queue_runners
     StartStandardServices = start_standard_services

@@ -13,7 +13,7 @@ USE_DEFAULT: Any = 0
 
 
 def given_or_default(given: Any, collection: str, make: Callable[[], Any]) -> Any:
-    """The argument given, or else the first item of a collection, or else one that is made and put there."""
+    """`given`; else the first item of a collection; else a new one from `make`, which is added to it."""
     if given is not USE_DEFAULT:
         return given
     found = framework.get_collection(collection)
@@ -28,7 +28,7 @@ def given_or_default(given: Any, collection: str, make: Callable[[], Any]) -> An
 
 
 def global_step() -> Any:
-    """The integer tensor of that name; None without one."""
+    """The integer tensor "global_step"; None if there is none."""
     try:
         found = get_default_graph().get_tensor_by_name("global_step:0")
     except KeyError:

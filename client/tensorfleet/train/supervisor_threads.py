@@ -1,4 +1,4 @@
-"""Threads beside the training of a chief under a Supervisor."""
+"""The threads of a Supervisor's chief: summaries, steps per second, checkpoints."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SummaryThread(LooperThread):
 
 
 class StepCounterThread(LooperThread):
-    """Writes how many steps there are per second."""
+    """Writes summaries of the steps per second."""
 
     def __init__(self, sv: Supervisor, sess: Any) -> None:
         super().__init__(sv.coord, sv.save_summaries_secs)

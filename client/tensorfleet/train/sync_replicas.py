@@ -1,9 +1,9 @@
 """Synchronous training of replicas that share variables (`tf.train.SyncReplicasOptimizer`).
 
-Each worker adds its gradients to accumulators beside the variables, and then waits for a token. The chief
-takes the mean out of each accumulator once enough gradients are there, applies it, counts the step, and puts
-tokens with the number of the new step into a queue, one for each worker. A gradient that was computed with
-older variables carries an older number, and its accumulator drops it.
+Each worker adds its gradients to accumulators on the variables' devices and then waits for a token. The chief
+takes the mean of each accumulator once it has enough gradients, applies it, increases the global step, and
+puts tokens with the new step into a queue, one for each worker. A gradient computed from older variables
+has an older step, and its accumulator drops it.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from tensorfleet.train.session_run_hook import SessionRunHook
 class SyncReplicasOptimizer(Optimizer):
     """Applies the mean of the gradients of several replicas with another optimizer.
 
-    The chief needs `make_session_run_hook(is_chief=True)`, or the operations that the hook runs:
-    `chief_init_op` and `get_init_tokens_op()` once, and `get_chief_queue_runner()` all the time; the others
-    need `local_step_init_op`, or the hook.
+    The chief needs `make_session_run_hook(is_chief=True)`, or what the hook runs: `chief_init_op` and
+    `get_init_tokens_op()` once, and the threads of `get_chief_queue_runner()`. The other workers need the
+    hook or `local_step_init_op`.
 
     Args:
-        opt: what applies the mean.
-        replicas_to_aggregate: how many gradients make a step.
-        total_num_replicas: the number of workers, by default the same. If there are more, the late gradients
-            of a step are dropped; if there are fewer, some workers contribute several batches.
+    opt: the optimizer that applies the mean.
+    replicas_to_aggregate: the number of gradients for one step.
+    total_num_replicas: the number of workers, by default `replicas_to_aggregate`. With more workers, the
+        late gradients of a step are dropped; with fewer, some workers contribute several batches.
         variable_averages, variables_to_average: a moving average to update after each step.
     """
 
@@ -73,7 +73,7 @@ class SyncReplicasOptimizer(Optimizer):
     def apply_gradients(  # type: ignore[override]  # TensorFlow's has no fourth argument either
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
-        """The operation that contributes this replica's gradients, and waits until the step is done.
+        """The operation that contributes this replica's gradients and waits until the step is done.
 
         Raises:
             ValueError: no variables, or no `global_step`.
@@ -84,7 +84,7 @@ class SyncReplicasOptimizer(Optimizer):
         if global_step is None:
             raise ValueError("Global step is required to check staleness")
         self._global_step = global_step
-        # On the worker itself, whatever device function puts variables on a parameter server.
+        # On the worker itself, even if a device function places variables on parameter servers.
         with framework.colocate_with(no_op()):
             local_step = Variable(
                 0,
@@ -104,7 +104,7 @@ class SyncReplicasOptimizer(Optimizer):
                 self._tokens = FIFOQueue(
                     -1, global_step.dtype.base, shapes=(), name="sync_token_q", shared_name="sync_token_q"
                 )
-                # The runner closes its queue at the end. The tokens' queue must outlive one chief.
+                # The runner closes its queue at the end, but the queue of tokens must outlive a chief.
                 dummy = FIFOQueue(1, "int32", shapes=(), name="dummy_queue", shared_name="dummy_queue")
                 with framework.control_dependencies(contributed):
                     token = self._tokens.dequeue()
@@ -124,7 +124,7 @@ class SyncReplicasOptimizer(Optimizer):
         return train
 
     def _accumulate(self, pairs: list[Any], local_step: Any) -> tuple[list[Any], list[Any], list[Any]]:
-        """Accumulators with their devices; the operations that add to them; the means (or None)."""
+        """The accumulators with their devices, the operations that add to them, and the means (or None)."""
         accumulators: list[Any] = []
         contributed: list[Any] = []
         means: list[Any] = []
@@ -149,14 +149,14 @@ class SyncReplicasOptimizer(Optimizer):
         return accumulators, contributed, means
 
     def _put_tokens(self, count: int) -> Any:
-        """Puts so many tokens with the number of the step, read now."""
+        """The operation that puts `count` tokens with the current global step into the queue."""
         assert self._tokens is not None
         step = self._global_step
         now = step.read_value() if isinstance(step, Variable) else step
         return self._tokens.enqueue_many((apply_one("Fill", [count], now),))
 
     def get_chief_queue_runner(self) -> QueueRunner:
-        """The queue runner that makes the steps, run by the chief (`tf.train.QueueRunner`).
+        """The queue runner that applies the means, for the chief (`tf.train.QueueRunner`).
 
         Raises:
             ValueError: gradients were not applied yet.
@@ -166,7 +166,7 @@ class SyncReplicasOptimizer(Optimizer):
         return self._chief_queue_runner
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Any:
-        """The operation that puts the first tokens, by default as many as gradients make a step.
+        """The operation that puts the first tokens into the queue, by default `replicas_to_aggregate`.
 
         Raises:
             ValueError: gradients were not applied yet, or too few tokens for the first step.
@@ -186,12 +186,12 @@ class SyncReplicasOptimizer(Optimizer):
             return self._put_tokens(num_tokens)
 
     def _get_last_tokens_op(self) -> Any:
-        """The operation that puts a token for each worker."""
+        """The operation that puts a token for each worker into the queue."""
         with framework.device(self._global_step.device), framework.name_scope(""):
             return self._put_tokens(self._total_num_replicas)
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SessionRunHook:
-        """A hook for monitored sessions that does what the replicas need at the beginning."""
+        """A hook for monitored sessions that initializes the replica."""
         return _Hook(self, is_chief, num_tokens)
 
     def get_slot(self, *args: Any, **kwargs: Any) -> Any:
@@ -206,17 +206,17 @@ class SyncReplicasOptimizer(Optimizer):
 
 
 class _StepRunner(QueueRunner):
-    """Makes the steps; each waits for gradients, and nobody sends any once the workers have stopped.
+    """The runner that applies the means. It waits for gradients, even after the workers have stopped.
 
-    So the coordinator must not wait for its threads (TensorFlow's does, for two minutes): they end with the
-    session, which cancels the step that waits.
+    So the coordinator must not wait for its thread, as TensorFlow's does for two minutes: the thread ends
+    with the session, which cancels the waiting step.
     """
 
     _ends_by_itself = False
 
 
 class _Hook(SessionRunHook):
-    """Initializes the local step, and for the chief accumulators, tokens and the runner."""
+    """Initializes the local step, and on the chief the accumulators, the tokens and the runner."""
 
     def __init__(self, optimizer: SyncReplicasOptimizer, is_chief: bool, num_tokens: int) -> None:
         self._optimizer = optimizer
@@ -248,6 +248,6 @@ class _Hook(SessionRunHook):
             optimizer.get_chief_queue_runner().create_threads(session, coord=coord, daemon=True, start=True)
 
     def end(self, session: Any) -> None:
-        """Lets the other workers see the last step: no chief makes another one for them."""
+        """Puts tokens for the other workers, which no chief does any more, so that they see the last step."""
         if self._is_chief:
             session.run(self._last_tokens)

@@ -6,13 +6,13 @@ import time
 
 
 class SecondOrStepTimer:
-    """Triggers each so many seconds or steps, the first time at once (`tf.train.SecondOrStepTimer`)."""
+    """Triggers at intervals of seconds or steps, the first time at once (`tf.train.SecondOrStepTimer`)."""
 
     def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
-        """Makes a timer of one of the two.
+        """A timer with an interval in seconds or in steps.
 
         Raises:
-            ValueError: none of them is given, or both are.
+            ValueError: neither or both are given.
         """
         if every_secs is None and every_steps is None:
             raise ValueError("Either every_secs or every_steps should be provided.")
@@ -23,11 +23,11 @@ class SecondOrStepTimer:
         self.reset()
 
     def reset(self) -> None:
-        """Forgets the last time."""
+        """Forgets the last trigger."""
         self._last: tuple[float, int] | None = None
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """Whether it is time, in this step; never twice in one step."""
+        """Whether to trigger in this step; never twice in one step."""
         if self._last is None:
             return True
         last_time, last_step = self._last
@@ -39,13 +39,13 @@ class SecondOrStepTimer:
         return step >= last_step + self._every_steps
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
-        """Notes that it has triggered in this step; the seconds and steps since the last time."""
+        """Records a trigger in this step; returns the seconds and steps since the last one."""
         now, before = time.time(), self._last
         self._last = (now, step)
         return (None, None) if before is None else (now - before[0], step - before[1])
 
     def last_triggered_step(self) -> int | None:
-        """The step in which it triggered last."""
+        """The step of the last trigger."""
         return None if self._last is None else self._last[1]
 
 

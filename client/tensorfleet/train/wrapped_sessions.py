@@ -24,7 +24,7 @@ _LONGEST_PAUSE_SECONDS = 10.0
 
 
 class Creator(Protocol):
-    """The creator of a recoverable session, which is waited for `max_wait_secs` at most."""
+    """A creator of sessions that waits `max_wait_secs` at most, for a RecoverableSession."""
 
     max_wait_secs: float
 
@@ -44,7 +44,7 @@ class StepContext:
         return self._session
 
     def run_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
-        """`MonitoredSession.run`, but for its recovery, which repeats the whole function instead."""
+        """`MonitoredSession.run` without recovery, which repeats the whole step function."""
         return self._run_with_hooks(*args, **kwargs)
 
     def request_stop(self) -> None:
@@ -53,7 +53,7 @@ class StepContext:
 
 
 class WrappedSession:
-    """A session around another one; it may want to stop."""
+    """A layer around another session, which may request a stop."""
 
     def __init__(self, session: Any) -> None:
         self._session = session
@@ -67,17 +67,17 @@ class WrappedSession:
         return self._session.sess_str
 
     def should_stop(self) -> bool:
-        """Whether this session, or one that it wraps, wants no further runs, or is closed."""
+        """Whether this session or one that it wraps requests a stop, or is closed."""
         if self.check_stop() or self._session is None:
             return True
         return isinstance(self._session, WrappedSession) and self._session.should_stop()
 
     def check_stop(self) -> bool:
-        """Whether this session itself wants to stop."""
+        """Whether this session itself requests a stop."""
         return False
 
     def close(self) -> None:
-        """Closes what it wraps. Closing twice does nothing, and a session that is lost needs no closing."""
+        """Closes the wrapped session. A second call, and the close of a lost session, do nothing."""
         session, self._session = self._session, None
         if session is None:
             return
@@ -96,7 +96,7 @@ class WrappedSession:
 
 
 class HookedSession(WrappedSession):
-    """Adds to each run what hooks ask for, and gives them its results."""
+    """Adds the fetches and feeds of hooks to each run, and passes them its results."""
 
     def __init__(self, session: Any, hooks: Sequence[SessionRunHook]) -> None:
         super().__init__(session)
@@ -116,7 +116,7 @@ class HookedSession(WrappedSession):
         """`Session.run` with the hooks.
 
         Raises:
-            RuntimeError: a stop was requested before, or two feed one tensor.
+            RuntimeError: a stop was requested before, or a tensor is fed twice.
         """
         if self.should_stop():
             raise RuntimeError("Run called even after should_stop requested.")
@@ -124,7 +124,7 @@ class HookedSession(WrappedSession):
             return self._session.run(fetches, feed_dict, options, run_metadata)
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._session)
         options = options or config_pb2.RunOptions()
-        # A flat dict: the session remembers how to run that, even if it is a new one each time.
+        # A flat dict, for which the session finds its signature even if the dict is new in each run.
         several = type(fetches) is list or type(fetches) is tuple
         all_fetches: dict[Any, Any] = dict(enumerate(fetches)) if several else {"caller": fetches}
         hook_feeds: dict[Any, Any] = {}
@@ -157,7 +157,7 @@ class HookedSession(WrappedSession):
         metadata: config_pb2.RunMetadata,
         wanted: bool,
     ) -> Any:
-        # Options that say nothing are left out, as runs with them take a longer way.
+        # Empty options are left out, as runs without options are faster.
         if not wanted and not options.ByteSize():
             return self._session.run(fetches, feed_dict=feeds)
         return self._session.run(fetches, feed_dict=feeds, options=options, run_metadata=metadata)
@@ -170,7 +170,7 @@ def _check_distinct(feeds: dict[Any, Any], others: dict[Any, Any], message: str)
 
 
 def _merge_options(options: config_pb2.RunOptions, more: config_pb2.RunOptions) -> None:
-    """Makes `options` at least as far-reaching as `more`."""
+    """Merges `more` into `options`: the higher trace level, the longer timeout, all debug watches."""
     options.trace_level = max(options.trace_level, more.trace_level)
     options.timeout_in_ms = max(options.timeout_in_ms, more.timeout_in_ms)
     options.inter_op_thread_pool = max(options.inter_op_thread_pool, more.inter_op_thread_pool)
@@ -181,7 +181,7 @@ def _merge_options(options: config_pb2.RunOptions, more: config_pb2.RunOptions) 
 
 
 class CoordinatedSession(WrappedSession):
-    """Ends with its coordinator: the errors of the coordinator's threads are raised by runs and `close`."""
+    """A session that ends with its coordinator: runs and `close` raise the errors of its threads."""
 
     def __init__(self, session: Any, coord: Coordinator, stop_grace_period_secs: float = 120) -> None:
         super().__init__(session)
@@ -205,7 +205,7 @@ class CoordinatedSession(WrappedSession):
         except LOST:
             raise
         except Exception as error:
-            # Where a thread lost its task, this run has failed for no other reason: the session can recover.
+            # If a thread has lost its task, this run failed for the same reason, and the session can recover.
             try:
                 self._coord.raise_requested_exception()
             except LOST:
@@ -216,9 +216,9 @@ class CoordinatedSession(WrappedSession):
 
 
 class RecoverableSession(WrappedSession):
-    """Makes a new session where the old one is lost, and repeats the run.
+    """Replaces a lost session by a new one and repeats the run.
 
-    A lost task is waited for as long as its creator says, counted from the last run that succeeded.
+    The time to wait for a lost task is the creator's, counted from the last run that succeeded.
     """
 
     def __init__(self, creator: Creator) -> None:
@@ -239,7 +239,7 @@ class RecoverableSession(WrappedSession):
                         None,
                         f"No session could be made within {self._creator.max_wait_secs:g} secs. {e.message}",
                     ) from e
-                logging.info("A session could not be made, which is tried again: %s", e)
+                logging.info("A session could not be made; trying again: %s", e)
             time.sleep(min(pause, left))
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 
@@ -251,7 +251,7 @@ class RecoverableSession(WrappedSession):
             self._session = self._create()
             return False
         except Exception:
-            # The thread's error is raised by `close`, which now is to follow.
+            # `close`, which follows, raises the thread's error.
             return True
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
@@ -270,7 +270,7 @@ class RecoverableSession(WrappedSession):
                     self._session = self._create()
                 return function(self._session)
             except LOST as e:
-                # A task that comes back and fails each time would otherwise keep this up for ever.
+                # Without this limit, a task that restarts and fails each time would be retried forever.
                 now = time.monotonic()
                 failed_since = now if failed_since is None else failed_since
                 if now - failed_since > self._creator.max_wait_secs:

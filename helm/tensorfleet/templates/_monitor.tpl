@@ -15,8 +15,31 @@ selector:
 {{- define "tensorfleet.monitorEndpoint" -}}
 {{- $root := index . 0 -}}
 {{- $monitor := index . 1 -}}
+{{- $secrets := include "tensorfleet.secrets" $root | fromYaml -}}
 - port: http
   path: /metrics
+  {{- if $root.Values.metrics.tls.enabled }}
+  scheme: https
+  tlsConfig:
+    {{- if $secrets.client }}
+    ca:
+      secret:
+        {{- if $root.Values.security.issuerRef.name }}
+        name: {{ include "tensorfleet.fullname" $root }}-client-tls
+        key: ca.crt
+        {{- else }}
+        name: {{ default $secrets.client $secrets.metrics | quote }}
+        key: ca.pem
+        {{- end }}
+    {{- end }}
+    serverName: {{ printf "%s.%s" (include "tensorfleet.fullname" $root) $root.Release.Namespace | quote }}
+  {{- end }}
+  {{- if and (eq $root.Values.metrics.access "token") $secrets.client }}
+  authorization:
+    credentials:
+      name: {{ default $secrets.client $secrets.metrics | quote }}
+      key: token
+  {{- end }}
   {{- with $monitor.interval }}
   interval: {{ . | quote }}
   {{- end }}

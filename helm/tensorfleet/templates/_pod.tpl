@@ -13,7 +13,7 @@
 {{- $values := index . 1 -}}
 {{- $selector := index . 2 -}}
 serviceAccountName: {{ include "tensorfleet.roleServiceAccountName" (list $root $values (index . 3)) | quote }}
-automountServiceAccountToken: {{ $root.Values.serviceAccount.automountServiceAccountToken }}
+automountServiceAccountToken: {{ or $values.automountServiceAccountToken $root.Values.serviceAccount.automountServiceAccountToken }}
 # Kubernetes would set TENSORFLEET_PORT and the like for a Service named tensorfleet.
 enableServiceLinks: false
 {{- with concat $root.Values.global.imagePullSecrets $root.Values.image.pullSecrets (default list $values.image.pullSecrets) | uniq }}
@@ -93,6 +93,17 @@ spec:
 {{- define "tensorfleet.clientContainers" -}}
 {{- $root := index . 0 -}}
 {{- $values := index . 1 -}}
+{{- $security := include "tensorfleet.clientSecurity" $root | fromYaml -}}
+{{- $extra := list -}}
+{{- range $values.extraEnv -}}
+{{- $extra = append $extra .name -}}
+{{- end -}}
+{{- $env := list -}}
+{{- range concat (list (dict "name" "TENSORFLEET_ADDRESS" "value" (include "tensorfleet.address" $root))) $security.env (dig "env" list (default dict (index . 5))) -}}
+{{- if not (has .name $extra) -}}
+{{- $env = append $env . -}}
+{{- end -}}
+{{- end -}}
 {{- $home := "/var/lib/tensorfleet" -}}
 {{- range $values.extraVolumeMounts -}}
 {{- if eq .mountPath $home -}}
@@ -104,13 +115,7 @@ containers:
     {{- include "tensorfleet.containerFields" (list $root $values) | nindent 4 }}
     {{- index . 4 | nindent 4 }}
     env:
-      - name: TENSORFLEET_ADDRESS
-        value: {{ include "tensorfleet.address" $root | quote }}
-      {{- with index . 5 }}
-      {{- with .env }}
-      {{- toYaml . | nindent 6 }}
-      {{- end }}
-      {{- end }}
+      {{- toYaml $env | nindent 6 }}
       {{- with $values.extraEnv }}
       {{- include "tensorfleet.render" (list $root .) | nindent 6 }}
       {{- end }}
@@ -121,6 +126,9 @@ containers:
       {{- with $home }}
       - name: home
         mountPath: {{ . }}
+      {{- end }}
+      {{- if $security.volumes }}
+      {{- include "tensorfleet.credentialsMount" $root | nindent 6 }}
       {{- end }}
       {{- with index . 5 }}
       {{- include "tensorfleet.render" (list $root .mounts) | nindent 6 }}
@@ -137,6 +145,9 @@ volumes:
   {{- if $home }}
   - name: home
     emptyDir: {}
+  {{- end }}
+  {{- with $security.volumes }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- with index . 5 }}
   {{- include "tensorfleet.render" (list $root .volumes) | nindent 2 }}

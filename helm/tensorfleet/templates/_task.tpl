@@ -9,6 +9,9 @@ checksum/cluster-spec: {{ include "tensorfleet.clusterSpec" . | sha256sum | quot
 prometheus.io/scrape: "true"
 prometheus.io/port: "8080"
 prometheus.io/path: /metrics
+{{- if .Values.metrics.tls.enabled }}
+prometheus.io/scheme: https
+{{- end }}
 {{- end }}
 {{- if eq .Values.gang.kind "volcano" }}
 scheduling.k8s.io/group-name: {{ include "tensorfleet.fullname" . | quote }}
@@ -51,6 +54,9 @@ scheduling.k8s.io/group-name: {{ include "tensorfleet.fullname" . | quote }}
     httpGet:
       path: /healthz/{{ $path }}
       port: http
+      {{- if $root.Values.metrics.tls.enabled }}
+      scheme: HTTPS
+      {{- end }}
     {{- toYaml (omit $settings "enabled") | nindent 4 }}
   {{- end }}
   {{- end }}
@@ -62,6 +68,9 @@ scheduling.k8s.io/group-name: {{ include "tensorfleet.fullname" . | quote }}
       mountPath: /tmp
     - name: data
       mountPath: /var/lib/tensorfleet
+    {{- if include "tensorfleet.taskCredentials" . }}
+    {{- include "tensorfleet.credentialsMount" $root | nindent 4 }}
+    {{- end }}
     {{- with $values.extraVolumeMounts }}
     {{- include "tensorfleet.render" (list $root .) | nindent 4 }}
     {{- end }}
@@ -85,9 +94,7 @@ scheduling.k8s.io/group-name: {{ include "tensorfleet.fullname" . | quote }}
     (dict "name" "TENSORFLEET_LOG_FORMAT" "value" $root.Values.log.format)
     (dict "name" "TENSORFLEET_LOG_LEVEL" "value" $root.Values.log.level)
     (dict "name" "TENSORFLEET_DRAIN_SECONDS" "value" (toString $values.drainSeconds)) -}}
-{{- if not $root.Values.security.enabled -}}
-{{- $own = append $own (dict "name" "TENSORFLEET_INSECURE" "value" "yes") -}}
-{{- end -}}
+{{- $own = concat $own (fromYamlArray (include "tensorfleet.taskSecurityEnv" .)) -}}
 {{- $extra := list -}}
 {{- range $values.extraEnv -}}
 {{- $extra = append $extra .name -}}

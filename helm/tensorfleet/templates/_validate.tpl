@@ -33,12 +33,7 @@
 {{- $_ := set $jobs $role.job $path -}}
 {{- include "tensorfleet.validateRole" (list $root $path $role) -}}
 {{- end -}}
-{{- if $v.tls.enabled -}}
-{{- if or $v.tls.existingSecret $v.tls.issuerRef.name -}}
-{{- fail "tls.enabled is true, but this chart gives the tasks no certificates yet: set tls.enabled to false, and keep the tasks on a network that you trust" -}}
-{{- end -}}
-{{- fail "tls.enabled needs a certificate: set tls.existingSecret to a Secret of type kubernetes.io/tls, or tls.issuerRef.name to an issuer of cert-manager (this chart gives the tasks no certificates yet, so for now set tls.enabled to false)" -}}
-{{- end -}}
+{{- include "tensorfleet.validateSecurity" . -}}
 {{- if and $v.client.job.enabled (not $v.client.job.script) (not $v.client.job.existingConfigMap) -}}
 {{- fail "client.job.enabled needs a program: set client.job.script (--set-file client.job.script=main.py), or client.job.existingConfigMap" -}}
 {{- end -}}
@@ -48,7 +43,7 @@
 {{- end -}}
 
 {{- define "tensorfleet.validatePools" -}}
-{{- $names := list "ps" "worker" "chief" "evaluator" "client" "check" "job" -}}
+{{- $names := list "ps" "worker" "chief" "evaluator" "client" "check" "job" "credentials" -}}
 {{- range $i, $pool := .Values.workerPools -}}
 {{- if has $pool.name $names -}}
 {{- fail (printf "workerPools[%d].name is %q, which another pool or a part of the chart has: set another name" $i $pool.name) -}}

@@ -133,6 +133,56 @@
 {{- end -}}
 {{- end -}}
 
+{{/* Half a configuration of security is none. */}}
+{{- define "tensorfleet.validateSecurity" -}}
+{{- $security := .Values.security -}}
+{{- $existing := $security.existingSecrets -}}
+{{- $given := list -}}
+{{- range $key := list "tasks" "tokens" "client" -}}
+{{- if get $existing $key -}}{{- $given = append $given $key -}}{{- end -}}
+{{- end -}}
+{{- if and (not $security.enabled) (or $given $security.issuerRef.name) -}}
+{{- fail "security.enabled is false, but security.existingSecrets or security.issuerRef is set: set security.enabled to true, or leave them out" -}}
+{{- end -}}
+{{- if and (ne $security.mode "tls") $security.issuerRef.name -}}
+{{- fail (printf "security.issuerRef.name is set, but in security.mode %s there are no certificates: set security.mode to tls, or leave it out" $security.mode) -}}
+{{- end -}}
+{{- if and (eq $security.mode "own") $given -}}
+{{- fail "security.mode is own, so security.existingSecrets is not looked at: leave it out, or set security.mode to tls or secret" -}}
+{{- end -}}
+{{- if and (eq $security.mode "secret") (or $existing.tokens $existing.client) -}}
+{{- fail "security.mode is secret, where clients show the cluster secret and no tokens: leave security.existingSecrets.tokens and client out, or set security.mode to tls" -}}
+{{- end -}}
+{{- $encrypts := and $security.enabled (ne $security.mode "secret") -}}
+{{- range $path, $asked := dict
+      "security.tokenReview.enabled" $security.tokenReview.enabled
+      "metrics.tls.enabled" .Values.metrics.tls.enabled
+      "metrics.access" (eq .Values.metrics.access "token") -}}
+{{- if and $asked (not $encrypts) -}}
+{{- fail (printf "%s takes TLS, which there is only with security.enabled and security.mode tls: set these, or leave it out" $path) -}}
+{{- end -}}
+{{- end -}}
+{{- with $security.tokenReview -}}
+{{- if and .enabled (not .serviceAccounts) (not .groups) -}}
+{{- fail "security.tokenReview.enabled lets nobody in: set security.tokenReview.serviceAccounts or groups" -}}
+{{- end -}}
+{{- if and .enabled $.Values.networkPolicy.restrictEgress (not $.Values.networkPolicy.extraEgress) -}}
+{{- fail "security.tokenReview.enabled has tasks ask the API server, which networkPolicy.restrictEgress forbids: allow its address in networkPolicy.extraEgress" -}}
+{{- end -}}
+{{- end -}}
+{{- if eq $security.mode "tls" -}}
+{{- if and $security.issuerRef.name $existing.tasks -}}
+{{- fail "security.issuerRef.name and security.existingSecrets.tasks both bring the tasks' certificates: leave one out" -}}
+{{- end -}}
+{{- if ne (ternary "set" "" (ne $existing.tokens "")) (ternary "set" "" (ne $existing.client "")) -}}
+{{- fail "security.existingSecrets.tokens has the hashes of what security.existingSecrets.client has a token of: set both, or none" -}}
+{{- end -}}
+{{- if and (not $security.issuerRef.name) $given (lt (len $given) 3) -}}
+{{- fail (printf "security.existingSecrets has %s alone, and what tasks and clients show has to be of one CA: set tasks, tokens and client, or none" (join " and " $given)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Kinds of operators and schedulers, where Helm knows what the cluster has: without one it knows no kinds at all. */}}
 {{- define "tensorfleet.validateCapabilities" -}}
 {{- $apis := .Capabilities.APIVersions -}}
@@ -143,6 +193,7 @@
       (list $metrics.podMonitor.enabled "monitoring.coreos.com/v1/PodMonitor" "the Prometheus operator" "metrics.podMonitor.enabled to false")
       (list $metrics.serviceMonitor.enabled "monitoring.coreos.com/v1/ServiceMonitor" "the Prometheus operator" "metrics.serviceMonitor.enabled to false")
       (list $metrics.rules.enabled "monitoring.coreos.com/v1/PrometheusRule" "the Prometheus operator" "metrics.rules.enabled to false")
+      (list (ne .Values.security.issuerRef.name "") "cert-manager.io/v1/Certificate" "cert-manager" "security.issuerRef.name to nothing")
       (list (eq $gang "coscheduling") "scheduling.x-k8s.io/v1alpha1/PodGroup" "the coscheduling plugin" "gang.kind to nothing")
       (list (eq $gang "volcano") "scheduling.volcano.sh/v1beta1/PodGroup" "Volcano" "gang.kind to nothing") -}}
 {{- if and (index $need 0) (not ($apis.Has (index $need 1))) -}}

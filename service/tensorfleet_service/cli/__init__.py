@@ -1,1 +1,1 @@
-"""The commands of `tensorfleet` that take a server: up and demo."""
+"""The commands of `tensorfleet` that need the service: up and demo."""

@@ -77,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
         security = settings.load(os.environ)
         if security.authenticates:
             raise settings.SecurityError(
-                "the tasks of a cluster on one machine get a token and a secret of their own: unset "
+                "the tasks of a cluster on one machine get their own token and secret: unset "
                 + ", ".join(name for name in _OF_SERVERS if os.environ.get(name))
             )
         cluster = LocalCluster(
@@ -121,7 +121,7 @@ def _announcement(cluster: LocalCluster) -> str:
 
 
 def _stop_on_signals(cluster: LocalCluster) -> Callable[[int], None]:
-    """The first signal lets the cluster drain, each later one kills its tasks."""
+    """Has the first signal drain the cluster, and each later one kill its tasks."""
     actions = chain([cluster.cancel], repeat(cluster.kill))
 
     def act(signum: int) -> None:

@@ -1,4 +1,4 @@
-"""Call: what one member of a collective asks for."""
+"""Call: the request of one member of a collective, and the verbs of messages about collectives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ Place = tuple[str, int]
 class Verb(IntEnum):
     """The verb of a COLLECTIVE frame, whose `meta` is JSON.
 
-    The frame's number is that of the join, which the member gives, or of the round, which the leader gives.
+    The frame's number is that of the join, which the member chooses, or of the round, which the leader
+    chooses.
     """
 
     JOIN = 1  # member to leader, number: join; the Call, and the group's members as the member knows them
@@ -42,7 +43,7 @@ class Call:
         dtype, shape: of the member's tensor, or of the one that it receives.
         merge_op, final_op: of a reduction, else "".
         sends: whether the member is the sender of a broadcast.
-        seconds: until the member gives up.
+        seconds: the time after which the member gives up.
     """
 
     kind: str
@@ -68,7 +69,7 @@ class Call:
         return describe(self.key)
 
     def difference(self, other: Call) -> str:
-        """The disagreement of two members of a collective, with both named; empty if they agree."""
+        """A description of the disagreement of two members of a collective; empty if they agree."""
         for aspect, mine, theirs in (
             ("group_size", self.group_size, other.group_size),
             ("operation", self.kind, other.kind),
@@ -98,7 +99,7 @@ def describe(key: Key) -> str:
 
 
 def order(device: str) -> tuple[Any, ...]:
-    """The key by which devices and tasks are sorted: members have their ranks in this order."""
+    """The sort key of devices and tasks, in whose order members have their ranks."""
     parts = parse(device)
     return parts.job or "", parts.replica or 0, parts.task or 0, parts.type or "", parts.index or 0
 
@@ -108,7 +109,7 @@ def pack(fields: dict[str, Any]) -> bytes:
 
 
 def unpack(meta: bytes) -> dict[str, Any]:
-    """Raises ValueError if it is no message of this kind."""
+    """The content of a message. Raises ValueError if it is not a JSON object."""
     fields = json.loads(meta) if meta else {}
     if not isinstance(fields, dict):
         raise ValueError("a message about a collective is not an object")

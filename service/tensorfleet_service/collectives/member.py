@@ -1,4 +1,4 @@
-"""Records that a task keeps of its devices in collectives."""
+"""A task's records of its devices in collectives."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Group:
     """A device's record of one of its groups, kept as long as a kernel of a session refers to it.
 
     Attributes:
-        members: the members of the last collective that ended well, with the incarnations of their tasks.
-        failures: how many of its collectives have failed here.
+        members: the members of the last successful collective, with the incarnations of their tasks.
+        failures: the number of its collectives that have failed here.
     """
 
     __slots__ = ("__weakref__", "failures", "members")
@@ -39,7 +39,7 @@ class CollectiveMember:
 
 @dataclass(slots=True)
 class Running:
-    """A ring that this task is in.
+    """A ring that this task takes part in.
 
     Attributes:
         joins: the task's members.

@@ -1,15 +1,15 @@
 """Ring: the data of one collective on one task.
 
-The tasks of the group stand in a ring, in the order of their names, and each sends only to the next. A tensor
-is cut into chunks of at most CHUNK_BYTES that travel independently: while one is added, the next is received
-and the last one sent.
+The tasks of the group form a ring, in the order of their names, and each sends only to the next. A tensor is
+cut into chunks of at most CHUNK_BYTES that travel independently: while one is added, the next is received and
+the one before is sent.
 
 A reduction cuts the tensor into as many segments as there are tasks. The chunks of segment i start at task i,
 and every task on their way adds its own part; the task before i is the last, and has the result, which goes
-once more around the ring. So each element is added up in one order, on one way, and all tasks copy the same
-bits. A gathered tensor has a segment for each task, and a broadcast one is a single segment of the sender's.
+once more around the ring. So each element is added up in one order, and all tasks get the same bits. A
+gathered tensor has a segment for each task, and a broadcast one is a single segment of the sender's.
 
-Invariant: a chunk is written by one thread, once. So only the number of chunks that are left is guarded.
+Invariant: a chunk is written by one thread, once. So only the number of remaining chunks needs a lock.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tensorfleet_service.collectives.call import Call
 
 CHUNK_BYTES = 1 << 20
 
-_REDUCED, _FINAL = 0, 1  # what a chunk is: a sum so far, or a part of the result
+_REDUCED, _FINAL = 0, 1  # the kinds of chunks: a partial sum, or a part of the result
 _PHASE_BITS = 1
 
 MERGES: dict[str, Callable[..., Any]] = {
@@ -47,12 +47,12 @@ class Ring:
 
     Args:
         round_id: the leader's number of the collective.
-        call: what all members agree on.
-        position, counts: which task of the ring this is, and how many members each task has.
-        source: which task has the sender of a broadcast.
+        call: the call of one member; all agree on it.
+        position, counts: this task's position in the ring, and the number of members of each task.
+        source: the position of the task with the sender of a broadcast.
         values: the tensors of this task's members in the order of their ranks; None for those that receive.
-        send: gives a chunk to the next task: (round, chunk's number, array).
-        finished: called once, when all chunks are there, by whoever brings the last one.
+        send: sends a chunk to the next task: (round, chunk's number, array).
+        finished: called once, when all chunks are there, by the thread that brings the last one.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Ring:
         self._left = 0
 
     def begin(self) -> None:
-        """Sends what comes from this task first, and goes on with what has arrived meanwhile."""
+        """Sends the chunks that start at this task, and processes those that have arrived meanwhile."""
         members, tasks, call = sum(self._counts), len(self._counts), self._call
         values = [
             None if value is None else np.ascontiguousarray(value).reshape(-1) for value in self._values
@@ -96,7 +96,7 @@ class Ring:
             self._own = self._sum(values)
             self._out = np.empty(size, self._own.dtype)
             bounds = [size * i // tasks for i in range(tasks + 1)]
-            # The last one to add to a segment is the first to know the result.
+            # The last task to add to a segment is the first to have the result.
             self._origins = [(i - 1) % tasks for i in range(tasks)]
         elif call.kind == "gather":
             self._out = np.empty(size * members, values[0].dtype)  # type: ignore[union-attr]
@@ -143,7 +143,7 @@ class Ring:
                 first = [i for i, chunk in enumerate(self._chunks) if chunk.segment == self._position]
             else:
                 first = [i for i, mine in enumerate(here) if mine]
-        self._left = len(chunks) + 1  # and this call itself
+        self._left = len(chunks) + 1  # one more for this call itself
         phase, data = (_REDUCED, self._own) if reduces else (_FINAL, self._out)
         for i in first:
             start, stop, _ = self._chunks[i]
@@ -156,10 +156,10 @@ class Ring:
         self._count()
 
     def receive(self, number: int, array: Any) -> None:
-        """A chunk from the task before.
+        """Takes a chunk from the preceding task.
 
         Raises:
-            InternalError: it is none of this collective's.
+            InternalError: it does not belong to this collective.
         """
         with self._lock:
             if self._ended:
@@ -180,7 +180,7 @@ class Ring:
             )
         origin = self._origins[segment]
         if phase == _REDUCED:
-            # The array that arrives is this task's alone, so the sum takes its place.
+            # Nobody else has the received array, so the sum is written into it.
             MERGES[self._call.merge_op](array, self._own[start:stop], out=array)
             if origin != self._position:
                 self._send(self.round_id, number, array)
@@ -209,14 +209,14 @@ class Ring:
         self._finished(self)
 
     def end(self) -> None:
-        """Takes and sends no more."""
+        """Stops taking and sending chunks."""
         with self._lock:
             self._ended = True
             self._backlog.clear()
 
     @property
     def result(self) -> Any:
-        """The members' result, which all of them share; it is there once `finished` was called."""
+        """The result, which all members of the task share; available once `finished` was called."""
         shape = self._call.shape
         if self._call.kind == "gather":
             shape = (shape[0] * sum(self._counts), *shape[1:])

@@ -1,1 +1,1 @@
-"""Datasets on a task: what `tf.data`'s ops describe, and the iterators over them."""
+"""Datasets on a task, as `tf.data`'s ops describe them, and the iterators over them."""

@@ -1,7 +1,7 @@
-"""Elements that are made in the background before they are asked for: prefetch, and maps in parallel.
+"""Elements made in the background before they are asked for: prefetch, and parallel maps.
 
-No thread stands by for them: a task on the pool makes elements until the buffer is full, and whoever takes
-from the buffer has another one started.
+No thread stands by for them: a job on the pool makes elements until the buffer is full, and whoever takes
+from the buffer starts another one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tensorfleet_service.threads.future import PENDING
 
 AUTOTUNE = -1
 AUTOTUNED_BUFFER = 8
-"""The number of elements that are made ahead where the user leaves it to us."""
+"""Number of elements made ahead for AUTOTUNE."""
 
 
 class Prefetch(Sequence):
@@ -58,9 +58,9 @@ class Ahead:
 
     Args:
         items: the input, used by one thread at a time.
-        size: how many elements there may be that nobody has taken.
-        width: how many tasks make them.
-        call: what makes an element of an item; None: items are elements.
+        size: the number of elements that may be in the buffer.
+        width: the number of jobs that make them.
+        call: the function that makes an element of an item; None: items are elements.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Ahead:
         self._size = size
         self._width = width
         self._call = call
-        self._input = threading.Lock()  # held by the task that is at the input
+        self._input = threading.Lock()  # held by the job that reads the input
         self._changed = threading.Condition()
         self._slots: deque[_Slot] = deque()
         self._tasks = 0
@@ -93,7 +93,7 @@ class Ahead:
             with self._changed:
                 slot = self._take()
                 if slot is None and self._slots:
-                    # It ends with the tasks that are at work: they bring an element, or an error, or the end.
+                    # The wait ends: the jobs that are at work bring an element, an error, or the end.
                     self._changed.wait()
                     continue
             if slot is not None:
@@ -117,7 +117,8 @@ class Ahead:
             self._fill(slot)
 
     def poll(self, listener: Callable[[], None] | None) -> Any:
-        """The next element, or PENDING: `listener` is called once it may be there, by who made it.
+        """The next element, or PENDING: then `listener` is called, by the thread that made it, when it may be
+        there.
 
         Raises as `__next__` does.
         """
@@ -143,8 +144,8 @@ class Ahead:
             found = slots.popleft()
         elif not slots and self._ended:
             raise StopIteration
-        # A task that has ended starts anew for half a buffer, not for each element: a start costs more than
-        # most elements. But where elements are waited for, all tasks are at work.
+        # A job that has ended is started again for half a buffer, not for each element, as a start costs more
+        # than most elements. But where somebody waits for an element, all jobs are at work.
         is_due = found is None or len(slots) <= self._size // 2
         if is_due and not self._ended and self._tasks < self._width:
             for _ in range(min(self._width - self._tasks, self._size - len(slots))):
@@ -165,7 +166,7 @@ class Ahead:
                 self._fill(slot)
 
     def _pull(self) -> _Slot | None:
-        """Takes the next item of the input into the buffer, or notes the end; by who is at the input."""
+        """Takes the next item of the input into the buffer, or notes the end; under the input's lock."""
         slot = _Slot()
         try:
             slot.value = next(self._items)
@@ -202,7 +203,7 @@ class Ahead:
             listener()
 
     def close(self) -> None:
-        """Makes no more elements; those who wait for one get an error."""
+        """Stops making elements; those who wait for one get an error."""
         with self._changed:
             self._closed = True
             self._slots.clear()

@@ -1,4 +1,4 @@
-"""Datasets of batches: several elements stacked, as they are or padded to one shape."""
+"""Datasets of batches: several elements stacked, unchanged or padded to one shape."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import errors
-from tensorfleet.core.dims import Dims
+from tensorfleet.core.dims import format_dims
 from tensorfleet_service.data.dataset import Dataset, Element, Rows, Run, many
 
 
@@ -55,7 +55,7 @@ def stack(elements: Sequence[Element]) -> Element:
     """The components of elements, stacked.
 
     Raises:
-        InvalidArgumentError: a component has not one shape in all elements.
+        InvalidArgumentError: a component's shapes differ between elements.
     """
     return tuple([_stack(column, i) for i, column in enumerate(zip(*elements, strict=True))])
 
@@ -70,7 +70,7 @@ def _stack(column: tuple[Any, ...], component: int) -> Any:
         if value.shape != shape:
             text = (
                 f"Cannot batch tensors with different shapes in component {component}. First element had "
-                f"shape {_text(shape)} and element {i} had shape {_text(value.shape)}."
+                f"shape {format_dims(shape)} and element {i} had shape {format_dims(value.shape)}."
             )
             raise errors.InvalidArgumentError(None, None, text)
         result[i] = value if shape else value[()]
@@ -78,11 +78,11 @@ def _stack(column: tuple[Any, ...], component: int) -> Any:
 
 
 class PaddedBatch(Dataset):
-    """`size` elements at a time, each component filled up to one shape (`PaddedBatchDatasetV2`).
+    """`size` elements at a time, each component padded to one shape (`PaddedBatchDatasetV2`).
 
     Args:
         shapes: the shape of each component; a negative size means the largest in the batch.
-        values: what each component is filled up with.
+        values: the padding of each component.
 
     Raises:
         InvalidArgumentError: the size is not positive.
@@ -155,7 +155,3 @@ def _pad(column: tuple[Any, ...], wanted: tuple[int, ...], value: Any) -> Any:
         place: tuple[Any, ...] = (row, *map(slice, item.shape))
         result[place] = item if item.shape else item[()]
     return result
-
-
-def _text(shape: Dims) -> str:
-    return f"[{','.join(map(str, shape or ()))}]"

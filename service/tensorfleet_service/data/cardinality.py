@@ -1,4 +1,4 @@
-"""How many elements a dataset has, as far as that is known without going over it."""
+"""The number of elements of a dataset, as far as it is known without iterating over it."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Dataset: a description of a sequence of elements; Run: one time that an iterator goes over one.
+"""Dataset: the description of a sequence of elements. Run: one pass of an iterator over it.
 
-An element is a tuple of values as steps have them. A dataset's elements are given by a Python iterator, whose
-`__next__` raises StopIteration at the end, and may raise errors in between: the next call goes on after them.
+An element is a tuple of a step's values. A Python iterator gives a dataset's elements: its `__next__` raises
+StopIteration at the end, and may raise errors before; the next call goes on after them.
 
-Where a dataset only chooses among the rows of arrays, or orders them, what it hands on are the numbers of the
-rows: `items` gives these, and a batch of them is gathered at once.
+A dataset that only chooses among the rows of arrays, or orders them, hands on the indices of the rows:
+`items` gives these, and the rows of a batch are gathered at once.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Dataset(ABC):
     """A sequence of elements.
 
     Attributes:
-        rows: whose numbers its items are; None where items are elements.
+        rows: the rows whose indices its items are; None where items are elements.
         blocks: whether the next element may have to wait for another thread, or for a Python function.
         inputs: the datasets that it is made of.
         types, shapes: of the components of an element; set by the op that makes the dataset.
@@ -77,9 +77,10 @@ class Dataset(ABC):
         return self.inputs[0]
 
     def unshared(self) -> Dataset:
-        """The same dataset for one iterator alone.
+        """A copy of the dataset for one iterator.
 
-        What a pipeline uses twice is two datasets there, each with random numbers and a cache of its own.
+        A dataset that a pipeline uses twice is copied twice, so each use has its own random numbers and
+        cache.
         """
         own = copy.copy(self)
         own.inputs = tuple(dataset.unshared() for dataset in self.inputs)
@@ -87,7 +88,7 @@ class Dataset(ABC):
         return own
 
     def begin(self) -> None:  # noqa: B027 - most datasets keep nothing
-        """Makes the states that the dataset keeps for one iterator."""
+        """Makes the state that the dataset keeps for one iterator."""
 
     @abstractmethod
     def items(self, run: Run) -> Iterator[Any]:
@@ -115,16 +116,16 @@ class Callee:
         self.waits = self._instantiate().waits
 
     def _instantiate(self) -> Function:
-        # Datasets compute on the host, whatever device asks.
+        # Datasets compute on the host, on whichever device their op is.
         return self._library.instantiate(self._func, self._device, np)
 
     def of(self, run: Run) -> Function:
-        """The function, with states of its own in each run."""
+        """The function; if it has state, an instance for each run."""
         return run.function(self._func.name, self._instantiate)
 
 
 class Call:
-    """A function that a dataset calls, with what it captured."""
+    """A function that a dataset calls, with its captured values."""
 
     __slots__ = ("_callee", "_captured", "waits")
 
@@ -151,7 +152,7 @@ class Call:
 def many(items: Iterator[Any], count: int) -> list[Any]:
     """The next items, all at once if the iterator has a method `many`; fewer at the end.
 
-    Only for the numbers of rows, which are there without errors.
+    Only for indices of rows, which never raise errors.
     """
     bulk = getattr(items, "many", None)
     return list(islice(items, count)) if bulk is None else bulk(count)
@@ -164,7 +165,7 @@ class Closing(Protocol):
 
 
 class Run:
-    """One time that an iterator goes over a dataset: what works for it in the background ends with it."""
+    """One pass of an iterator over a dataset. What works for it in the background ends with it."""
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
@@ -183,7 +184,7 @@ class Run:
             return found
 
     def open(self, part: Closing, keep: bool = False) -> None:
-        """Notes what has to be closed with the run, if it is still there; with `keep`, it is."""
+        """Has `part` closed with the run, if it still exists then; with `keep`, the run keeps it alive."""
         with self._lock:
             if not self.closed:
                 (self._kept if keep else self._known).add(part)
@@ -191,7 +192,7 @@ class Run:
         part.close()
 
     def drop(self, part: Closing) -> None:
-        """Forgets what has ended before the run."""
+        """Forgets a part that has ended before the run."""
         with self._lock:
             self._kept.discard(part)
 
@@ -202,7 +203,7 @@ class Run:
         return waiting.result()
 
     def close(self) -> None:
-        """Ends what the run has in the background."""
+        """Ends the run's work in the background."""
         with self._lock:
             self.closed = True
             closing = [*self._kept, *self._known]
@@ -233,5 +234,5 @@ class _Waiting:
 
 
 def closed_error() -> errors.OpError:
-    """The error for those who wait for an element of an iterator that is no more."""
+    """The error for those who wait for an element of an iterator that was closed."""
     return errors.CancelledError(None, None, "The iterator was closed or initialized anew")

@@ -37,8 +37,8 @@ class FileRecords(Dataset):
 
     Args:
         names: of the files.
-        open_source: opens a file. What it raises, or a damaged file raises, is one element's error: the next
-            file comes after it.
+        open_source: opens a file. An error of opening or reading a file is that of one element; the next file
+            follows.
     """
 
     def __init__(self, names: Sequence[bytes], open_source: Callable[[bytes], Source]) -> None:
@@ -68,7 +68,7 @@ class _Reading:
         return self._ready.popleft()
 
     def many(self, count: int) -> list[bytes]:
-        """The next records, those of one piece of a file at a time."""
+        """The next records, at most those of one piece of a file."""
         found: list[bytes] = []
         ready = self._ready
         while len(found) < count:

@@ -122,22 +122,22 @@ class FlatMap(_Calling):
 
     def __init__(self, source: Dataset, call: Call) -> None:
         super().__init__(source, call)
-        self.blocks = True  # the datasets are known only once they are made
+        self.blocks = True  # the function's datasets may block
 
     def items(self, run: Run) -> Iterator[Element]:
         return _Interleaving(run, self.source.elements(run), self.call.bind(run), 1, 0, 0)
 
 
 class Interleave(_Calling):
-    """The datasets that a function makes of the elements, by turns (`InterleaveDataset`).
+    """The datasets that a function makes of the elements, in turns (`InterleaveDataset`).
 
     Args:
-        cycle: how many of them take turns.
-        block: how many elements each gives at its turn.
-        ahead: how many elements of each are made in the background.
+        cycle: the number of datasets that take turns.
+        block: the number of elements that each gives in its turn.
+        ahead: the number of elements of each that are made in the background.
 
     Raises:
-        InvalidArgumentError: there are no turns.
+        InvalidArgumentError: `cycle` or `block` is not positive.
     """
 
     def __init__(self, source: Dataset, call: Call, cycle: int, block: int, ahead: int = 0) -> None:
@@ -156,7 +156,7 @@ class Interleave(_Calling):
 
 
 class _Interleaving:
-    """`block` 0 means that a dataset has its turn until it ends."""
+    """The iterator of interleaved datasets. With `block` 0, a dataset's turn lasts until it ends."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""The iterator of a task: a place in a dataset, from which steps take elements one after the other.
+"""The iterator of a task: a position in a dataset, from which steps take elements one after the other.
 
-A step never blocks a thread for its element. Where that can be computed at once, the step computes it; where
-it has to wait, or another step is at the dataset, it stands in line with a Future.
+A step never blocks a thread for its element. If the element can be computed at once, the step computes it;
+if it has to wait, or another step is at the dataset, it stands in line with a Future.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet_service.data.ahead import Ahead
 from tensorfleet_service.data.dataset import Dataset, Element, Run, closed_error
 from tensorfleet_service.graph.attributes import type_name
+from tensorfleet_service.state.queues import dims_text
 from tensorfleet_service.threads.future import PENDING, Future
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ class IteratorResource:
     """An iterator (`IteratorV2`), which `initialize` puts at the beginning of a dataset.
 
     Attributes:
-        container, name: what names it among the task's resources.
+        container, name: its name among the task's resources.
         device: where it is.
-        types, shapes: of the components of an element; none where any will do.
+        types, shapes: of the components of an element; empty if any are allowed.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class IteratorResource:
         self._place: _Place | None = None
 
     def initialize(self, dataset: Dataset) -> None:
-        """Begins a dataset; what was left of another one is dropped, and who waits for that gets an error.
+        """Begins a dataset. The rest of an earlier one is dropped; those who wait for it get an error.
 
         Raises:
             InvalidArgumentError: its elements are not of the iterator's types and shapes.
@@ -96,7 +97,7 @@ class IteratorResource:
         return self.name.encode()
 
     def close(self) -> None:
-        """Ends what works for the iterator in the background; it is uninitialized again."""
+        """Ends the iterator's work in the background; it is uninitialized again."""
         with self._lock:
             old, self._place = self._place, None
         if old is not None:
@@ -104,7 +105,7 @@ class IteratorResource:
 
 
 class _Place:
-    """The state of an iterator: how far it has come in a dataset, and who waits for an element."""
+    """The state of an iterator: its position in a dataset, and those who wait for an element."""
 
     def __init__(self, dataset: Dataset, pool: Pool) -> None:
         self._pool = pool
@@ -154,7 +155,7 @@ class _Place:
         return "the next element of a dataset, which is being made"
 
     def _serve(self) -> None:
-        """Makes elements for those in the line; by the one thread that `_busy` stands for."""
+        """Makes elements for those in the line; runs on one thread at a time, which `_busy` says."""
         while True:
             with self._lock:
                 if not self._line:
@@ -224,10 +225,7 @@ def check_structure(
             )
     for i, (dims, got_dims) in enumerate(zip(shapes, got_shapes, strict=False)):
         if not text and not compatible(dims, got_dims):
-            text = f"Incompatible shapes at component {i}: expected {_text(dims)} but got {_text(got_dims)}."
+            wanted, found = dims_text(dims), dims_text(got_dims)
+            text = f"Incompatible shapes at component {i}: expected {wanted} but got {found}."
     if text:
         raise errors.InvalidArgumentError(None, None, text)
-
-
-def _text(dims: Dims) -> str:
-    return "<unknown>" if dims is None else f"[{','.join('?' if d is None else str(d) for d in dims)}]"

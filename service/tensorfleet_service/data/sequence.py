@@ -1,4 +1,4 @@
-"""Datasets that repeat, cut, join and keep others: they hand items on as they are."""
+"""Datasets that repeat, cut, join and cache others, whose items they hand on unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tensorfleet_service.data.dataset import Dataset, Element, Run, many
 
 
 class Sequence(Dataset):
-    """A dataset whose items are those of its input, in whatever choice and order."""
+    """A dataset whose items are some or all of its input's, in any order."""
 
     def __init__(self, source: Dataset) -> None:
         super().__init__(source)
@@ -61,7 +61,7 @@ class _Repeating:
             return item
 
     def many(self, count: int) -> list[Any]:
-        """The next items, those of one repetition at a time."""
+        """The next items, at most those of one repetition."""
         found: list[Any] = []
         while len(found) < count:
             try:
@@ -86,7 +86,7 @@ class Take(Sequence):
 
 
 class _Taking:
-    """As itertools.islice, but an error of the input does not end it."""
+    """Like `itertools.islice`, but an error of the input does not end it."""
 
     __slots__ = ("_items", "_left")
 
@@ -141,7 +141,7 @@ class Shard(Sequence):
 
 
 class _Every:
-    """As itertools.islice, but an error of the input does not end it."""
+    """Like `itertools.islice`, but an error of the input does not end it."""
 
     __slots__ = ("_items", "_skip", "_step")
 
@@ -189,7 +189,7 @@ class _Joined:
 
 
 class Zip(Dataset):
-    """Elements of several datasets together, as long as each has one (`ZipDataset`)."""
+    """Tuples of the elements of several datasets, up to the end of the shortest (`ZipDataset`)."""
 
     def items(self, run: Run) -> Iterator[Element]:
         return _Zipped([dataset.elements(run) for dataset in self.inputs])

@@ -1,4 +1,4 @@
-"""Shuffling in a buffer, in the very order of TensorFlow for the same seeds."""
+"""Shuffling in a buffer, for the same seeds in TensorFlow's order."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def numbers(seed: int, seed2: int) -> Iterator[int]:
 
 
 class Shuffle(Sequence):
-    """The input's items in random order, each drawn from a buffer of some that come next (`ShuffleDataset`).
+    """The input's items in random order, each drawn from a buffer of the next ones (`ShuffleDataset`).
 
-    With two seeds of 0 the order is another one each time that the dataset is made. With `reshuffle` it
-    differs between the times that the dataset is gone over.
+    If both seeds are 0, the order differs each time that the dataset is made. With `reshuffle` it differs in
+    each pass over the dataset.
 
     Raises:
-        InvalidArgumentError: the buffer has no room.
+        InvalidArgumentError: the size of the buffer is not positive.
     """
 
     def __init__(self, source: Dataset, size: int, seed: int, seed2: int, reshuffle: bool) -> None:
@@ -56,7 +56,7 @@ class Shuffle(Sequence):
 
 
 class _Shuffling:
-    """A ring of items: the place of the one that is drawn is taken by the oldest, which is free then."""
+    """A ring of items. The oldest one moves to the position of the item drawn, and its own becomes free."""
 
     __slots__ = ("_buffer", "_draw", "_draws", "_ended", "_items", "_left", "_size", "_start")
 
@@ -98,7 +98,7 @@ class _Shuffling:
         return item
 
     def many(self, count: int) -> list[Any]:
-        """The next items, by the same draws: the numbers of rows, which take little time in between."""
+        """The next items, by the same draws. Called for indices of rows only, which cost little each."""
         found: list[Any] = []
         while len(found) < count:
             if not self._ended and self._left == self._size - 1 and len(self._buffer) == self._size:

@@ -71,7 +71,7 @@ class Generator(Dataset):
 
     def __init__(self, begin: Call, go_on: Call, end: Call) -> None:
         super().__init__()
-        self.blocks = True  # the functions are the user's
+        self.blocks = True  # the functions are the user's, and may take long
         self._calls = begin, go_on, end
 
     def items(self, run: Run) -> Iterator[Element]:
@@ -114,7 +114,7 @@ class _Generating:
                 self._finish()
 
     def close(self) -> None:
-        """Tells the generator that no more is wanted of it, at once or when its function returns."""
+        """Ends the generator, at once or when its running function returns."""
         with self._lock:
             ended, self._ended = self._ended, True
             running = self._running
@@ -126,5 +126,5 @@ class _Generating:
             try:
                 self._end(*self._state)
             except errors.OpError as e:
-                # Nobody waits for the generator any longer who could get the error.
-                log.warning("a generator's end failed: %s", e.message)
+                # Nobody waits for the generator any longer, so nobody else would get the error.
+                log.warning("the finalizer of a generator failed: %s", e.message)

@@ -1,8 +1,9 @@
-"""The C library's allocator, told to keep what a step frees for the next step.
+"""Settings of the C library's allocator, so that it keeps the memory that a step frees for the next one.
 
-At first glibc gives freed memory of some hundred kilobytes back to the system at once, and gets it again,
-page by page, in the next step: a page fault for each 4 KB costs more than most kernels. Only a program that
-has freed arrays of 32 MB gets the thresholds that are set here from the start.
+By default, glibc gives freed blocks of some hundred kilobytes back to the system at once, and gets them
+again,
+page by page, in the next step: a page fault for each 4 KB costs more than most kernels. It raises its
+thresholds to the values that are set here only when a program has freed arrays of 32 MB.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ _OWN_SETTINGS = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNA
 
 @functools.cache
 def keep_freed_memory() -> bool:
-    """Sets glibc's thresholds to the greatest that it comes to by itself, unless the environment sets them.
+    """Sets glibc's thresholds to the greatest values that it chooses itself, unless the environment sets
+    them.
 
-    Returns whether that was done: other C libraries have no such thresholds.
+    Returns whether they were set; other C libraries have no such thresholds.
     """
     if any(name in os.environ for name in _OWN_SETTINGS):
         return False

@@ -1,9 +1,9 @@
-"""Matrix products: NumPy's library on one thread, large products divided among ours.
+"""Matrix products: NumPy's library on one thread, and large products divided among the kernels' threads.
 
 OpenBLAS lets its threads spin while they wait for each other. Several tasks on one machine, or several steps
 in one process, then take each other's cores: small products were seen to take ten times as long. So the
-library gets one thread in processes that run graphs, and a product that is worth it is divided among the
-threads of the kernels, which sleep when they have nothing to do.
+library gets one thread in processes that run graphs, and large products are divided among the threads of the
+kernels, which sleep when they have nothing to do.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ log = logging.getLogger(__name__)
 
 THREADS_VARIABLE = "TENSORFLEET_BLAS_THREADS"
 LARGE_PRODUCT = 1 << 24
-"""The multiplications of a product from which dividing it pays: 0.4 ms at 90 GFLOP/s, 2 ms at 18.
+"""Number of multiplications from which dividing a product pays: 0.4 ms at 90 GFLOP/s, 2 ms at 18.
 
-To hand a part to another thread, and to pack the other operand again for it, takes some 0.05 ms; where that
-thread has no core, as another task has it, the product takes as much longer.
+Handing a part to another thread, and packing the other operand again for it, takes some 0.05 ms. If that
+thread has no core, as another task uses it, the product takes that much longer.
 """
 
 LEAST_PART = 1 << 22
@@ -39,12 +39,12 @@ LEAST_PART = 1 << 22
 WARM_SHAPES = ((320, 320, 320), (512, 320, 512))
 """Rows, inner size and columns of the first products.
 
-Together they touch what later ones of up to 512 rows use of the library's buffer; what a product packs, and
-where, depends on its shape.
+Together they touch all parts of the library's buffer that later products of up to 512 rows use; which parts a
+product uses depends on its shape.
 """
 
 WARM_SECONDS = 5.0
-"""How long the threads of the first products wait for each other at most, in seconds."""
+"""Limit on the time for which the threads of the first products wait for each other, in seconds."""
 
 _PREFIXES = ("", "scipy_")
 _SUFFIXES = ("", "64_")
@@ -52,9 +52,9 @@ _SUFFIXES = ("", "64_")
 
 @functools.cache
 def limit_threads() -> bool:
-    """Gives the OpenBLAS that NumPy brought along one thread, or as many as THREADS_VARIABLE says.
+    """Gives NumPy's OpenBLAS one thread, or as many as THREADS_VARIABLE says.
 
-    Returns whether that could be arranged: with another library, products are left to its own threads.
+    Returns whether that was possible; another library keeps its own threads.
     """
     count = int(os.environ.get(THREADS_VARIABLE, "1"))
     package = Path(np.__file__).parent
@@ -73,12 +73,12 @@ def limit_threads() -> bool:
 
 
 def warm_up() -> None:
-    """Makes products on as many threads at once as will make products later.
+    """Computes products on as many threads at once as will do so later.
 
-    OpenBLAS packs operands into a buffer for each call under way, of memory that is mapped and not yet
-    touched. With one thread its kernels were seen to compute small products at a quarter to half of their
-    rate until a larger one had been made: they fetch ahead beyond what is packed, and a page that is not
-    there costs a walk through the page tables each time, dearly so on a virtual machine.
+    OpenBLAS packs operands into a buffer for each call under way, of memory that is mapped but not yet
+    touched. Its kernels were seen to compute small products at a quarter to half of their rate until a larger
+    one had been computed: they prefetch beyond the packed data, and a page that is not there costs a walk
+    through the page tables each time, which is slow on a virtual machine.
     """
     count = thread_count()
     together = threading.Barrier(count)
@@ -99,7 +99,7 @@ def warm_up() -> None:
             thread.start()
             threads.append(thread)
     except RuntimeError:
-        together.abort()  # the system gives no more threads: those that there are go on
+        together.abort()  # no more threads can be started: those that there are go on
     multiply()
     for thread in threads:
         thread.join()
@@ -147,7 +147,7 @@ def batch_product(a: Any, b: Any) -> Any:
     if count < 2 or work < LARGE_PRODUCT or thread_count() < 2 or not limit_threads():
         return a @ b
     if a.shape[-1] != b.shape[-2]:
-        return a @ b  # which says what is wrong
+        return a @ b  # raises the error that says what is wrong
     result = empty((*batch, a.shape[-2], b.shape[-1]), np.result_type(a, b))
     left, right = (np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (a, b))
 

@@ -1,8 +1,8 @@
 """Elementwise work on large arrays: in blocks that fit the cache, on as many threads as there are cores.
 
-NumPy makes one pass over memory for each operation, and lets other threads run meanwhile. So a chain of
-operations over a block that stays in the cache, and half of the blocks on each of two cores, take a fraction
-of the time; blocks much smaller would spend it on calls, which only one thread makes at a time.
+NumPy makes one pass over memory for each operation, during which other threads can run. So it saves most of
+the time to run a chain of operations over blocks that stay in the cache, on all cores. With much smaller
+blocks, the calls would take the time, of which only one thread makes one at a time.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ SHARES = 4
 
 @functools.cache
 def thread_count() -> int:
-    """The cores that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @functools.cache
 def _threads() -> ThreadPoolExecutor:
-    # The caller is the other thread.
+    # One less, as the caller is a thread, too.
     return ThreadPoolExecutor(
         max(1, thread_count() - 1),
         thread_name_prefix="kernel",
@@ -42,11 +42,11 @@ def _threads() -> ThreadPoolExecutor:
 def in_parallel(function: Callable[[Any], None], parts: Sequence[Any]) -> None:
     """Calls `function` with each of the parts, on several threads, and waits for all.
 
-    The threads take the parts one by one, so that one that has to wait for a core keeps nobody waiting. More
-    parts than threads make that fair. `function` must not wait for other work, as the threads are shared by
-    all kernels of the process.
+    The threads take the parts one by one, so that one without a core does not delay the others; there should
+    be more parts than threads. `function` must not wait for other work, as all kernels of the process share
+    the threads.
     """
-    # The interpreter's lock keeps the steps of the iterator apart.
+    # The interpreter's lock makes each step of the iterator atomic.
     job = [(function, iter(parts))]
     helpers = min(thread_count(), len(parts)) - 1
     futures = [_threads().submit(_work, job) for _ in range(helpers)]
@@ -54,7 +54,7 @@ def in_parallel(function: Callable[[Any], None], parts: Sequence[Any]) -> None:
         _work(job)
     finally:
         errors = [future.exception() for future in futures if not future.cancel()]
-        job.clear()  # a request that came too late to be of use is still queued, and must not keep arrays
+        job.clear()  # requests that no thread has taken yet stay queued, and must not keep the arrays alive
     for error in errors:
         if error is not None:
             raise error
@@ -67,12 +67,12 @@ def _work(job: list[tuple[Callable[[Any], None], Iterator[Any]]]) -> None:
 
 
 def shares(size: int, least: int = 1) -> list[tuple[int, int]]:
-    """A few ranges (begin, end) of `size` things for each thread, of at least `least` if they are many."""
+    """Ranges (begin, end) of `size` items, SHARES for each thread, but of at least `least` items."""
     return split(size, min(SHARES * thread_count(), max(thread_count(), size // least)))
 
 
 def split(size: int, parts: int) -> list[tuple[int, int]]:
-    """`size` things as at most so many ranges (begin, end) of nearly equal length."""
+    """At most `parts` ranges (begin, end) of `size` items, of nearly equal length."""
     step = -(-size // parts)
     return [(begin, min(begin + step, size)) for begin in range(0, size, step)]
 
@@ -81,7 +81,7 @@ _own = threading.local()
 
 
 def scratch(count: int, size: int, dtype: Any) -> list[Any]:
-    """Temporary arrays of `size` elements each, which the calling thread uses again at its next call."""
+    """Temporary arrays of `size` elements each, which are reused at the next call on the same thread."""
     bytes_needed = size * np.dtype(dtype).itemsize
     known: list[Any] = _own.__dict__.setdefault("buffers", [])
     while len(known) < count:
@@ -96,9 +96,9 @@ def each_block(function: Callable[..., None], arrays: Sequence[Any], count: int)
     """Calls `function(temporaries, *blocks)` over flat blocks of arrays of one size, on several threads.
 
     Args:
-        function: works on the blocks, in place; not told which they are.
+        function: works on the blocks, in place; it does not know their positions.
         arrays: contiguous arrays of the same number of elements.
-        count: how many temporary arrays, of a block's shape and of the first array's dtype, it needs.
+        count: the number of temporary arrays that it needs, with a block's shape and the first array's dtype.
     """
     first = arrays[0]
     if first.nbytes <= 2 * BLOCK_BYTES or not isinstance(first, np.ndarray):

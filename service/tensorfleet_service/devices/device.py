@@ -1,4 +1,4 @@
-"""Devices: where kernels run, and which array module they compute with."""
+"""Devices, on which kernels run, with their array modules."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Device:
     Attributes:
         name: the canonical name, such as "/job:worker/replica:0/task:1/device:CPU:0".
         type: "CPU", "GPU" or "NULL".
-        memory_bytes: what it may hold.
-        incarnation: differs from start to start of the task.
+        memory_bytes: the size of its memory.
+        incarnation: a number that is different at each start of the task.
         description: the physical device, for people.
         xp: the array module of its kernels.
     """

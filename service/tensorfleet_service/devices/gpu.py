@@ -1,4 +1,4 @@
-"""GPUs: what CuPy sees on this machine."""
+"""The GPUs of this machine, as CuPy sees them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 def visible() -> tuple[int, str]:
-    """The number of GPUs that CuPy sees on this machine, and why there are none where it sees none."""
+    """The number of GPUs that CuPy sees on this machine, and the reason if it sees none."""
     if importlib.util.find_spec("cupy") is None:
         return 0, "CuPy is not installed"
     import cupy
@@ -43,7 +43,7 @@ def devices(task: str, incarnation: int, limit: int | None) -> list[Device]:
 
 
 def memory(number: int) -> tuple[int, int, int, int]:
-    """A GPU's memory, in bytes: all; used by all processes; of this one's pool; of its arrays."""
+    """A GPU's memory, in bytes: total, used by all processes, in this process's pool, in its arrays."""
     import cupy
 
     with cupy.cuda.Device(number):

@@ -1,12 +1,12 @@
-"""The memory budget of a task's process: what would pass it fails, where the system would kill the process.
+"""The memory budget of a task's process: an allocation beyond it fails, before the system kills the process.
 
-All that a step makes (outputs of kernels, what they need on the way, received and fed tensors, unrolled
-constants) is private memory of the process, and the system itself can count that before it is used: beyond
-the limit RLIMIT_DATA an allocation fails, as a MemoryError that names shape and dtype. So there is one place
-where everything is counted, whatever asks for it, and a step pays nothing. The limit follows what others in
-the same container use, by `refresh`, which the task's watchdog calls.
+All arrays of a step (outputs and temporaries of kernels, received and fed tensors, unrolled constants) are
+private memory of the process, which the system itself counts before it is used: beyond the limit RLIMIT_DATA
+an allocation fails, with a MemoryError that names shape and dtype. So all memory is counted in one place, at
+no cost for steps. `refresh`, which the task's watchdog calls, adjusts the limit to the use of other processes
+in the same container.
 
-Shared memory is not in that count: an arena asks `has_room` before it grows.
+Shared memory is not part of that count: an arena asks `has_room` before it grows.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ log = logging.getLogger(__name__)
 VARIABLE = "TENSORFLEET_MEMORY_MB"
 
 _CGROUPS = Path("/sys/fs/cgroup")
-_STACK_BYTES = 8 << 20  # of a thread: counted by the system, and hardly used
-_RESERVED_PART = 0.05  # of the limit: for page tables, sockets, and allocations that must not fail
-_SHARED_PART = 0.25  # of the limit: the most that may be shared memory
+_STACK_BYTES = 8 << 20  # of a thread; counted by the system, but hardly used
+_RESERVED_PART = 0.05  # part of the limit for page tables, sockets, and allocations that must not fail
+_SHARED_PART = 0.25  # largest part of the limit that may be shared memory
 _MIN_RESERVE_BYTES, _MAX_RESERVE_BYTES = 24 << 20, 512 << 20
-_FILE_BYTES = 1 << 16  # more than any of the files has from which memory is counted
+_FILE_BYTES = 1 << 16  # more than the size of any file from which the memory is read
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit of memory, in bytes, who sets it, and where its use is read: None for this process."""
+    """A limit on memory in bytes, its source, and the group whose use is read; None for this process."""
 
     size: int
     source: str
@@ -48,9 +48,9 @@ class Limit:
 
 
 def find_limit(environ: Mapping[str, str] = os.environ) -> Limit | None:
-    """The limit of this process: the setting, the least of its control groups, or else the machine.
+    """The limit of this process: the setting, else the smallest of its control groups' and the machine's.
 
-    None if the setting is 0, or the system does not tell.
+    None if the setting is 0, or the system does not tell its memory.
     """
     text = environ.get(VARIABLE, "")
     if text:
@@ -67,7 +67,7 @@ def find_limit(environ: Mapping[str, str] = os.environ) -> Limit | None:
             continue
         root = _CGROUPS / "memory" if controllers else _CGROUPS
         name = "memory.limit_in_bytes" if controllers else "memory.max"
-        # In a container the path may be that on the host: its own group is then the root of what is mounted.
+        # In a container, the path may be the host's; the root of the mount is then the container's group.
         own = root / path.strip("/")
         for group in [own, *own.parents] if own.is_relative_to(root) else [root]:
             if not group.is_relative_to(root):
@@ -90,10 +90,10 @@ _kept: dict[tuple[int, str], int] = {}
 
 
 def _read(path: str | Path) -> bytes:
-    """The content of a file of the system at this moment.
+    """The current content of a system file.
 
-    Such files stay open: memory is counted also where all descriptors of the process are in use. A forked
-    process opens its own, as those of its parent tell of the parent.
+    The files stay open, so that memory is counted even when all descriptors of the process are in use. A
+    forked process opens its own, as its parent's are about the parent.
     """
     key = (os.getpid(), str(path))
     descriptor = _kept.get(key)
@@ -101,7 +101,7 @@ def _read(path: str | Path) -> bytes:
         opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         descriptor = _kept.setdefault(key, opened)
         if descriptor != opened:
-            os.close(opened)  # another thread was first
+            os.close(opened)  # another thread has opened it meanwhile
     return os.pread(descriptor, _FILE_BYTES, 0)
 
 
@@ -112,11 +112,11 @@ def _fields(path: str | Path) -> dict[str, int]:
 
 
 class Budget:
-    """The memory of this process, held to a limit from `install` on."""
+    """The memory budget of this process, limited from `install` on."""
 
     def __init__(self) -> None:
         self.limit: Limit | None = None
-        self.was_exhausted = False  # since the watchdog has looked
+        self.was_exhausted = False  # since the watchdog's last check
         self._lock = threading.Lock()
         self._untouched = 0
         self._first_untouched = 0
@@ -124,7 +124,7 @@ class Budget:
         self._with_reserve: tuple[int, int] | None = None  # for setrlimit
 
     def install(self, limit: Limit | None) -> None:
-        """Holds this process to a limit. To be called once it has all that it has without any step."""
+        """Limits this process. Called when it has all the memory that it needs without any step."""
         if limit is None or not hasattr(resource, "RLIMIT_DATA"):
             return
         try:
@@ -133,15 +133,15 @@ class Budget:
             self._first_untouched = self._untouched
         except (OSError, KeyError, ValueError) as e:
             self.limit = None
-            log.warning("this process is held to no memory limit: %s", e)
+            log.warning("no memory limit can be set for this process: %s", e)
             return
         shared_memory.may_grow = self.has_room
-        log.info("memory: %s, by %s", readable(limit.size), limit.source)
+        log.info("memory limit: %s, from %s", readable(limit.size), limit.source)
 
     def rebase(self) -> None:
-        """Takes what is allocated, but not used now, for free: stacks, holes in the C library's heap.
+        """Counts memory that is allocated but unused as free: stacks, holes in the C library's heap.
 
-        To be called while no step runs.
+        Called while no step runs.
         """
         status = _fields("/proc/self/status")
         self._untouched = (status["VmData"] - status["RssAnon"]) << 10
@@ -150,7 +150,9 @@ class Budget:
 
     @property
     def has_holes(self) -> bool:
-        """Whether much memory may be filled without the system's count: `refresh` must look more often."""
+        """Whether much memory can be filled without being counted, so that `refresh` must be called more
+        often.
+        """
         return self.limit is not None and self._untouched > self._first_untouched + _MIN_RESERVE_BYTES
 
     @property
@@ -164,7 +166,7 @@ class Budget:
         return min(max(int(self.limit.size * _RESERVED_PART), _MIN_RESERVE_BYTES), _MAX_RESERVE_BYTES)
 
     def refresh(self) -> None:
-        """Sets the system's limit anew, from what all others use; does nothing before `install`."""
+        """Sets the system's limit anew, given the use of all others; has no effect before `install`."""
         if self.limit is None:
             return
         with self._lock:
@@ -172,11 +174,11 @@ class Budget:
             others = max(self._in_use(status) - (status["RssAnon"] << 10), 0)
             threads = max(status["Threads"] - self._threads, 0)
             size = self._usable - others + self._untouched + threads * _STACK_BYTES
-            # Holes may be filled, which the system does not count.
+            # The system does not count holes that are filled.
             left = self._usable - others - (status["RssAnon"] << 10)
             size = min(size, (status["VmData"] << 10) + left)
-            # At the limit each small allocation would fail, also one on the way to free something: those have
-            # a part of the reserve, as long as that is not used.
+            # At the limit every small allocation would fail, even one that precedes freeing memory. A part of
+            # the reserve is for those, as long as it is not used.
             emergency = self._reserve // 2
             size = max(size, (status["VmData"] << 10) + min(max(left + emergency, 0), emergency))
             _, hard = resource.getrlimit(resource.RLIMIT_DATA)
@@ -187,7 +189,8 @@ class Budget:
             self._with_reserve = (more if hard == resource.RLIM_INFINITY else min(more, hard), hard)
 
     def open_reserve(self) -> None:
-        """Lets this process use a part of the reserve until the next `refresh`, to say what failed and why.
+        """Lets this process use a part of the reserve until the next `refresh`, to report what failed and
+        why.
 
         It allocates nothing itself.
         """
@@ -199,16 +202,16 @@ class Budget:
         return self._in_use(_fields("/proc/self/status"))
 
     def room(self) -> int:
-        """The bytes that may be allocated now; without a limit, as many as any message has."""
+        """The bytes that may be allocated now; without a limit, the size of the largest message."""
         soft, _ = resource.getrlimit(resource.RLIMIT_DATA)
         if self.limit is None or soft == resource.RLIM_INFINITY:
             return sys.maxsize
         return max(soft - (_fields("/proc/self/status")["VmData"] << 10), 0)
 
     def has_room(self, size: int) -> bool:
-        """Whether so many bytes more of shared memory are within the limit, and within its part of that.
+        """Whether `size` more bytes of shared memory are within the limit, and within the part for it.
 
-        An arena keeps what it once had, so it must not take what steps need later.
+        An arena keeps its memory, so it must not take what steps need later.
         """
         if self.limit is None:
             return True
@@ -220,12 +223,14 @@ class Budget:
         return True
 
     def release(self) -> None:
-        """Gives memory back to the system that is free, but kept."""
+        """Gives free memory that the process keeps back to the system."""
         SHARED.drop_free()
         _trim()
 
     def make_room(self, size: int) -> None:
-        """Gives memory back that the C library keeps, where so many bytes have no room beside it."""
+        """Gives free memory that the C library keeps back to the system, if `size` bytes do not fit beside
+        it.
+        """
         if self.limit is not None and self.room() < size:
             _trim()
 
@@ -238,7 +243,7 @@ class Budget:
             machine = _fields("/proc/meminfo")
             return (machine["MemTotal"] - machine["MemAvailable"]) << 10
         stat = _fields(limit.cgroup / "memory.stat")
-        # Pages of files can be had back at any time.
+        # The system can reclaim pages of files at any time.
         if "total_active_file" not in stat:  # version 2 of control groups
             used = int(_read(limit.cgroup / "memory.current"))
             return max(used - stat["active_file"] - stat["inactive_file"], own)
@@ -253,15 +258,15 @@ def _trim() -> None:
 
 
 BUDGET = Budget()
-"""That of this process."""
+"""The memory budget of this process."""
 
 
 def exhausted(what: str) -> errors.OpError:
-    """The error for what there was no memory for; gives back what is only kept for the next time."""
+    """The error for want of memory; gives free memory back to the system."""
     BUDGET.open_reserve()
     try:
         return _exhausted(what)
-    except MemoryError:  # other threads have used the reserve; who asked is answered all the same
+    except MemoryError:  # other threads have used the reserve; the error is reported all the same
         return errors.ResourceExhaustedError(None, None, what)
 
 
@@ -281,5 +286,5 @@ def _exhausted(what: str) -> errors.OpError:
 
 
 def readable(size: int) -> str:
-    """Such as `1.5 GiB`."""
+    """A size in bytes for people, such as `1.50 GiB`."""
     return f"{size / (1 << 30):.2f} GiB" if size >= 1 << 30 else f"{size / (1 << 20):.0f} MiB"

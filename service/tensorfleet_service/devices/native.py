@@ -1,7 +1,7 @@
-"""The compiled kernels of the distribution tensorfleet-kernels, where it is installed.
+"""The compiled kernels of the distribution tensorfleet-kernels, if it is installed.
 
-`native` is its module, or None: then NumPy computes everything. SWITCH=0 leaves it out. It takes contiguous
-arrays of float32 and checks what it is given; whoever calls it sees to it that NumPy computes the rest.
+`native` is its module, or None if NumPy computes everything; SWITCH=0 disables it. Its functions take
+contiguous arrays of float32, and check their arguments; for other arrays, their callers use NumPy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SWITCH = "TENSORFLEET_NATIVE"
 
 
 INTERFACE = 2
-"""Which functions with which arguments this service calls; the module has the same number."""
+"""Version of the functions and arguments that this service calls; the module has the same number."""
 
 
 def _load() -> Any:
@@ -30,7 +30,7 @@ def _load() -> Any:
     except ModuleNotFoundError:
         return None
     except ImportError as e:
-        # A wheel for another C library or processor: slower, but no reason to fail.
+        # Such as a wheel for another C library or processor. NumPy is slower, but works.
         log.warning("tensorfleet-kernels cannot be loaded, NumPy computes in its place: %s", e)
         return None
     if getattr(module, "INTERFACE", 1) != INTERFACE:
@@ -44,11 +44,11 @@ def _load() -> Any:
 native: Any = _load()
 
 LEAST = 1 << 12
-"""The number of elements from which a call pays: NumPy takes some microseconds for them at least."""
+"""Number of elements from which a call pays: NumPy takes at least some microseconds for as many."""
 
 
 def takes(*arrays: Any) -> bool:
-    """Whether the compiled kernels are there and are for these arrays, of which the first is a large one."""
+    """Whether the compiled kernels are installed and take these arrays, of which the first must be large."""
     return (
         native is not None
         and arrays[0].size >= LEAST
@@ -57,10 +57,10 @@ def takes(*arrays: Any) -> bool:
 
 
 def add_rows(table: Any, places: Any, updates: Any) -> bool:
-    """Adds updates [n, …] to the rows of a table at `places` [n], in their order; False where NumPy has to.
+    """Adds updates [n, …] to the rows of a table at `places` [n], in their order; False if NumPy has to.
 
     Raises:
-        ValueError: a place is no row of the table.
+        ValueError: an index in `places` is outside of the table.
     """
     if not takes(updates, table):
         return False

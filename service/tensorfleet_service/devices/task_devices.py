@@ -1,4 +1,4 @@
-"""The devices that a task shows."""
+"""The devices that a task has."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def task_devices(task: str, incarnation: int, cpus: int = 1, gpus: int | None = 
     Args:
         task: such as "/job:worker/replica:0/task:1".
         incarnation: the task's.
-        cpus: how many CPU devices it shows; they share the machine's cores.
-        gpus: how many GPUs at most; None for all that CuPy sees, 0 never loads CuPy.
+        cpus: the number of CPU devices, which share the machine's cores.
+        gpus: the largest number of GPUs; None for all that CuPy sees, 0 never loads CuPy.
     """
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     devices = [
@@ -30,5 +30,5 @@ def task_devices(task: str, incarnation: int, cpus: int = 1, gpus: int | None = 
 
 
 def null_devices(task: str, count: int) -> list[Device]:
-    """Devices that compute nothing: for placing and partitioning without a machine behind."""
+    """Devices that compute nothing, for placing and partitioning without real ones."""
     return [Device(f"{task}/device:CPU:{i}", "NULL", 0, 0, "null", np) for i in range(count)]

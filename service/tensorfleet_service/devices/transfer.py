@@ -1,4 +1,4 @@
-"""Between the host's memory and a device's: at the edges of partitions on devices of that kind."""
+"""Copies between the host's memory and a device's, at the edges of partitions on that device."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Move = Callable[[Any], Any]
 
 
 def movers(xp: ModuleType) -> tuple[Move, Move] | None:
-    """(to the device, to the host) for values of a step; None where the device computes in the host's memory.
+    """(to the device, to the host) for values of a step; None if the device computes in the host's memory.
 
-    Strings, variables and whatever else is no array of numbers stays what it is.
+    Strings, variables and all other values that are not arrays of numbers are left as they are.
     """
     if xp is np:
         return None

@@ -1,15 +1,16 @@
-"""The executor for partitions with conditionals and loops: an op runs once its inputs have come.
+"""The executor for partitions with conditionals and loops: an op runs when its inputs have come.
 
 A conditional is Switch and Merge: Switch gives its value to one of its outputs, and DEAD to the other one. An
-op with a dead input does not run, and what it would make is dead too, until a Merge takes its live input.
+op with a dead input does not run, and its outputs are dead, too, until a Merge takes its live input.
 
 A loop is a *frame*. Enter brings a value into it, NextIteration into the next iteration, Exit out of it. Each
-iteration has its own values. A frame is over when all its Enters have come and nothing of it is left to do;
-then the Exits that gave nothing give DEAD, as do those of a loop on a branch that was not taken.
+iteration has its own values. A frame ends when all its Enters have come and nothing in it is left to do. Then
+the Exits without a value give DEAD, as do those of a loop on a branch that was not taken.
 
-Loops that need none of this are compiled (see `loops`), and are one op here.
+Loops that do not need this are compiled (see `loops`), and are one op here.
 
-Partitions that have several ops that may wait for other steps run here, too: each waits for itself.
+Partitions with several ops that may wait for other steps run here, too, as such ops must not delay each
+other.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _NATIVE = frozenset(
 
 
 def needs_dataflow(nodes: Sequence[Node]) -> bool:
-    """Whether straight-line code cannot run a partition."""
+    """Whether a partition needs this executor, as straight-line code cannot run it."""
     return (
         any(node.op in _NATIVE or (node.op == "_Recv" and node.attrs.get("_may_be_dead")) for node in nodes)
         or sum(registry.is_blocking(node.op) for node in nodes) > 1
@@ -50,7 +51,7 @@ def needs_dataflow(nodes: Sequence[Node]) -> bool:
 
 
 class Op:
-    """A node as it is run: what it needs, what computes it, and where its outputs go."""
+    """A node in executable form: its inputs, its kernel, and the takers of its outputs."""
 
     __slots__ = (
         "arity",
@@ -75,20 +76,20 @@ class Op:
         self.kind = node.op.removeprefix("Ref") if node.op in _NATIVE else node.op
         self.arity = len(node.inputs)
         self.needs = self.arity + len(node.controls)
-        self.runs = 0  # also in steps that fail
+        self.runs = 0  # including those in steps that fail
         self.function: Any = None
         self.expression: Expression | None = None
         self.outputs: list[list[tuple[Op, int]]] = [[] for _ in node.output_types]
         self.controls: list[Op] = []
         self.reads = [i for i in range(self.arity) if dereferences(node, i)]
         self.strings = any(dtype is dtypes.string for dtype in node.output_types)
-        # The inputs of a Merge that come into a loop: if such a one is dead, there is nothing to come.
+        # The inputs of a Merge that enter a loop: if such an input is dead, no other one will come.
         self.enter_slots = {i for i, (s, _) in enumerate(node.inputs) if s.op in ("Enter", "RefEnter")}
         self.name = node.attrs["frame_name"].decode() if self.kind == "Enter" else ""
 
 
 class LoopOp(Op):
-    """A loop that runs as one op: its inputs are what enters, its outputs what leaves."""
+    """A loop that runs as one op: its inputs are the values that enter, its outputs those that leave."""
 
     __slots__ = ("compiled",)
 
@@ -106,12 +107,11 @@ class LoopOp(Op):
 
 
 class OpGraph:
-    """The ops of a partition, joined to each other.
+    """The ops of a partition, linked to each other.
 
     Attributes:
         ops: in the partition's order.
-        enters, exits: for each loop that is not one op, by its path: how many Enters lead into it, and its
-            Exits.
+        enters, exits: by the path of each loop that is not one op, the number of its Enters, and its Exits.
     """
 
     __slots__ = ("enters", "exits", "ops")
@@ -122,7 +122,7 @@ class OpGraph:
         self.ops: list[Op] = []
         begins = {id(loop.loop.enters[-1]): loop for loop in loops}
         inner = {id(node) for loop in loops for node in loop.loop.all_nodes()}
-        made: dict[int, tuple[Op, int]] = {}  # the op of each node, and which is the first of its outputs
+        made: dict[int, tuple[Op, int]] = {}  # the op of each node, and the index of its output 0 in the op
         for node in nodes:
             loop = begins.get(id(node))
             if loop is not None:
@@ -170,8 +170,8 @@ class DataflowPlan(Timed):
     """A partition with control flow; see `Plan` for what its attributes mean.
 
     Attributes:
-        graph: its ops, where loops that can be compiled are one op each.
-        frame_ids: whether the iterations that tensors are sent in have the names that TensorFlow gives them.
+        graph: its ops; loops that can be compiled are one op each.
+        frame_ids: whether tensors that are sent in loops carry TensorFlow's numbers of frames.
     """
 
     __slots__ = (
@@ -221,18 +221,18 @@ class DataflowPlan(Timed):
         self.function: Callable[..., Any] = self.run
 
     def whole(self) -> OpGraph:
-        """The ops one by one, also those of loops: for traces."""
+        """All ops, including those of compiled loops, for traces."""
         found = self._whole
         if found is None:
             found = self._whole = OpGraph(self.nodes, self._kernels, self.moves, [])
         return found
 
     def sources(self) -> list[str]:
-        """The generated code of the loops that are compiled, for people."""
+        """The generated code of the compiled loops, for people."""
         return [loop.source for loop in self._compiled]
 
     def ops_run(self) -> dict[str, int]:
-        """As that of `Timed`, but counted one by one: branches and loops differ from step to step."""
+        """As in `Timed`, but counted op by op, as branches and loops differ from step to step."""
         runs = [run for loop in self._compiled for run in loop.runs()]
         for graph in {id(graph): graph for graph in (self.graph, self._whole) if graph is not None}.values():
             runs += [(op.node, op.runs) for op in graph.ops if op.runs and not isinstance(op, LoopOp)]
@@ -243,7 +243,7 @@ class DataflowPlan(Timed):
         return counts
 
     def run(self, step: Any, args: Sequence[Any]) -> Sequence[Any]:
-        """Runs a partition that waits for nothing; its fetches."""
+        """Runs a partition that waits for nothing; returns its fetches."""
         execution = Execution(self, step, args, None, None)
         execution.run()
         return execution.results()
@@ -259,20 +259,20 @@ class DataflowPlan(Timed):
         return run, self.explain
 
     def node_at(self, frame: FrameType) -> Node | None:
-        """The node whose line a frame is at, if that runs one of the compiled loops."""
+        """The node whose line a Python frame is at, if it runs one of the compiled loops."""
         return next((node for loop in self._compiled if (node := loop.node_at(frame)) is not None), None)
 
     def loop_runs(self) -> int:
-        """The number of parts of the compiled loops that have run: it changes with each iteration."""
+        """A number that changes with each iteration of a compiled loop."""
         return sum(count for loop in self._compiled for _, count in loop.runs())
 
     def explain(self, error: BaseException) -> errors.OpError:
-        """The error to report for an exception; those of ops have their names already."""
+        """The error to report for an exception; those of ops contain their names already."""
         return outside_of_ops(error)
 
 
 def _frames(ops: list[Op]) -> tuple[dict[str, int], dict[str, list[Op]]]:
-    """For each loop, by its path: how many Enters lead into it, and its Exits."""
+    """The number of Enters, and the Exits, of each loop, by its path."""
     paths: dict[int, str] = {}
     enters: dict[str, int] = {}
     exits: dict[str, list[Op]] = {}

@@ -1,4 +1,4 @@
-"""DataflowRun: a partition with control flow in a step, where it waits for tensors or for other steps."""
+"""DataflowRun: the run of a partition with control flow that waits for tensors or for other steps."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 class DataflowRun:
-    """One partition with control flow in one step, where it waits for tensors or for other steps.
+    """The run of one partition in one step.
 
-    Whoever brings what it waits for goes on with it, unless another thread is at it, which then does it too.
+    The thread that brings a value goes on with the run, unless another thread runs it, which then takes the
+    value, too.
     """
 
     __slots__ = (
@@ -51,7 +52,7 @@ class DataflowRun:
         self._turn()
 
     def resume(self, source: Source, value: Any) -> None:
-        """Goes on with what waits for the source."""
+        """Goes on with the op that waits for the source."""
         with self._lock:
             self._inbox.append((source, value))
             if self._busy or self._closed:
@@ -61,16 +62,16 @@ class DataflowRun:
         self._turn()
 
     def pause(self) -> None:
-        """Waits for one more source, but goes on with the rest: the time is counted by turns."""
+        """Notes that one more op waits; the others go on, so the time is counted per turn."""
 
     def waiting_node(self, source: Source) -> Node | None:
-        """The node that waits for a source; None if it does not any more."""
+        """The node that waits for a source; None if it no longer does."""
         execution = self._execution
         found = None if execution is None else execution.outstanding.get(source)
         return None if found is None else found[0].node
 
     def close(self) -> None:
-        """Drops what the run holds, now or when the thread that is at it sees it."""
+        """Drops the run's values, at once or when the thread that runs it notices."""
         with self._lock:
             self._closed = True
             if not self._busy:

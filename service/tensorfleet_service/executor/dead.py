@@ -1,4 +1,4 @@
-"""DEAD: what stands for the value of an op that does not run, as it is on the branch that was not taken."""
+"""DEAD: stands for the value of an op that does not run because its branch was not taken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs single nodes outside of a plan: the optimizer folds constants with it."""
+"""Evaluation of single nodes outside of a plan, by which the optimizer folds constants."""
 
 from __future__ import annotations
 

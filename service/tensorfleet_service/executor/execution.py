@@ -1,4 +1,4 @@
-"""Execution: one step of a partition with control flow, op by op; see `dataflow` for what the ops do."""
+"""Execution: one step of a partition with control flow, op by op; `dataflow` describes the ops."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
 
 Source = int | Future
-"""The source of a value that an op waits for: an edge, in loops with its iteration, or a resource."""
+"""The source of a value for which an op waits: an edge, in loops with its iteration, or a resource."""
 
 _CONTROL = -1  # the slot of a control input
 
 
 Wait = Callable[[Source], None]
-"""Asks for what an op waits for."""
+"""Asks for the value for which an op waits."""
 
 
 class Execution:
     """One step of a partition. Only one thread at a time may call it.
 
     Args:
-        step: what sends tensors.
-        wait: asks for tensors of other devices and for futures; None where there are none.
+        step: sends tensors.
+        wait: asks for tensors of other devices and for futures; None if there are none.
         trace: told of each op that ran.
     """
 
@@ -61,7 +61,7 @@ class Execution:
         trace: Callable[[Node, int, int, Any], None] | None,
     ) -> None:
         self._plan = plan
-        # A trace is of ops, not of loops.
+        # A trace has the ops of loops, so no loop is one op.
         self._graph: OpGraph = plan.graph if trace is None else plan.whole()
         self._step = step
         self._args = args
@@ -69,7 +69,7 @@ class Execution:
         self._trace = trace
         self._results: list[Any] = [DEAD] * len(plan.rets)
         self._left = len(plan.rets)
-        self._fetched: list[Op] = []  # the fetches that are references, which are read at the end
+        self._fetched: list[Op] = []  # fetches that are references, which are read at the end
         self.outstanding: dict[Source, tuple[Op, Iteration]] = {}
         root = LoopFrame("", "", None, 0)
         first = root.iterations[0] = Iteration(root, 0)
@@ -79,7 +79,7 @@ class Execution:
         first.busy = len(self._ready) + 1  # the outermost iteration is never over before the step
 
     def results(self) -> Sequence[Any]:
-        """The fetches, once nothing is left to do."""
+        """The fetches, when nothing is left to do."""
         if self._left:
             raise errors.InternalError(None, None, "a partition ended without all of its fetches")
         for op in self._fetched:
@@ -176,7 +176,7 @@ class Execution:
         self._end_op(iteration)
 
     def _run_end(self, op: Op, iteration: Iteration, values: list[Any], dead: bool) -> None:
-        """Runs what joins the partition to others, and what only orders ops."""
+        """Runs an op that connects the partition to others, or only orders ops."""
         moves = self._plan.moves
         match op.kind:
             case "_Arg":
@@ -229,7 +229,7 @@ class Execution:
         self._give_controls(op, iteration, None)
 
     def _run_async(self, op: Op, iteration: Iteration, values: list[Any]) -> bool:
-        """Runs an op that may have to wait for another step; whether it does."""
+        """Runs an op that may have to wait for another step; returns whether it does."""
         try:
             result = op.function(*values)
         except Exception as e:
@@ -241,7 +241,7 @@ class Execution:
         return False
 
     def _run_loop(self, op: Op, iteration: Iteration, values: list[Any]) -> None:
-        """Runs a loop that is compiled."""
+        """Runs a compiled loop."""
         try:
             result = op.function(self._step, values)
         except Exception as e:
@@ -279,7 +279,7 @@ class Execution:
         self._give_controls(op, iteration, DEAD)
 
     def _give_all(self, op: Op, iteration: Iteration, value: Any) -> None:
-        """The only output of an op, and that it has run."""
+        """Hands on the only output of an op, and that it has run."""
         self._give(op, 0, iteration, value)
         self._give_controls(op, iteration, DEAD if value is DEAD else None)
 
@@ -292,7 +292,7 @@ class Execution:
             self._take_input(target, slot, iteration, value)
 
     def _take_input(self, op: Op, slot: int, iteration: Iteration, value: Any) -> None:
-        """Notes an input of an op, which is ready if it was the last."""
+        """Notes an input of an op; after the last one the op is ready."""
         if op.kind == "Merge":
             self._take_merge_input(op, slot, iteration, value)
             return
@@ -319,7 +319,7 @@ class Execution:
         """A Merge runs with the first live input, or dead if there is none, after its control inputs."""
         waiting = iteration.waiting.get(op.number)
         if waiting is None:
-            # Control inputs to come, dead inputs, the live input and its index, whether it is decided.
+            # Missing control inputs, dead inputs, the live input and its index, whether it is decided.
             waiting = iteration.waiting[op.number] = [op.needs - op.arity, 0, DEAD, -1, False]
         if slot < 0:
             waiting[0] -= 1
@@ -332,7 +332,7 @@ class Execution:
         waiting[4] = True
         iteration.busy += 1
         self._ready.append((op, iteration, [waiting[2], waiting[3]], waiting[3] < 0))
-        waiting[2] = None  # nothing more is asked of it
+        waiting[2] = None  # the value is not needed any more
 
     # Frames
 
@@ -372,7 +372,7 @@ class Execution:
             self._end_iterations(iteration.frame)
 
     def _end_iterations(self, frame: LoopFrame) -> None:
-        """Drops iterations to which nothing can come any more, and the frame after the last."""
+        """Drops iterations that nothing can reach any more, and the frame after the last one."""
         while not frame.enters_left:
             iteration = frame.iterations[frame.oldest]
             if iteration.busy:

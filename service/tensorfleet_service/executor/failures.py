@@ -1,4 +1,4 @@
-"""Exceptions of any kind, as errors for those who asked for the work: one rule for steps and for calls."""
+"""Conversion of exceptions into errors for the client, by the same rules for steps and for calls."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ log = logging.getLogger(__name__)
 
 
 def as_op_error(error: BaseException, what: str) -> errors.OpError:
-    """The error with which `what`, such as a request or a step, ends after an exception.
+    """The error with which a request or a step, `what`, ends after an exception.
 
-    An error that the sender can do something about is a line in the log at most. The rest are defects, which
-    have their tracebacks there.
+    An error that the sender can mend is at most one line in the log. All others are defects, whose tracebacks
+    are logged.
     """
     if isinstance(error, errors.OpError):
         return error
@@ -27,7 +27,7 @@ def as_op_error(error: BaseException, what: str) -> errors.OpError:
         return errors.ResourceExhaustedError(None, None, f"The task has no thread for {what}: {error}")
     if isinstance(error, RecursionError):
         log.warning("%s: too deeply nested", what)
-        return errors.InvalidArgumentError(None, None, f"{what}: what was sent is nested too deeply")
+        return errors.InvalidArgumentError(None, None, f"{what}: the message is nested too deeply")
     if isinstance(error, DecodeError):
         log.warning("%s cannot be read: %s", what, error)
         return errors.InvalidArgumentError(None, None, f"The request of {what} cannot be read: {error}")

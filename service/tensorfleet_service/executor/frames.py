@@ -1,4 +1,4 @@
-"""Frames: what an execution knows of a loop that runs, and of its iterations."""
+"""Frames: the state of a running loop and of its iterations in an execution."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class LoopFrame:
         has_id: bool = False,
     ) -> None:
         self.name = name
-        # Names the frame in other tasks; where it has none, the iterations of the loops around it do.
+        # The frame's number in other tasks; 0 if the iterations of the enclosing loops identify it.
         self.id: int = child_frame(parent.frame.id, parent.number, name) if has_id and parent else 0
         self.tag: int = in_frame(self.id) if self.id or parent is None else parent.tag
-        # The number of iterations that may run at once, and the inputs of those that may not begin yet.
+        # Limit on the iterations that run at once, and the inputs of those that may not begin yet.
         self.parallel = parallel
         self.deferred: dict[int, list[tuple[Op, Any]]] = {}
         self.path = path
@@ -54,14 +54,14 @@ class LoopFrame:
 
 
 class Iteration:
-    """The inputs that have come in one iteration, for ops that still wait for others of theirs."""
+    """The inputs that have come in one iteration, of ops that wait for further ones."""
 
     __slots__ = ("busy", "children", "frame", "number", "tag", "waiting")
 
     def __init__(self, frame: LoopFrame, number: int) -> None:
         self.frame = frame
         self.number = number
-        # The number that tells apart the tensors of one edge in different iterations.
+        # The number that distinguishes the tensors of one edge in different iterations.
         self.tag: int = 0 if frame.parent is None else in_iteration(frame.tag, number)
         self.busy = 0  # ops that are ready or running, and loops that were begun here
         self.waiting: dict[int, list[Any]] = {}

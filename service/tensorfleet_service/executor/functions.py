@@ -1,6 +1,6 @@
-"""The functions of a session on one task: bodies that are compiled as a partition is, and called by ops.
+"""The functions of a session on one task, whose bodies are compiled like partitions and called by ops.
 
-A function runs on the device of the op that calls it, whatever its body asks for.
+A function runs on the device of the op that calls it, whatever devices its body names.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 Closer = Callable[[], None]
 
 MAX_NESTED = 50
-"""Limit on functions that call each other, as compiling them nests: Python's stack bears not many more."""
+"""Limit on the depth of nested calls, as compiling them recurses: Python's stack allows not many more."""
 
 _instantiating = threading.local()
 
 
 class Function:
-    """A compiled function, with states of its own for the random ops and the like in its body.
+    """A compiled function, with its own state for random and similar ops in its body.
 
     Attributes:
         waits: whether a call may have to wait for other steps.
@@ -51,7 +51,7 @@ class Function:
             node.opdef.is_stateful and node.op not in ("_Arg", "_Retval") for node in plan.nodes
         )
         self._pool = pool
-        # A plan hands out values as they leave a device; those of a call stay there.
+        # A plan moves its results to the host; those of a call go back to the device.
         moves = movers(xp)
         self._restore = None if moves is None else moves[0]
 
@@ -72,7 +72,7 @@ class Function:
         return tuple(results) if self._restore is None else tuple(map(self._restore, results))
 
     def _start(self, arguments: Sequence[Any]) -> Future:
-        """Runs the body as a step of its own, of which nobody but the caller knows."""
+        """Runs the body as a step of its own, which only the caller knows."""
         step = Step(0, self._pool, _push)
         cancelled = errors.CancelledError(None, None, f"{self.name} was cancelled")
         future = Future(lambda _: step.fail(cancelled), _Call(self.name, step))
@@ -85,7 +85,7 @@ class Function:
 
 
 class _Call:
-    """A call that waits, for those who ask what for."""
+    """A waiting call, which describes what it waits for."""
 
     __slots__ = ("_name", "_step")
 
@@ -107,7 +107,7 @@ _CALL = Sender(0, _push)
 
 
 class Library:
-    """The functions that a session has on a task, and what lives in the background for as long as it does."""
+    """The functions of a session on a task, and the session's work in the background."""
 
     def __init__(self, resources: Resources, pool: Pool) -> None:
         self.resources = resources
@@ -118,7 +118,7 @@ class Library:
         self._closers: dict[int, Closer] | None = {}
 
     def add(self, functions: Iterable[FunctionDef]) -> None:
-        """Adds what is not there yet: within a session a name stands for one function."""
+        """Adds new functions; within a session a name stands for one function."""
         with self._lock:
             for function in functions:
                 self._definitions.setdefault(function.signature.name, function)
@@ -160,7 +160,7 @@ class Library:
         return kind(device, nodes, self.resources, xp, {}, {}, self)
 
     def on_close(self, closer: Closer) -> None:
-        """Has something ended with the session; at once if that has ended."""
+        """Has `closer` called when the session ends; at once if it has ended."""
         with self._lock:
             if self._closers is not None:
                 self._closers[id(closer)] = closer
@@ -168,7 +168,7 @@ class Library:
         closer()
 
     def close(self) -> None:
-        """Ends what the session has in the background."""
+        """Ends the session's work in the background."""
         with self._lock:
             closers, self._closers = self._closers or {}, None
         for closer in closers.values():

@@ -1,8 +1,7 @@
 """Groups of nodes that become one function over blocks (see `kernels.math.fusion`), and their code.
 
-A group is computed where its last node stands in the partition's order. So an earlier node of it waits, and
-nothing that comes between may need that node, or be something that must not come first: what waits for
-another task or step, or changes a variable.
+A group is computed at the position of its last node in the partition's order, which postpones its earlier
+nodes. So no node in between may need one of those, wait for another task or step, or change a variable.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ class Group:
     """A group of nodes.
 
     Attributes:
-        positions: where its nodes stand in the partition, ascending; it is computed at the last.
-        inputs: what it takes from other nodes.
+        positions: the positions of its nodes in the partition, ascending; it is computed at the last one.
+        inputs: its inputs from other nodes.
         outputs: those of its nodes that others need.
-        function: what computes it.
+        function: computes it.
     """
 
     __slots__ = ("function", "inputs", "outputs", "positions")
@@ -55,14 +54,14 @@ class Group:
             assert steps is not None
             ops.append(FusedOp(node.op, steps, sources))
         used = {id(source) for node in members for source, _ in node.inputs}
-        # An op that nobody needs is computed, too, as a target of the step: it may fail.
+        # An op that nobody needs may be a target of the step, and may fail, so it is computed, too.
         self.outputs = [node for node in members if node in wanted or id(node) not in used]
         dtype = members[0].output_types[0].np
         self.function = FusedGroup(ops, [place[id(node)] for node in self.outputs], dtype)
 
 
 class _Growing:
-    """A group that nodes may join, as long as nobody else needs it and nothing has to come before them."""
+    """A group that further nodes may join, as long as no other node needs it or has to come before them."""
 
     __slots__ = ("age", "needed", "positions")
 
@@ -79,7 +78,7 @@ def find_groups(
 
     Args:
         waits: whether the node at a position may suspend the step.
-        dereferences: whether an input of a node is read from a variable when the node's turn comes.
+        dereferences: whether an input of a node is read from a variable when the node runs.
     """
     group_of: dict[int, _Growing] = {}
     wanted: set[Node] = set()
@@ -128,7 +127,7 @@ def _changes(node: Node) -> bool:
 
 
 def last_uses(nodes: Sequence[Node], groups: dict[int, Group | None]) -> dict[tuple[int, int], int]:
-    """The position at which each output is used last: a group uses its inputs at its last node."""
+    """The position of the last use of each output; a group uses its inputs at its last node."""
     turn = {
         position: last for last, group in groups.items() if group is not None for position in group.positions
     }
@@ -148,12 +147,12 @@ def write_group(
     add: Callable[..., None],
     call: Callable[[int, list[str]], tuple[str, Any]],
 ) -> list[str]:
-    """Writes the call for large arrays, and under it the nodes one by one.
+    """Writes the call for large arrays, and below it the nodes one by one.
 
     Args:
-        slots: the variables of what is computed already; gets those of the outputs.
-        slot: gives a free variable.
-        add: writes a line that is made of a node.
+        slots: the variables of computed outputs; the group's are added.
+        slot: returns a free variable.
+        add: writes a line of code that belongs to a node.
         call: the text of a node's kernel on variables, and its expression.
 
     Returns the variables that were used in between, and are free.

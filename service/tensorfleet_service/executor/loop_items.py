@@ -1,4 +1,4 @@
-"""The order in which a loop's nodes are written, and where each value is used last."""
+"""The order of a loop's nodes in its code, and the last use of each value."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Item:
     """A unit of generated code: a node, one input of a Merge, or a loop.
 
     Attributes:
-        guard: when it runs, apart from the loop's own condition.
-        in_body: whether that must hold, too.
+        guard: the condition under which it runs, apart from the loop's own.
+        in_body: whether it is in the body, and so runs only if the loop's own condition holds.
         node: the node, or the first of the loop.
-        branch: which input it is of the Merge `node`.
+        branch: its index among the inputs of the Merge `node`.
         loop: the loop, if it is one.
         uses: the values that it takes.
-        writes: whether there is anything to write for it.
+        writes: whether it has code.
     """
 
     __slots__ = ("branch", "guard", "in_body", "loop", "node", "users", "uses", "writes")
@@ -53,14 +53,16 @@ class Item:
 
 
 class Items:
-    """The parts of a loop in order.
+    """The items of a loop in order.
 
     Attributes:
-        condition: what runs before the loop's condition is known; `body` what runs if it holds.
+        condition: the items that run before the loop's condition is known; `body`: those that run if it
+            holds.
         constants: the Const nodes of the loop, by their identities.
-        ended: by position, the values that are used last there. Positions count the items of the condition,
-            one for the test, and those of the body; `at_end` follows, where the next iteration begins, and
-            `at_exit`, after the loop.
+        ended: by position, the values whose last use is there. Positions count the items of the condition,
+            one
+            for the test, and the items of the body; `at_end`, where the next iteration begins, and `at_exit`,
+            after the loop, follow.
         used: all values that are used.
     """
 
@@ -95,13 +97,13 @@ class Items:
             self.ended.setdefault(position, []).append(key)
 
     def origin(self, source: Node, index: int) -> Key:
-        """The edge whose variable an edge shares: ops that hand on their input have none of their own."""
+        """The edge whose variable an edge shares, as ops that hand on their input have no variable."""
         while (source.op in ALIASES or source.op in SWITCHES) and not dereferences(source, 0):
             source, index = source.inputs[0]
         return id(source), 0 if source.op in SWITCHES else index
 
     def _make(self) -> list[Item]:
-        """The items, in the partition's order as far as that is known, joined to those that need them."""
+        """The items, in the partition's order where it is known, linked to those that need them."""
         loop, guards = self._loop, self.guards
         made: dict[int, Item] = {}
         sources: list[tuple[Item, list[Node]]] = []
@@ -152,7 +154,7 @@ class Items:
 
 
 def _in_order(items: list[Item]) -> list[Item]:
-    """The items, each after those that it needs, and the next with the same guard where there is a choice."""
+    """The items, each after those that it needs; where there is a choice, one with the same guard is next."""
     place = {id(item): position for position, item in enumerate(items)}
     ready: dict[Guard | None, list[int]] = {}
     ordered: list[Item] = []
@@ -160,7 +162,7 @@ def _in_order(items: list[Item]) -> list[Item]:
     def add(item: Item) -> None:
         heapq.heappush(ready.setdefault(item.guard if item.writes else None, []), place[id(item)])
 
-    # Values of the loop's other part, where these items are of the body, are there.
+    # For items of the body, the values of the condition are there already.
     missing = {id(item): 0 for item in items}
     for item in items:
         for user in item.users:

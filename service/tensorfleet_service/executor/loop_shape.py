@@ -1,9 +1,9 @@
-"""Loops of a partition that can become code, and their parts.
+"""The loops of a partition that can be compiled, and their parts.
 
-A loop is *structured* where it is as tf.while_loop, tf.cond and their gradients make it: its variables go
-from Enter and NextIteration to a Merge, all its Switches for variables follow one LoopCond, each other Switch
-has a Merge where its two branches meet, and nothing in it waits for anything outside of it. All else is left
-to the dataflow executor.
+A loop is *structured* if it has the form that tf.while_loop, tf.cond and their gradients give it: its
+variables go from Enter and NextIteration to a Merge, all Switches of its variables take one LoopCond, every
+other Switch has a Merge where its two branches meet, and nothing in it waits for anything outside. All other
+loops are left to the dataflow executor.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Edge = tuple["Node", int]
 Guard = tuple[tuple[Edge, int], ...]
-"""The branches that have to be taken for an op to run, from the outermost: each a condition and 0 or 1."""
+"""The branches that have to be taken for an op to run, from the outermost on: (condition, 0 or 1) each."""
 
 ENTERS = frozenset(("Enter", "RefEnter"))
 EXITS = frozenset(("Exit", "RefExit"))
@@ -26,22 +26,22 @@ SWITCHES = frozenset(("Switch", "RefSwitch"))
 NEXT_ITERATIONS = frozenset(("NextIteration", "RefNextIteration"))
 _OUTSIDE = frozenset(("_Arg", "_Retval", "_Send", "_Recv"))
 
-MAX_DEPTH = 12  # nested loops and branches: Python has a limit for both
+MAX_DEPTH = 12  # of nested loops and branches; Python limits both
 
 
 class Unstructured(Exception):
-    """A loop is not as tf.while_loop makes loops."""
+    """A loop does not have the form that tf.while_loop gives it."""
 
 
 class Loop:
     """A loop.
 
     Attributes:
-        enters: what leads into it; `exits`: what leads out of it.
+        enters: its Enters; `exits`: its Exits.
         variables: the Merges of its variables.
-        nodes: all others of it, without those of `loops`, in the partition's order.
-        loops: the loops in it.
-        is_whole: whether all that is in it may be compiled, and belongs to no other loop.
+        nodes: its other nodes, without those of `loops`, in the partition's order.
+        loops: the loops inside of it.
+        is_whole: whether all its nodes can be compiled and belong to no other loop.
     """
 
     def __init__(self, parent: Loop | None) -> None:
@@ -54,21 +54,21 @@ class Loop:
         self.is_whole = True
 
     def spoil(self) -> None:
-        """Notes that the loop cannot be compiled, nor can those around it."""
+        """Notes that neither this loop nor those around it can be compiled."""
         loop: Loop | None = self
         while loop is not None:
             loop.is_whole = False
             loop = loop.parent
 
     def all_nodes(self) -> list[Node]:
-        """All nodes of the loop, and of those in it."""
+        """All nodes of the loop and of the loops inside of it."""
         own = [*self.enters, *self.variables, *self.nodes, *self.exits]
         return own + [node for loop in self.loops for node in loop.all_nodes()]
 
 
 def find_loops(nodes: Sequence[Node], can_compile: Callable[[Node], bool]) -> list[Loop]:
-    """The loops of a partition that are in no other."""
-    place: dict[int, Loop | None] = {}  # where the outputs of a node are
+    """The outermost loops of a partition."""
+    place: dict[int, Loop | None] = {}  # the loop in which the outputs of a node are
     known: dict[tuple[int, object], Loop] = {}
     tops: list[Loop] = []
     for node in nodes:
@@ -98,7 +98,7 @@ def find_loops(nodes: Sequence[Node], can_compile: Callable[[Node], bool]) -> li
             if node.op in _OUTSIDE or not can_compile(node):
                 loop.spoil()
         place[id(node)] = loop
-    for node in nodes:  # what closes a loop comes after the Merge that it leads to
+    for node in nodes:  # a NextIteration comes after the Merge that it leads to
         for source, _ in node.inputs:
             if source.op in NEXT_ITERATIONS and place[id(source)] is not place[id(node)]:
                 _spoil((place[id(source)], place[id(node)]))
@@ -106,7 +106,7 @@ def find_loops(nodes: Sequence[Node], can_compile: Callable[[Node], bool]) -> li
 
 
 def may_not_end(loops: Iterable[Loop]) -> bool:
-    """Whether one of the loops may go round for ever without waiting for another device."""
+    """Whether one of the loops may run for ever without waiting for another device."""
     return any(all(node.op != "_Recv" for node in loop.nodes) or may_not_end(loop.loops) for loop in loops)
 
 
@@ -125,10 +125,10 @@ def _depth(loop: Loop | None) -> int:
 
 
 class Guards:
-    """The guards of a loop's ops: when each op runs, and on which condition."""
+    """The guards of a loop's ops: the conditions under which each op runs."""
 
     def __init__(self, loop: Loop) -> None:
-        """Raises Unstructured: a part of the loop is not as tf.while_loop and tf.cond make it."""
+        """Raises Unstructured if the loop does not have the form that tf.while_loop and tf.cond give it."""
         self.loop = loop
         conditions = [node for node in loop.nodes if node.op == "LoopCond"]
         if len(conditions) != 1 or not loop.variables:
@@ -137,12 +137,12 @@ class Guards:
         self._end: tuple[Edge, int] = ((self.condition, 0), 0)
         self._body: tuple[Edge, int] = ((self.condition, 0), 1)
         for node in loop.nodes:
-            # A condition is used where there is no node to read it.
+            # No node reads a variable for a condition.
             if node.op in SWITCHES and _is_reference(node.inputs[1]):
                 raise Unstructured
         self._of: dict[int, Guard] = {}
         self._of_loops: dict[int, Guard] = {}
-        # Any other Enter gives its value to the first iteration alone, where its Merge takes it.
+        # All other Enters give their values to the first iteration only, where their Merges take them.
         constants = [node for node in loop.enters if node.attrs["is_constant"]]
         for node in [*constants, *loop.variables]:
             self._of[id(node)] = ()
@@ -165,14 +165,14 @@ class Guards:
         return self._of[id(node)]
 
     def of_loop(self, inner: Loop) -> Guard:
-        """The guard under which a loop in this one begins: all has come that leads into it."""
+        """The guard under which a loop inside of this one begins: that of all its inputs."""
         found = self._of_loops.get(id(inner))
         if found is None:
             found = ()
             for enter in inner.enters:
                 found = self._joined(found, enter)
             if not self.in_body(found):
-                raise Unstructured  # a condition could have a loop as well, but nobody writes that
+                raise Unstructured  # a loop in a condition is possible, but too rare to be compiled
             self._of_loops[id(inner)] = found
         return found
 
@@ -200,8 +200,8 @@ class Guards:
 
     def _guard(self, node: Node) -> Guard:
         if node.op == "ControlTrigger":
-            # It waits for what is on either branch, whichever is taken. What comes of it after the last
-            # iteration, nobody takes.
+            # It waits for nodes on either branch, whichever is taken. Nobody takes its output after the last
+            # iteration.
             guards = [self._run_guard(control) for control in node.controls]
             return tuple(parts[0] for parts in itertools.takewhile(_are_equal, zip(*guards, strict=False)))
         if node.op not in MERGES:

@@ -1,4 +1,4 @@
-"""From a loop to a function: a Python `while` with one statement per node, conditionals as `if`.
+"""Compilation of a loop into a Python `while` with one statement per node, and of conditionals into `if`.
 
 The code of tf.while_loop(lambda i: i < n, lambda i: i + 1, [0]) is
 
@@ -21,11 +21,10 @@ The code of tf.while_loop(lambda i: i < n, lambda i: i + 1, [0]) is
      return v2
 
 `t` is the step, `a` the values that enter; `t.error` is set when the step is cancelled or late. `N` counts
-how often each block ran. As in `plan`, a value lives until its last use, and line n is made of one node. A
-variable whose value ends is set to None, as it may have none on the way that was taken.
+how often each block ran. As in `plan`, a value lives until its last use, and each line belongs to one node. A
+variable is set to None at the end of its value, not deleted, as it may have no value on the branch taken.
 
-The iterations run one after the other, which is one of the orders in which the dataflow executor may run
-them.
+The iterations run one after the other, which is one of the orders that the dataflow executor may choose.
 """
 
 from __future__ import annotations
@@ -35,8 +34,9 @@ from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
+from tensorfleet_service.executor.loop_code import LoopCode
 from tensorfleet_service.executor.loop_shape import Loop, Unstructured, find_loops
-from tensorfleet_service.executor.loop_writer import Writer
+from tensorfleet_service.executor.loop_writer import write_function
 from tensorfleet_service.executor.statements import explain
 from tensorfleet_service.kernels.registry import AsyncKernel
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class CompiledLoop:
-    """A loop as a function of (step, the list of what enters), which it empties; returns what leaves.
+    """A loop as a function of (step, list of the values that enter, which it empties) to those that leave.
 
     Attributes:
         loop: its nodes.
@@ -55,16 +55,16 @@ class CompiledLoop:
     __slots__ = ("_code", "_counted", "_counts", "_lines", "function", "loop", "source")
 
     def __init__(self, loop: Loop, device: str, xp: ModuleType, kernels: dict[int, Any]) -> None:
-        """Raises Unstructured: it is not as tf.while_loop makes loops."""
-        writer = Writer(xp, kernels)
-        writer.write(loop)
+        """Compiles a loop. Raises Unstructured if it does not have the form that tf.while_loop gives it."""
+        code = LoopCode(xp, kernels)
+        write_function(code, loop)
         self.loop = loop
-        self.source = "\n".join(writer.text) + "\n"
-        self._lines = writer.lines
-        self._counted = writer.counted
-        self._counts = writer.names["N"] = [0] * len(writer.counted)
-        exec(compile(self.source, f"<loop of {device}>", "exec"), writer.names)
-        self.function: Callable[[Any, list[Any]], Any] = writer.names["run"]
+        self.source = "\n".join(code.text) + "\n"
+        self._lines = code.lines
+        self._counted = code.counted
+        self._counts = code.names["N"] = [0] * len(code.counted)
+        exec(compile(self.source, f"<loop of {device}>", "exec"), code.names)
+        self.function: Callable[[Any, list[Any]], Any] = code.names["run"]
         self._code = self.function.__code__
 
     def explain(self, error: BaseException) -> errors.OpError:
@@ -72,13 +72,13 @@ class CompiledLoop:
         return explain(error, self._code, self._lines)
 
     def node_at(self, frame: FrameType) -> Node | None:
-        """The node whose line a frame is at; None if it does not run this loop."""
+        """The node whose line a Python frame is at; None if it does not run this loop."""
         lines = self._lines
         found = frame.f_code is self._code and 0 < frame.f_lineno < len(lines)
         return lines[frame.f_lineno][0] if found else None
 
     def runs(self) -> list[tuple[Node, int]]:
-        """The number of runs of each node, also in steps that failed."""
+        """The number of runs of each node, including those in steps that failed."""
         return [
             (node, count)
             for nodes, count in zip(self._counted, self._counts, strict=True)
@@ -88,14 +88,14 @@ class CompiledLoop:
 
 
 def loops_of(nodes: Sequence[Node], kernels: dict[int, Any]) -> list[Loop]:
-    """The outermost loops of a partition; those with kernels that may have to wait are not whole."""
+    """The outermost loops of a partition; loops with kernels that may have to wait are not whole."""
     return find_loops(nodes, lambda node: not isinstance(kernels.get(id(node)), AsyncKernel))
 
 
 def compile_loops(
     device: str, loops: Sequence[Loop], xp: ModuleType, kernels: dict[int, Any]
 ) -> list[CompiledLoop]:
-    """Compiles loops: of those that can be, the outermost.
+    """Compiles the outermost of the loops that can be compiled.
 
     Args:
         kernels: by the identities of the nodes.

@@ -1,4 +1,5 @@
-"""From a partition to a function: one Python statement per node, a local variable per live tensor.
+"""Compilation of a partition into a function: one Python statement per node, a local variable per live
+tensor.
 
 The generated code of `y = (x + 300) + (x - 66)`, with x fed and the last part on another task, is
 
@@ -12,14 +13,16 @@ The generated code of `y = (x + 300) + (x - 66)`, with x fed and the last part o
 
 `t` is the step on this task, `a` the fed values, `c1` and kernels are globals of the code. A variable is
 overwritten or deleted at its last use, so a tensor lives no longer than it must. A partition that waits for
-nothing becomes a plain function. One that receives, or that has an op that may have to wait for other steps,
-becomes a generator: it yields an edge's number where the tensor has to come from another device, or a Future
-where a queue has no element yet, and the step resumes it with the value, from whichever thread brings it.
+nothing becomes a plain function. One that receives tensors, or has an op that may have to wait for other
+steps,
+becomes a generator: it yields an edge's number if the tensor has to come from another device, or a Future if
+a queue has no element yet, and the step resumes it with the value, on the thread that brings it.
 
-Line n of the code is made of one node, so an exception is traced to its node at no cost to the code itself.
+Each line of the code belongs to one node, so an exception is traced to its node at no cost to the code
+itself.
 
 Elementwise ops that follow each other are written twice: as one call for large arrays (see `fusing`), and op
-by op for all that this call leaves alone:
+by op for the other inputs:
 
         if v0.size < 200000 or (q := f2(v0, c1)) is None:
          v1 = v0 * c1
@@ -52,8 +55,8 @@ class Plan(Timed):
         device: the device that it runs on.
         function: the generated function of (step, fed values), or generator function where `waits`.
         waits: whether it receives tensors from other devices.
-        args: which of the step's fed values it takes, in order.
-        rets: which of the step's fetches it returns, in order.
+        args: the indices of the step's fed values that it takes, in order.
+        rets: the indices of the step's fetches that it returns, in order.
     """
 
     __slots__ = (
@@ -82,8 +85,8 @@ class Plan(Timed):
 
         Args:
             resources: variables and other state of the task.
-            send: where the tensors of `_Send` nodes go.
-            stateful: the kernels of stateful ops that the session has already; gets those that are made.
+            send: the destinations of the tensors of `_Send` nodes.
+            stateful: the session's kernels of stateful ops; new ones are added.
             library: the functions that nodes may call.
         """
         writer = PlanWriter(device, nodes, resources, xp, send, {} if stateful is None else stateful, library)
@@ -98,12 +101,12 @@ class Plan(Timed):
 
     @property
     def source(self) -> str:
-        """The generated code, for people: written anew each time."""
+        """The generated code, for people; written anew at each call."""
         return self._writer.write(traced=False)[0]
 
     def traced(self) -> tuple[Callable[..., Any], Callable[[BaseException], errors.OpError]]:
         """The function that also calls `t.trace(node, start_ns, end_ns, value)`, and its `explain`."""
-        # A second compilation, with clocks, is made only when somebody asks for a trace.
+        # The code with clocks is compiled only when it is asked for.
         found = self._traced
         if found is None:
             found = self._traced = self._writer.compile(traced=True)
@@ -111,7 +114,7 @@ class Plan(Timed):
         return function, lambda e: explain(e, code, lines)
 
     def node_at(self, frame: FrameType) -> Node | None:
-        """The node whose line a frame is at; None if it is not one of this plan's function."""
+        """The node whose line a Python frame is at; None if it does not run this plan."""
         traced = self._traced
         for code, lines in ((self._code, self._lines), traced[1:] if traced else (None, [])):
             if frame.f_code is code and 0 < frame.f_lineno < len(lines):

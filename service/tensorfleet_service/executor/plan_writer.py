@@ -1,4 +1,4 @@
-"""PlanWriter: the text of a plan's function, which `plan` describes, node by node."""
+"""PlanWriter: writes the code of a plan's function, which `plan` describes, node by node."""
 
 from __future__ import annotations
 
@@ -31,11 +31,10 @@ if TYPE_CHECKING:
 
 
 SendTable = dict[int, str]
-"""From an edge to the task that its tensor goes to, "" for this task."""
+"""The task that the tensor of each edge goes to, "" for this task."""
 
 StatefulKernels = dict[tuple[str, str], Any]
-"""From a device and the name of a node to its kernel: a random op goes on where another signature's step left
-it.
+"""Kernels by device and name of the node, so that a random op goes on where another signature's step ended.
 """
 
 _WITHOUT_KERNEL = frozenset(("_Arg", "_Retval", "_Send", "_Recv", "Const", "NoOp"))
@@ -81,7 +80,7 @@ class PlanWriter:
             isinstance(kernel, AsyncKernel) for kernel in kernels.values()
         )
         self.groups: dict[int, Group | None] = {}
-        """A group of elementwise nodes by its last position; None for its others."""
+        """The group of elementwise nodes at its last position; None at its other positions."""
         if xp is np:
             for group in find_groups(nodes, self._may_wait, dereferences):
                 self.groups.update(dict.fromkeys(group.positions))
@@ -91,14 +90,14 @@ class PlanWriter:
         return self.nodes[position].op == "_Recv" or isinstance(self.kernels.get(position), AsyncKernel)
 
     def compile(self, traced: bool) -> tuple[Callable[..., Any], CodeType, list[Line]]:
-        """The function, its code, and what each of its lines is made of."""
+        """The function, its code, and the origin of each of its lines."""
         source, names, lines = self.write(traced)
         exec(compile(source, f"<partition of {self.device}>", "exec"), names)
         function = names["run"]
         return function, function.__code__, lines
 
     def write(self, traced: bool) -> tuple[str, dict[str, Any], list[Line]]:
-        """The source, its globals, and what each of its lines is made of; traced ops are not put together."""
+        """The source, its globals, and the origin of each of its lines; traced ops are not fused."""
         text = _Text(self, traced)
         for position, node in enumerate(self.nodes):
             text.add_node(position, node)
@@ -110,7 +109,7 @@ class _Text:
 
     Attributes:
         names: the globals of the code.
-        lines: what each line is made of; line numbers start at 1, and line 1 is the `def`.
+        lines: the origin of each line; line numbers start at 1, and line 1 is the `def`.
     """
 
     def __init__(self, writer: PlanWriter, traced: bool) -> None:
@@ -171,7 +170,7 @@ class _Text:
 
     def _add_return(self, position: int, node: Node) -> None:
         inputs = self._inputs(node)
-        # A slot that is returned is not given to others; a reference is read when its node's turn comes.
+        # A returned variable is not reused; a reference is read when its node runs.
         if inputs[0].endswith(")") or self._moves is not None:
             kept = self._slot()
             self._add(f" {kept} = {self._to_host(inputs[0])}", node, inputs)
@@ -195,7 +194,7 @@ class _Text:
         if isinstance(kernel, AsyncKernel):
             self.names[f"k{position}"] = kernel.function
             self._add(f" w = k{position}({', '.join(inputs)})", node, inputs)
-            # Nothing is suspended where the value is there already.
+            # The run is suspended only if the value is not there yet.
             self._add_outputs(position, node, inputs, "w if type(w) is not Future else (yield w)")
         else:
             self._add_outputs(position, node, inputs, *self._call(position, inputs))
@@ -203,7 +202,7 @@ class _Text:
     def _add_outputs(
         self, position: int, node: Node, inputs: list[str], text: str, expression: Expression | None = None
     ) -> None:
-        """Adds the line that computes a node's outputs; inputs that end here hand their slots on to them."""
+        """Adds the line that computes a node's outputs, which reuse the variables of inputs that end here."""
         released = self._ending(position, node.inputs)
         outputs = []
         for index in range(len(node.output_types)):
@@ -236,7 +235,7 @@ class _Text:
         ]
 
     def _ending(self, position: int, inputs: Iterable[tuple[Node, int]]) -> list[str]:
-        """The variables, but for constants and what is returned, that nobody reads after this node."""
+        """The variables that are not read after this node, except constants and returned ones."""
         found = dict.fromkeys(
             self._slots[id(source), index]
             for source, index in inputs
@@ -268,13 +267,14 @@ def make_kernels(
     stateful: StatefulKernels,
     library: Library | None = None,
 ) -> dict[int, Any]:
-    """The kernels of a partition, by the identities of their nodes; `stateful` keeps those of stateful ops.
+    """The kernels of a partition, by the identities of their nodes; those of stateful ops are kept in
+    `stateful`.
 
     Raises:
         OpError: an op type has no kernel, or it refuses its node.
     """
     kernels = {}
-    # The takers of an output matter only where a node has several.
+    # Which outputs are used matters only for nodes with several.
     used = {
         (id(source), index) for node in nodes for source, index in node.inputs if len(source.output_types) > 1
     }
@@ -294,7 +294,7 @@ def make_kernels(
                     xp=xp,
                     resources=resources,
                     library=library,
-                    # A stateful kernel serves other partitions, too.
+                    # Other partitions may use other outputs of a stateful kernel.
                     used_outputs=ALL
                     if node.opdef.is_stateful or len(node.output_types) < 2
                     else [i for i in range(len(node.output_types)) if (id(node), i) in used],

@@ -1,8 +1,8 @@
-"""Rendezvous: tensors that wait on their producer until the task that needs them asks, as it does by gRPC.
+"""Rendezvous: tensors that stay on their producer until the task that needs them asks for them by gRPC.
 
-On the stream transport a producer pushes, and nothing waits here. A tensor leaves with the one who asks for
-it; those of a step that fails are dropped when its master says so, and those that nobody ever asks for,
-because the master is gone, when they are old.
+On the stream transport a producer pushes tensors, and none is kept here. A tensor is removed when it is
+taken. Those of a failed step are dropped when its master says so; those that nobody ever asks for, because
+the master is gone, are dropped when they are old.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Taken = Callable[["errors.OpError | None", Any], None]
 
 KEEP_SECONDS = 600.0
-REMEMBERED_STEPS = 10_000  # steps that have failed: what still comes for them is dropped
+REMEMBERED_STEPS = 10_000  # number of failed steps that are remembered, to drop their late tensors
 
 
 class _Step:
@@ -43,12 +43,12 @@ class Rendezvous:
         self._failed: OrderedDict[int, errors.OpError] = OrderedDict()
 
     def __len__(self) -> int:
-        """The number of tensors that wait."""
+        """The number of tensors that are kept."""
         with self._lock:
             return sum(len(step.values) for step in self._steps.values())
 
     def put(self, step_id: int, edge: int, value: Any) -> None:
-        """Hands a tensor to the one who asks, now or later."""
+        """Hands a tensor to the task that asks for it, now or later."""
         with self._lock:
             if step_id in self._failed:
                 return
@@ -63,9 +63,9 @@ class Rendezvous:
             taken(None, value)
 
     def take(self, step_id: int, edge: int, taken: Taken) -> Callable[[], None]:
-        """Asks for a tensor: calls `taken` once, on any thread, with the tensor or why there is none.
+        """Asks for a tensor: calls `taken` once, on any thread, with the tensor or an error.
 
-        Returns a function that withdraws the question.
+        Returns a function that withdraws the request.
         """
         with self._lock:
             error = self._failed.get(step_id)
@@ -84,7 +84,7 @@ class Rendezvous:
         return lambda: self._withdraw(step_id, edge, taken)
 
     def fail(self, step_id: int, error: errors.OpError) -> None:
-        """Drops the tensors of a step, now and later, and tells those who have asked for them."""
+        """Drops all tensors of a step, also later ones, and answers requests for them with the error."""
         with self._lock:
             step = self._steps.pop(step_id, None)
             self._failed[step_id] = error
@@ -114,9 +114,9 @@ class Rendezvous:
             del self._steps[step_id]
 
 
-# A tensor that is sent in a loop is named by its edge, and the iterations of the loops that it is in: the
-# edge's number in the lowest bits, then the number of the innermost iteration, and so on outwards. Where a
-# task that is reached by gRPC takes part, TensorFlow's number of the frame stands for the loops around it.
+# A tensor that is sent in a loop is identified by its edge and the iterations of the loops around it: the
+# edge's number in the lowest bits, then the number of the innermost iteration, and so on outwards. If a task
+# that is reached by gRPC takes part, TensorFlow's number of the frame stands for the outer loops.
 _EDGE_BITS = 32
 _ITERATION_BITS = 64
 _MASK = (1 << 64) - 1
@@ -124,17 +124,17 @@ _MULTIPLIER = 0xC6A4A7935BD1E995
 
 
 def in_iteration(outer: int, number: int) -> int:
-    """The number to add to an edge in an iteration of a loop, from that of the iteration around the loop."""
+    """The number to add to an edge in an iteration, given that of the iteration around the loop."""
     return outer << _ITERATION_BITS | number << _EDGE_BITS
 
 
 def in_frame(number: int) -> int:
-    """The number for the iterations around a loop where its frame has a number of its own."""
+    """The number that stands for the iterations around a loop if its frame has TensorFlow's number."""
     return number << _EDGE_BITS
 
 
 FRAME_IDS = "_frame_ids"
-"""The attribute of a _Send or _Recv in a loop whose iterations are named as TensorFlow names them."""
+"""The attribute of a _Send or _Recv in a loop whose iterations have TensorFlow's names."""
 
 
 def child_frame(frame: int, iteration: int, name: str) -> int:
@@ -167,15 +167,15 @@ def edge_number(edge: int) -> int:
 
 
 def iteration_of(edge: int) -> int:
-    """The number of the iteration, of the innermost loop, that a tensor is sent in; 0 outside of loops."""
+    """The number of the innermost loop's iteration in which a tensor is sent; 0 outside of loops."""
     return edge >> _EDGE_BITS & ((1 << _ITERATION_BITS) - 1)
 
 
 def key_of(node: Node, edge: int = 0) -> str:
-    """The key of the tensor that a _Send or _Recv node stands for, in TensorFlow's form.
+    """The key of the tensor of a _Send or _Recv node, in TensorFlow's form.
 
     Args:
-        edge: with the iterations that it is sent in.
+        edge: with the iterations in which it is sent.
     """
     attrs = node.attrs
     incarnation = attrs["send_device_incarnation"] & 0xFFFFFFFFFFFFFFFF
@@ -187,14 +187,14 @@ def key_of(node: Node, edge: int = 0) -> str:
 
 
 def edge_of(key: str, incarnations: Mapping[str, int]) -> int:
-    """The edge that a key stands for, with its iterations.
+    """The edge of a key, with its iterations.
 
     Args:
-        incarnations: of the devices that this task sends from.
+        incarnations: of this task's devices.
 
     Raises:
-        InvalidArgumentError: it is no key, or another task's.
-        AbortedError: it was meant for the task's process before a restart.
+        InvalidArgumentError: the key is invalid, or belongs to another task.
+        AbortedError: the key belongs to the task's process before a restart.
     """
     parts = key.split(";")
     try:
@@ -222,13 +222,13 @@ def edge_of(key: str, incarnations: Mapping[str, int]) -> int:
 
 
 def edge_of_name(tensor: str) -> int:
-    """The number of the edge whose tensor has this name, as all masters give it: `edge_NUMBER_NODE`.
+    """The number of the edge whose tensor has this name. All masters give names `edge_NUMBER_NODE`.
 
     Raises:
-        InvalidArgumentError: it is no such name.
+        InvalidArgumentError: the name has another form.
     """
     kind, _, rest = tensor.partition("_")
     text = rest.partition("_")[0]
     if kind != "edge" or not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise errors.InvalidArgumentError(None, None, f"Invalid name of a tensor that is sent: {tensor}")
+        raise errors.InvalidArgumentError(None, None, f"Invalid name of a sent tensor: {tensor}")
     return int(text)

@@ -1,4 +1,4 @@
-"""Statements: the text of generated code, of one node each, and the errors that come out of it."""
+"""Statements of generated code, one per node, and the errors that they raise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.devices import memory
 from tensorfleet_service.executor.failures import as_op_error
-from tensorfleet_service.executor.refusal import refusal
+from tensorfleet_service.executor.input_errors import refusal
 from tensorfleet_service.kernels.registry import Expression
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Line = tuple["Node | None", list[str], "Expression | None"]
-"""The origin of a line of generated code: a node, the variables that it takes, and its expression."""
+"""The origin of a line of generated code: a node, the variables that it reads, and its expression."""
 
 
 def call_text(
@@ -30,13 +30,13 @@ def call_text(
     """The call of a kernel on variables, and the expression that it is, if any.
 
     Args:
-        position: makes names of the node's own.
-        names: the globals of the code; gets what the call needs.
+        position: the node's position, for names of its own.
+        names: the globals of the code; those that the call needs are added.
     """
     if isinstance(kernel, Expression):
         for key, value in kernel.names.items():
             if names.setdefault(key, value) is not value:
-                # The same name for another thing elsewhere: it becomes a function with its own names.
+                # Another node has a different object of the same name, so this becomes a function.
                 arguments = ", ".join(f"x{i}" for i in range(len(inputs)))
                 template = kernel.template.format(*(f"x{i}" for i in range(len(inputs))))
                 names[f"k{position}"] = eval(f"lambda {arguments}: {template}", dict(kernel.names))
@@ -50,7 +50,7 @@ def call_text(
 
 
 def assign(node: Node, outputs: list[str], text: str) -> str:
-    """The statement that gives a node's outputs to variables."""
+    """The statement that assigns a node's outputs to variables."""
     if not outputs:
         return f" {text}"
     if len(outputs) == 1:
@@ -63,7 +63,7 @@ def assign(node: Node, outputs: list[str], text: str) -> str:
 
 
 def constant_value(node: Node) -> Any:
-    """The value of a Const node in the runtime's form: a NumPy scalar at rank 0, but an array for strings."""
+    """The value of a Const node: of rank 0 a NumPy scalar, but an array for strings."""
     value = node.attrs["value"]
     if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype != object:
         return value[()]
@@ -71,7 +71,7 @@ def constant_value(node: Node) -> Any:
 
 
 def dereferences(node: Node, index: int) -> bool:
-    """Whether an input is the value of a variable to which the node's source refers."""
+    """Whether a node takes the value of a variable, to which the input refers."""
     source, output = node.inputs[index]
     return source.output_types[output].is_ref and not (
         index < len(node.input_types) and node.input_types[index].is_ref
@@ -83,7 +83,7 @@ def delete(names: list[str]) -> str:
 
 
 def as_string(value: Any) -> Any:
-    """A string value as an object array, also at rank 0, where NumPy hands out the bytes object itself."""
+    """A string value as an object array, even at rank 0, where NumPy gives the bytes object itself."""
     if type(value) is np.ndarray:
         return value
     array = np.empty((), object)
@@ -92,9 +92,9 @@ def as_string(value: Any) -> Any:
 
 
 def explained(explain: Callable[[BaseException], errors.OpError], error: BaseException) -> errors.OpError:
-    """The error that `explain` makes of an exception; if it cannot, the one that says why.
+    """The error that `explain` makes of an exception; if it fails, the error of its own failure.
 
-    A step has to end with some error, also where there is no memory left to describe it.
+    A step has to end with some error, even if there is no memory left to describe it.
     """
     try:
         return explain(error)
@@ -103,7 +103,7 @@ def explained(explain: Callable[[BaseException], errors.OpError], error: BaseExc
 
 
 def outside_of_ops(error: BaseException) -> errors.OpError:
-    """The error for an exception of a step that no op of it has raised."""
+    """The error for an exception of a step that was raised outside of its ops."""
     return as_op_error(error, "a step, outside of its ops")
 
 
@@ -123,16 +123,16 @@ def explain(error: BaseException, code: CodeType, lines: list[Line]) -> errors.O
     return node_error(node, error, expression, lambda: [_input_value(text, traceback) for text in inputs])
 
 
-# What NumPy says, by a ValueError, of arrays that no memory could hold.
+# NumPy's ValueErrors for arrays that are larger than any memory.
 _TOO_BIG = ("array is too big", "Maximum allowed dimension exceeded", "Maximum allowed size exceeded")
 
 
 def node_error(
     node: Node, error: BaseException, expression: Expression | None, values: Callable[[], list[Any]]
 ) -> errors.OpError:
-    """The OpError for an exception out of a node's kernel; `values` gives the inputs, if they are needed."""
+    """The OpError for an exception of a node's kernel; `values` returns the inputs, if they are needed."""
     if node.op == "_Retval":
-        node = node.inputs[0][0]  # the user knows what was fetched, not the node that hands it out
+        node = node.inputs[0][0]  # the user knows the fetched node, not the _Retval that returns it
     found: errors.OpError | None = error if isinstance(error, errors.OpError) else None
     if found is None and expression is not None and expression.explain is not None:
         found = expression.explain(error, *values())
@@ -147,7 +147,7 @@ def node_error(
 
 
 def _calls(node: Node) -> bool:
-    """Whether a node's error may be that of a function's op: the caller's name leads to the user's line."""
+    """Whether a node calls functions: errors of their ops need the caller's name, too."""
     return node.op.startswith("IteratorGetNext") or any(
         "func" in attr.kind for attr in node.opdef.attrs.values()
     )
@@ -161,9 +161,9 @@ def _input_value(text: str, traceback: TracebackType) -> Any:
 
 
 def _from_exception(error: BaseException, node: Node, values: Callable[[], list[Any]]) -> errors.OpError:
-    """The error for an exception that a kernel let through.
+    """The error for an exception of a kernel that is not an OpError.
 
-    What users cause is an OpError already, or the op's shape rule refuses it; the rest are defects of ours.
+    If the op's shape rule refuses the inputs, they are the user's mistake; otherwise the kernel has a defect.
     """
     refused = refusal(node, values())
     if refused is not None:

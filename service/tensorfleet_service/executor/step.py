@@ -1,12 +1,12 @@
-"""A step on one task: its partitions as they run, and the tensors that arrive for them.
+"""A step on one task: the runs of its partitions, and the tensors that arrive for them.
 
-A partition that waits for a tensor is a suspended generator, not a blocked thread. Whoever delivers the
-tensor (the thread that reads the connection to the producer, or the thread that runs another partition of
-this task) resumes it, at once if the rest is known to be short, else on a thread of the pool. So no thread
-waits inside a step, and a step cannot deadlock on threads.
+A partition that waits for a tensor is a suspended generator, not a blocked thread. The thread that delivers
+the tensor (it reads the connection to the producer, or runs another partition of this task) resumes it, at
+once if the rest is known to be short, else on a thread of the pool. So no thread waits inside a step, and a
+step cannot deadlock on threads.
 
-A partition that waits for another step, such as for an element of a queue, is suspended in the same way: a
-Future stands among those who wait, and is cancelled if the step fails.
+A partition that waits for another step, such as for an element of a queue, is suspended in the same way, with
+a Future in place of the edge, which is cancelled if the step fails.
 
 Invariants: a generator is resumed only by the thread that took it out of `_waiting`, or by the one that runs
 it already; `_waiting` and `_arrived` are changed under the lock; after `fail`, both stay empty.
@@ -39,7 +39,7 @@ AnyRun: TypeAlias = "_Run | DataflowRun"
 
 
 class Recorder(Protocol):
-    """Is told of each op that ran: a trace, or a sampler."""
+    """Records each op that ran: a trace, or a sampler."""
 
     def record(self, node: Node, start: int, end: int, value: Any) -> None: ...
 
@@ -71,10 +71,10 @@ class Step:
         self.id = step_id
         self.pool = pool
         self.error: errors.OpError | None = None
-        # Asks for a tensor of a loop's iteration, where there are tasks that do not push.
+        # Asks for a tensor of a loop's iteration, if there are tasks that do not push.
         self.pull: Callable[[int], None] | None = None
-        self.send = push  # to other tasks,
-        self.sources: Collection[str] = ()  # and those from which the step's plans receive
+        self.send = push  # sends a tensor to another task
+        self.sources: Collection[str] = ()  # the tasks from which the step's plans receive tensors
         self._lock = threading.Lock()
         self._arrived: dict[int, Any] = {}
         self._waiting: dict[int | Future, AnyRun] = {}
@@ -97,10 +97,10 @@ class Step:
         trace: Recorder | None = None,
         may_block: bool = True,
     ) -> None:
-        """Runs the plans with their fed values; then calls `done` once, on some thread.
+        """Runs the plans with their fed values; then calls `done` once, on any thread.
 
-        `done` gets None and the fetches of each plan one after the other, or the error that ended the step.
-        `may_block` says that the calling thread has nothing else to do, so that a long plan may run on it.
+        `done` gets None and the fetches of all plans in their order, or the error that ended the step.
+        `may_block` says whether the calling thread has nothing else to do, so that a long plan may run on it.
         """
         self.began = monotonic()
         with self._lock:
@@ -118,7 +118,7 @@ class Step:
         short: list[AnyRun] = []
         long: list[AnyRun] = []
         for i, (plan, own_args) in enumerate(zip(plans, args, strict=True)):
-            # Asked once: other steps of the same plan change its time meanwhile.
+            # Decided once, as other steps of the same plan change its time meanwhile.
             (short if _is_short(plan, may_block) else long).append(self._new_run(plan, i, own_args))
         last = [long.pop()] if may_block and long else []
         for run in long:
@@ -156,13 +156,13 @@ class Step:
                 self.pool.submit(run.resume, edge, value)
 
     def trace(self, node: Node, start: int, end: int, value: Any) -> None:
-        """Records when a node ran, in nanoseconds since the epoch, and what it made."""
+        """Records the time of a node's run, in nanoseconds since the epoch, and its output."""
         assert self._trace is not None
         self._trace.record(node, start, end, value)
 
     @property
     def tracer(self) -> Callable[[Node, int, int, Any], None] | None:
-        """The function that is told each op that ran, where the step is traced."""
+        """The function that records each op that ran, if the step is traced."""
         return None if self._trace is None else self._trace.record
 
     # Ends
@@ -188,14 +188,14 @@ class Step:
             done(error, [])
 
     def wait_for(self, source: int | Future, run: AnyRun) -> Any:
-        """The value that a run waits for, or PENDING: then the run is resumed with it; or FAILED.
+        """The value that a run waits for; PENDING if the run will be resumed with it; or FAILED.
 
-        That is the tensor of an edge, or the future itself once it is completed.
+        The value is the tensor of an edge, or the future itself when it is completed.
         """
         return self._take(source, run) if type(source) is int else self._await(source, run)  # type: ignore[arg-type]
 
     def _take(self, edge: int, run: AnyRun) -> Any:
-        """The tensor of an edge, or PENDING after noting who waits for it, or FAILED if the step has."""
+        """The tensor of an edge; PENDING after noting that `run` waits for it; or FAILED if the step has."""
         with self._lock:
             if self.error is not None:
                 return FAILED
@@ -206,7 +206,7 @@ class Step:
             return value
 
     def _await(self, future: Future, run: AnyRun) -> Any:
-        """The future, if it has been completed meanwhile; else PENDING or FAILED as `_take`."""
+        """The future, if it has been completed meanwhile; else PENDING or FAILED as from `_take`."""
         with self._lock:
             failed = self.error is not None
             if not failed:
@@ -219,17 +219,17 @@ class Step:
             return PENDING
         with self._lock:
             if self._waiting.pop(future, None) is None:
-                return PENDING  # for ever: the step has failed, and closed the run
+                return PENDING  # the step has failed and closed the run, which is never resumed
         run.resumed = time.perf_counter()
         return future
 
     def waiting(self) -> list[tuple[int | Future, AnyRun]]:
-        """The partitions that are suspended at this moment, each with what it waits for."""
+        """The partitions that are suspended now, each with the source it waits for."""
         with self._lock:
             return list(self._waiting.items())
 
     def _completed(self, future: Future) -> None:
-        """Called by whoever completed a future, in the middle of a step of its own."""
+        """Called by the thread that completed a future, in the middle of another step."""
         with self._lock:
             run = self._waiting.pop(future, None)
         if run is not None:
@@ -237,7 +237,7 @@ class Step:
             resume(run, future, float("inf") if plan.loops else plan.seconds, self.pool)
 
     def finish(self, index: int, results: Sequence[Any]) -> None:
-        """Notes what a partition has returned; the last one ends the step."""
+        """Notes the results of a partition; the last one ends the step."""
         with self._lock:
             if self.error is not None:
                 return
@@ -253,14 +253,14 @@ class Step:
 
 
 def _is_short(plan: AnyPlan, may_block: bool) -> bool:
-    """Whether a plan may run at once; a loop that ended soon may have no end the next time."""
+    """Whether a plan may run at once; one with a loop may not, as the loop may run for ever."""
     return plan.seconds < INLINE_SECONDS and (may_block or not plan.loops)
 
 
 class Sender:
-    """A step, as generated code sees it where its task receives nothing: where to send.
+    """The step of a task that receives nothing, in the form that generated code needs to send.
 
-    `error` is that of a step which fails elsewhere; nobody can tell this one.
+    `error` stays None, as nobody tells such a step that it has failed elsewhere.
     """
 
     __slots__ = ("_push", "id")
@@ -288,7 +288,7 @@ class _Run:
         self.args = args
         self.generator: Generator[int | Future, Any, Sequence[Any]] | None = None
         self.explain: Callable[[BaseException], errors.OpError] = plan.explain
-        self.longest = 0.0  # seconds between two pauses
+        self.longest = 0.0  # longest time between two pauses, in seconds
         self.resumed = 0.0
 
     def begin(self) -> None:
@@ -325,7 +325,7 @@ class _Run:
                     wanted = generator.send(value)
                 value = self.step.wait_for(wanted, self)
                 if value is PENDING:
-                    # Another thread may have resumed the generator by now: nothing of it is touched any more.
+                    # Another thread may have resumed the generator by now: it must not be touched any more.
                     return
                 if value is FAILED:
                     generator.close()
@@ -338,16 +338,16 @@ class _Run:
             self._fail(e)
 
     def pause(self) -> None:
-        """Notes the time that was spent since the run was resumed.
+        """Notes the time since the run was resumed.
 
-        The longest such stretch is what keeps the thread that resumes a run from its other work.
+        The longest such time is that for which a thread that resumes the run cannot do its other work.
         """
         now = time.perf_counter()
         self.longest = max(self.longest, now - self.resumed)
-        self.resumed = now  # a value that was there after all lets the run go on
+        self.resumed = now  # the run goes on at once if the value was there after all
 
     def close(self) -> None:
-        """Drops what a waiting run holds."""
+        """Drops the values of a waiting run."""
         assert self.generator is not None
         self.generator.close()
 

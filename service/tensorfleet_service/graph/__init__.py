@@ -1,1 +1,1 @@
-"""Graphs as the service sees them: nodes, and the functions of the library."""
+"""The service's graphs: nodes, and the functions of the library."""

@@ -14,7 +14,8 @@ from tensorfleet.graph.op_def import Attr, OpDef
 from tensorfleet.proto import node_def_pb2
 
 _UNDECLARED_ATTRS = {"_class": "list(string)"}
-MAX_TENSORS = 1 << 20  # that one input or output stands for
+MAX_TENSORS = 1 << 20
+"""Limit on the tensors of one input or output that is a list."""
 _TYPE_NAMES = {dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "half"}
 
 
@@ -63,7 +64,7 @@ def checked_attrs(node_def: node_def_pb2.NodeDef, opdef: OpDef) -> dict[str, Any
             raise NotFoundError(None, None, f"No attr named '{attr.name}' in NodeDef:{at(name)}")
     for key, kind in _UNDECLARED_ATTRS.items():
         if key in given and not _is_of(given[key], kind):
-            message = f"Attribute '{key}' is no {kind}, but {_value_text(given[key])}{at(name)}"
+            message = f"Attribute '{key}' must be of kind {kind}, got {_value_text(given[key])}{at(name)}"
             raise InvalidArgumentError(None, None, message)
     for arg in (*opdef.inputs, *opdef.outputs):
         if arg.number_attr and attrs[arg.number_attr] > MAX_TENSORS:

@@ -1,4 +1,4 @@
-"""Edges between nodes, as messages name them: linked, and checked for types and cycles."""
+"""Linking the edges that messages name, and checks of their types and of cycles."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tensorfleet_service.graph.graph import Node, is_back_edge
 
 
 def link(inputs: Iterable[tuple[Node, Sequence[str]]], made: dict[str, Node], old: dict[str, Node]) -> bool:
-    """Joins new nodes to their inputs, checking types. Returns whether some node comes before its input."""
+    """Links new nodes to their inputs, and checks types. Returns whether a node precedes an input of its."""
     unlinked = set(made.values())
     any_forward = False
     for node, texts in inputs:
         controls: dict[Node, None] = {}
         for text in texts:
-            # Nearly all inputs are a plain name.
+            # The quick way for a plain name, which nearly all inputs are.
             source = made.get(text) or old.get(text)
             index = 0
             if source is None and text[:1] == "^":
@@ -91,7 +91,7 @@ def check_cycles(nodes: dict[str, Node]) -> None:
             waiting[consumer] -= 1
             if not waiting[consumer]:
                 ready.append(consumer)
-    # Nodes that only follow a cycle wait, too; walking back from any node that waits leads into a cycle.
+    # Nodes that only follow a cycle are stuck, too; walking back from any stuck node leads into a cycle.
     stuck = {node for node, count in waiting.items() if count}
     if stuck:
         cycle = _cycle(next(node for node in waiting if node in stuck), stuck)

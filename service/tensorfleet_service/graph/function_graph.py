@@ -18,15 +18,15 @@ Attrs = Mapping[str, attr_value_pb2.AttrValue]
 def body(function: function_pb2.FunctionDef, attrs: Attrs) -> list[Node]:
     """The nodes that a call runs: an `_Arg` for each argument first, an `_Retval` for each result last.
 
-    Of the rest, what the results need, what has a state or a side effect, and what that needs, in the order
-    of the definition as far as inputs allow.
+    The other nodes are those that results need, those with state or side effects, and those that these need,
+    in the order of the definition as far as inputs allow.
 
     Args:
         attrs: the attributes of the call, which stand for the placeholders in the definition.
 
     Raises:
         InvalidArgumentError: the definition contradicts itself.
-        NotFoundError: an op type that is not registered.
+        NotFoundError: an op type is not registered.
     """
     graph_def = graph_pb2.GraphDef()
     texts = _Texts(function, attrs, graph_def)
@@ -69,7 +69,7 @@ def _types(function: function_pb2.FunctionDef, attrs: Attrs, arg: op_def_pb2.OpD
 
 
 class _Texts:
-    """The inputs of a body, "node:output:index", as those of a graph, "node:index"."""
+    """Translates the inputs of a body, "node:output:index", to those of a graph, "node:index"."""
 
     def __init__(
         self, function: function_pb2.FunctionDef, attrs: Attrs, graph_def: graph_pb2.GraphDef
@@ -88,10 +88,10 @@ class _Texts:
                 index += 1
 
     def know(self, node_def: node_def_pb2.NodeDef) -> None:
-        """Notes where the outputs of a node begin."""
+        """Notes the index at which each output of a node begins."""
         definition = op_def.lookup(node_def.op)
         if definition is None:
-            return  # an error when the nodes are made
+            return  # raises an error when the nodes are made
         if definition.simple:
             for index, output in enumerate(definition.outputs):
                 self._outputs[node_def.name, output.name] = index
@@ -141,7 +141,7 @@ def _in_order(nodes: Iterable[Node], needed: set[str], function: str) -> list[No
                 pending += reversed(waits_for)
                 for source, _ in node.inputs:
                     if is_back_edge(source, node):
-                        roots.append(source)  # the loop goes round by what nothing else asks for
+                        roots.append(source)  # the loop needs it, though no result does
     results = [node for node in order if node.op == "_Retval"]
     return [node for node in order if node.op != "_Retval"] + results
 

@@ -1,7 +1,7 @@
-"""Ops that TensorFlow's master puts in the place of several: taken apart again, into those that it was given.
+"""Replaces ops that TensorFlow's master has fused by those that the program had.
 
-Its rewriter knows kernels that only TensorFlow's runtime has, such as `_FusedMatMul` for MatMul, BiasAdd and
-Relu. Here the executor puts ops together by itself.
+Its rewriter uses kernels that only TensorFlow's runtime has, such as `_FusedMatMul` for MatMul, BiasAdd and
+Relu. Here the executor fuses ops itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def take_apart(graph_def: graph_pb2.GraphDef) -> None:
     """Replaces the fused nodes of a graph; the last node of each has the name of the fused one.
 
     Raises:
-        UnimplementedError: a node is made of ops that are not known.
+        UnimplementedError: a fused node contains an unknown op.
     """
     if not any(node.op in _FIRST or node.op in _CHAINS for node in graph_def.node):
         return
@@ -47,7 +47,7 @@ def _parts(node: node_def_pb2.NodeDef) -> list[node_def_pb2.NodeDef]:
 
 
 def _chain(node: node_def_pb2.NodeDef, ops: list[str], begins: list[str]) -> list[node_def_pb2.NodeDef]:
-    """Nodes of which each takes the one before it."""
+    """Nodes, each of which takes the output of the one before."""
     data = [text for text in node.input if not text.startswith("^")]
     controls = [text for text in node.input if text.startswith("^")]
     begins = begins or data[:1]

@@ -1,5 +1,5 @@
-"""Nodes, of which the service's graphs are made; what the stages of the master and the workers hand to each
-other is a list of them, in the order in which they run.
+"""Nodes of the service's graphs. The stages of the master, and the workers, pass lists of them to each other,
+in the order in which they run.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorfleet.core import attr_value
 from tensorfleet.core.errors import NotFoundError
-from tensorfleet.graph.op_def import OpDef
+from tensorfleet.graph.op_def import OpDef, lookup
 from tensorfleet.proto import function_pb2, graph_pb2
 
 _MERGES = frozenset(("Merge", "RefMerge"))
@@ -23,12 +23,12 @@ class Node:
         name: unique in its graph or partition.
         op: the op type; `opdef` its definition.
         inputs: (producer, index of its output) of each data input.
-        controls: nodes that must have run before.
+        controls: the nodes that must run before.
         attrs: all attributes of the op's definition and any others (`tensorfleet.core.attr_value`). Copies
             of a node share this dict: replace it, never change it.
-        device: the device asked for, possibly partial or empty.
+        device: the requested device, possibly partial or empty.
         assigned: the full name of the device it runs on; "" until it is placed.
-        why: what decided the placement, for people.
+        why: the reason for the placement, for people.
         input_types, output_types: dtypes; references are `_ref` types.
     """
 
@@ -114,7 +114,7 @@ def _function_names(value: Any) -> list[str]:
 def to_graph_def(
     nodes: Iterable[Node], functions: Iterable[function_pb2.FunctionDef] = ()
 ) -> graph_pb2.GraphDef:
-    """The message for nodes, in their order; placed nodes with the device that they run on."""
+    """The GraphDef of nodes, in their order; placed nodes have the device that they run on."""
     graph_def = graph_pb2.GraphDef()
     graph_def.library.function.extend(functions)
     for node in nodes:
@@ -133,8 +133,15 @@ def describe(nodes: Iterable[Node]) -> str:
     return "".join(_line(node) + "\n" for node in nodes)
 
 
+def opdef_of(op: str) -> OpDef:
+    """The definition of an op type that the service itself adds to graphs."""
+    opdef = lookup(op)
+    assert isinstance(opdef, OpDef), f"Op type {op} is not defined"
+    return opdef
+
+
 def is_back_edge(source: Node, consumer: Node) -> bool:
-    """Whether an edge closes a loop: the only edges that may lead backwards in an order of nodes."""
+    """Whether an edge closes a loop. Only such edges may lead backwards in an order of nodes."""
     return source.op in _NEXT_ITERATIONS and consumer.op in _MERGES
 
 

@@ -1,14 +1,14 @@
-"""Loops over several devices: what makes each device run its part of a loop as often as the others.
+"""Loops over several devices, each of which has to run its part as often as the others.
 
 A tensor that crosses devices inside of a loop is sent in every iteration. So its `_Recv` has to run in every
-iteration, too: it waits for a Merge of the loop on its device. Where there is none, the device gets a loop of
-its own, without values, that goes round as long as the real loop's condition says:
+iteration, too: it waits for a Merge of the loop on its device. If there is none, the device gets a loop of
+its own, without values, that runs as often as the real loop's condition says:
 
     token      made where the loop is entered, dead if the loop is on a branch that is not taken
     Enter(token) → Merge → Switch(·, LoopCond of the real loop) → NextIteration → Merge
 
-What moves a value between iterations is put where the value is needed: an Enter and a NextIteration with
-their Merge; of an Enter of what all iterations share, each device has one.
+Ops that move a value between iterations are placed where the value is needed: Enter and NextIteration with
+their Merge. Each device has its own Enter of a value that all iterations share.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.errors import InvalidArgumentError
-from tensorfleet.graph.op_def import OpDef, lookup
-from tensorfleet_service.graph.graph import Node, is_back_edge
+from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of
 
 ENTERS = frozenset(("Enter", "RefEnter"))
 EXITS = frozenset(("Exit", "RefExit"))
@@ -37,7 +36,7 @@ class Frames:
 
     Attributes:
         of: the innermost loop of each node's outputs; nodes outside of all loops are absent.
-        parents: the loop around each loop, "" for the outermost ones.
+        parents: the enclosing loop of each loop, "" for the outermost ones.
     """
 
     of: dict[Node, str]
@@ -54,7 +53,7 @@ def find_frames(nodes: Sequence[Node]) -> Frames:
         sources = [source for source, _ in node.inputs if not is_back_edge(source, node)]
         frame = max((frames.get(s, "") for s in (*sources, *node.controls)), key=len, default="")
         if node.op in ENTERS:
-            # Two loops of one name in two outer loops are two frames.
+            # Loops with the same name in different outer loops are different frames.
             outer, frame = frame, f"{frame}/{node.attrs['frame_name'].decode(errors='replace')}"
             parents[frame] = outer
         elif node.op in EXITS:
@@ -81,7 +80,7 @@ class Spread:
     Attributes:
         nodes: in an order in which they can run.
         frames: its loops.
-        triggers: by loop and device, what runs there once in each iteration.
+        triggers: by loop and device, a node that runs there once in each iteration.
     """
 
     nodes: list[Node]
@@ -93,8 +92,9 @@ def spread(nodes: Sequence[Node], frames: Frames) -> Spread:
     """Prepares a graph in which loops are on several devices; `nodes` stay as they are.
 
     Raises:
-        InvalidArgumentError: a loop that cannot be cut: it has no condition, or what begins an iteration is
-            used on another device.
+        InvalidArgumentError: a loop that cannot be cut: it has no condition, or a node that begins an
+            iteration
+            is used on another device.
     """
     work = _Spreading(nodes, frames)
     work.move_ends()
@@ -124,7 +124,7 @@ class _Spreading:
                 self._entries.setdefault(self.of[node], node)
 
     def move_ends(self) -> None:
-        """Puts what begins an iteration where it is used."""
+        """Places nodes that begin an iteration on the device where they are used."""
         for node in self.nodes:
             if node.op == "Merge":
                 for source, _ in node.inputs:
@@ -155,7 +155,7 @@ class _Spreading:
             node.controls = [copied if c is enter else c for c in node.controls]
 
     def add_triggers(self) -> None:
-        """Finds or makes what runs once in each iteration, on every device that takes part in an exchange."""
+        """Finds or makes a node that runs once per iteration, on each device that an exchange needs."""
         for node in self.nodes:
             frame = self.of.get(node)
             if (
@@ -176,7 +176,7 @@ class _Spreading:
                 wanted += self._add_loop(frame, device)
 
     def _exchange(self, source: Node, node: Node) -> list[tuple[str, str]]:
-        """The loop and the devices between which a value is sent in it, if one is."""
+        """The loops and devices that an edge needs triggers for, if it crosses devices in a loop."""
         frame = self.of.get(source)
         if frame is None or source.assigned == node.assigned:
             return []
@@ -189,7 +189,7 @@ class _Spreading:
         return [(frame, source.assigned), (frame, node.assigned)]
 
     def _add_loop(self, frame: str, device: str) -> list[tuple[str, str]]:
-        """A loop without values on a device; what is exchanged for it."""
+        """Adds a loop without values on a device; returns the loops and devices that its edges need."""
         entry, condition = self._entries.get(frame), self._conditions.get(frame)
         if entry is None or condition is None:
             raise InvalidArgumentError(
@@ -222,7 +222,7 @@ class _Spreading:
         return places + [place for control in token.controls for place in self._exchange(control, token)]
 
     def _make(self, op: str, name: str, attrs: dict[str, Any], device: str, frame: str) -> Node:
-        node = Node(self._name(name), _opdef(op), attrs)
+        node = Node(self._name(name), opdef_of(op), attrs)
         node.assigned = device
         self._add(node, frame)
         return node
@@ -242,16 +242,16 @@ class _Spreading:
 
 
 def in_order(nodes: Sequence[Node], frames: Frames, triggers: Mapping[tuple[str, str], Node]) -> list[Node]:
-    """The nodes in an order in which they can run, as near to the given one as it can be.
+    """The nodes in an order in which they can run, as close to the given one as possible.
 
-    What leaves a loop comes after all that enters it, though no path need lead from one to the other: a
-    device without a part in the loop must not wait for its end before it has sent what its iterations use.
+    Nodes that leave a loop come after all that enter it, even without a path between them: a device without a
+    part in the loop must not wait for its end before it has sent the values that the iterations use.
 
     Args:
-        triggers: what a tensor that comes from another device in a loop waits for.
+        triggers: the nodes for which tensors from other devices wait in loops.
 
     Raises:
-        InvalidArgumentError: what enters a loop depends on what leaves it.
+        InvalidArgumentError: a node that enters a loop depends on one that leaves it.
     """
     position = {node: i for i, node in enumerate(nodes)}
     enters: dict[str, list[Node]] = {}
@@ -284,9 +284,3 @@ def in_order(nodes: Sequence[Node], frames: Frames, triggers: Mapping[tuple[str,
         message = f"{node.name} depends on itself by way of a loop's end.\n\t [[{{{{node {node.name}}}}}]]"
         raise InvalidArgumentError(None, None, message)
     return result
-
-
-def _opdef(op: str) -> OpDef:
-    opdef = lookup(op)
-    assert opdef is not None, f"Op type {op} is not defined"
-    return opdef

@@ -1,4 +1,4 @@
-"""Graphs from messages: a session's, which grows, and a partition from another program."""
+"""Graphs made of messages: that of a session, which grows, and partitions from other programs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tensorfleet.graph import op_def
 from tensorfleet.ops.internal import INTERNAL_OPS
 from tensorfleet.proto import function_pb2, graph_pb2, node_def_pb2
 from tensorfleet_service.graph.attributes import at, checked_attrs, definition
+from tensorfleet_service.graph.calls import as_call, is_call, rewrite_calls
 from tensorfleet_service.graph.edges import check_cycles, input_error, link
 from tensorfleet_service.graph.graph import Node, is_back_edge
 
@@ -21,7 +22,7 @@ _INTERNAL_ATTRS: dict[str, dict[str, type]] = {
     "_Arg": {"index": int},
     "_Retval": {"index": int},
 }
-_MAX_NUMBER = 1 << 32  # of edges, fed values and fetches
+_MAX_NUMBER = 1 << 32  # limit on the numbers of edges, fed values and fetches
 
 _NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*")
 
@@ -36,17 +37,20 @@ class SessionGraph:
         self.nodes: dict[str, Node] = {}
         self.version = 0
         self.functions: dict[str, function_pb2.FunctionDef] = {}
+        # Functions as they came, where they are kept in another form.
+        self._given: dict[str, function_pb2.FunctionDef] = {}
 
     def extend(self, graph_def: graph_pb2.GraphDef) -> None:
-        """Adds the nodes and functions of `graph_def`, or, if any of it is wrong, nothing at all.
+        """Adds the nodes and functions of `graph_def`; adds nothing if any of them is invalid.
 
         Nodes come in any order and may use nodes of earlier extensions.
 
         Raises:
-            NotFoundError: an op type that is not registered, or an attribute that is missing.
-            InvalidArgumentError: anything else that is wrong with a node or a function.
+            NotFoundError: an op type is not registered, or an attribute is missing.
+            InvalidArgumentError: a node or a function is invalid in another way.
         """
-        functions = self._new_functions(graph_def.library.function)
+        functions, given = self._new_functions(graph_def.library.function)
+        callable_functions = {**self.functions, **functions}
         made: dict[str, Node] = {}
         inputs: list[tuple[Node, Sequence[str]]] = []
         for node_def in graph_def.node:
@@ -60,26 +64,30 @@ class SessionGraph:
                     f"Op type '{node_def.op}' is for the runtime alone and may not be in a client's graph"
                 )
                 raise InvalidArgumentError(None, None, message + at(name))
+            if is_call(node_def, callable_functions):
+                node_def = as_call(node_def, callable_functions)
             node = made[name] = _make_node(node_def)
             inputs.append((node, node_def.input))
         if link(inputs, made, self.nodes):
             check_cycles(made)
         self.nodes.update(made)
         self.functions.update(functions)
+        self._given.update(given)
         self.version += 1
 
     def _new_functions(
         self, functions: Iterable[function_pb2.FunctionDef]
-    ) -> dict[str, function_pb2.FunctionDef]:
+    ) -> tuple[dict[str, function_pb2.FunctionDef], dict[str, function_pb2.FunctionDef]]:
+        """The functions that are not there yet, and, where their calls were rewritten, as they came."""
         added: dict[str, function_pb2.FunctionDef] = {}
         for function in functions:
             name = function.signature.name
             if op_def.lookup(name) is not None:
                 message = f"Cannot add function '{name}' because an op with the same name already exists."
                 raise InvalidArgumentError(None, None, message)
-            known = self.functions.get(name) or added.get(name)
+            known = self._given.get(name) or self.functions.get(name) or added.get(name)
             if known is None:
-                # A part of a message keeps all of it in memory.
+                # A copy, as a part of a message keeps the whole message in memory.
                 added[name] = function_pb2.FunctionDef()
                 added[name].CopyFrom(function)
             elif known != function:
@@ -88,13 +96,20 @@ class SessionGraph:
                     "already exists."
                 )
                 raise InvalidArgumentError(None, None, message)
-        return added
+        callable_functions = {**self.functions, **added}
+        given: dict[str, function_pb2.FunctionDef] = {}
+        for name, function in added.items():
+            if any(is_call(node_def, callable_functions) for node_def in function.node_def):
+                given[name] = function_pb2.FunctionDef()
+                given[name].CopyFrom(function)
+                rewrite_calls(function, callable_functions)
+        return added, given
 
 
 def from_graph_def(graph_def: graph_pb2.GraphDef) -> list[Node]:
-    """The nodes of a partition, in the order of the message, placed on the devices that it names.
+    """The nodes of a partition, in the order of the message, with the devices that it names.
 
-    Raises as `SessionGraph.extend` does, but takes internal ops and names.
+    Raises as `SessionGraph.extend` does, but accepts internal ops and names.
     """
     made: dict[str, Node] = {}
     inputs: list[tuple[Node, Sequence[str]]] = []
@@ -109,7 +124,7 @@ def from_graph_def(graph_def: graph_pb2.GraphDef) -> list[Node]:
 
 
 def check_partition(nodes: Sequence[Node]) -> None:
-    """Raises InvalidArgumentError for a partition, from another program, that is not as a master makes it."""
+    """Raises InvalidArgumentError for a partition of another program that no master makes."""
     seen: set[Node] = set()
     for node in nodes:
         for source, _ in node.inputs:
@@ -120,15 +135,13 @@ def check_partition(nodes: Sequence[Node]) -> None:
             value: Any = node.attrs.get(name)
             kinds: Any = kind  # a comparison of types would narrow the value to object
             if type(value) is not kinds or (kind is int and not 0 <= value < _MAX_NUMBER):
-                message = (
-                    f"Attribute '{name}' of {node.op} is {value!r}, which no master gives{at(node.name)}"
-                )
+                message = f"Attribute '{name}' of {node.op} is {value!r}, which is not valid{at(node.name)}"
                 raise InvalidArgumentError(None, None, message)
             if kind is bytes:
                 try:
                     value.decode()
                 except UnicodeDecodeError:
-                    message = f"Attribute '{name}' is no text: {value!r}{at(node.name)}"
+                    message = f"Attribute '{name}' is not valid text: {value!r}{at(node.name)}"
                     raise InvalidArgumentError(None, None, message) from None
 
 

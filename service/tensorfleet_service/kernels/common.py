@@ -1,8 +1,8 @@
-"""Common parts of mathematical kernels: errors of broadcasting, calls as expressions, small floats."""
+"""Common parts of elementwise kernels: errors of broadcasting, calls as expressions, small floats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,37 +10,29 @@ import numpy as np
 from tensorfleet.core import dtypes, errors
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.registry import Explain, Expression
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 SMALL_FLOATS = (dtypes.float16, dtypes.bfloat16)
 """Dtypes that are computed in float32, as a rounding at each step of a longer computation would show."""
 
 
-def invalid(message: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(None, None, message)
-
-
-def format_shape(shape: Sequence[int]) -> str:
-    """A shape as TensorFlow's kernels write it: "[2,3]"."""
-    return "[" + ",".join(map(str, shape)) + "]"
-
-
 def broadcast_error(error: Exception, x: Any, y: Any) -> errors.OpError | None:
-    """The error of a binary op whose inputs cannot be broadcast; None if that was not the trouble."""
+    """The error of a binary op whose inputs cannot be broadcast; None if they can."""
     try:
         np.broadcast_shapes(np.shape(x), np.shape(y))
     except ValueError:
-        return invalid(f"Incompatible shapes: {format_shape(np.shape(x))} vs. {format_shape(np.shape(y))}")
+        return invalid(f"Incompatible shapes: {shape_text(np.shape(x))} vs. {shape_text(np.shape(y))}")
     return None
 
 
 def unary(function: Callable[[Any], Any]) -> Expression:
-    """A call of a function (told apart by its `__name__`) of one input."""
+    """The expression that calls a function of one input. Functions are told apart by `__name__`."""
     name = function.__name__
     return Expression(f"{name}({{0}})", {name: function})
 
 
 def binary(function: Callable[[Any, Any], Any], explain: Explain | None = broadcast_error) -> Expression:
-    """A call of a function (told apart by its `__name__`) of two inputs."""
+    """The expression that calls a function of two inputs. Functions are told apart by `__name__`."""
     name = function.__name__
     return Expression(f"{name}({{0}}, {{1}})", {name: function}, explain)
 

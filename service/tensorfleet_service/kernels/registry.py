@@ -1,4 +1,4 @@
-"""The kernel table: from an op type to what computes it.
+"""The table of kernels by op type.
 
 A kernel is made in two steps. When a graph is registered, the *factory* of each node's op type is called
 once with the node, and looks at attributes and dtypes. What it returns is called at every step with the
@@ -142,5 +142,5 @@ def make_kernel(node: KernelNode) -> Kernel | Expression | AsyncKernel:
     try:
         return factory(node)
     except UnicodeDecodeError as e:
-        message = f"An attribute is no text, {e}\n\t [[{{{{node {node.name}}}}}]]"
+        message = f"An attribute is not valid text: {e}\n\t [[{{{{node {node.name}}}}}]]"
         raise errors.InvalidArgumentError(None, None, message) from None

@@ -2,51 +2,30 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, shape_text
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 Array = np.ndarray[Any, Any]
 _LIMIT = (1 << 63) - 1
 
 
-def sparse_kernel(
-    *op_types: str,
-) -> Callable[[Callable[[KernelNode], Kernel]], Callable[[KernelNode], Kernel]]:
-    """As `array_kernel`, for kernels that compute in host memory on every device."""
-
-    def register(factory: Callable[[KernelNode], Kernel]) -> Callable[[KernelNode], Kernel]:
-        def make(node: KernelNode) -> Kernel:
-            made = factory(node)
-            return made if node.xp is np else functools.partial(_through_host, node.xp, made)
-
-        array_kernel(*op_types)(make)
-        return factory
-
-    return register
-
-
-def _through_host(xp: Any, kernel: Kernel, *inputs: Any) -> Any:
-    found = kernel(*map(host_array, inputs))
-    outputs = found if isinstance(found, tuple) else (found,)
-    moved = tuple(x if getattr(x, "dtype", None) in (None, object) else xp.asarray(x) for x in outputs)
-    return moved if isinstance(found, tuple) else moved[0]
-
-
-def check(indices: Any, values: Any, shape: Any, name: str = "Input") -> None:
-    """Raises InvalidArgumentError where the parts are not those of one SparseTensor."""
+def check_ranks(indices: Any, values: Any, shape: Any, name: str = "Input") -> None:
+    """Raises InvalidArgumentError where the parts of a SparseTensor are not a matrix and two vectors."""
     if indices.ndim != 2:
         raise invalid(f"{name} indices should be a matrix but received shape {shape_text(indices.shape)}")
     if values.ndim != 1:
         raise invalid(f"{name} values should be a vector but received shape {shape_text(values.shape)}")
     if shape.ndim != 1:
         raise invalid(f"{name} shape should be a vector but received shape {shape_text(shape.shape)}")
+
+
+def check(indices: Any, values: Any, shape: Any, name: str = "Input") -> None:
+    """Raises InvalidArgumentError where the parts are not those of one SparseTensor."""
+    check_ranks(indices, values, shape, name)
     if len(indices) != len(values):
         raise invalid(
             f"Number of values must match first dimension of indices. Got {len(values)} values, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
@@ -24,6 +25,8 @@ def array_kernel(*op_types: str) -> Callable[[Factory], Factory]:
     def register(factory: Factory) -> Factory:
         def make(node: KernelNode) -> Kernel | Expression | AsyncKernel:
             made = factory(node)
+            if dtypes.variant in node.input_types and callable(made):
+                return _with_variant_arrays(made)
             if dtypes.string not in [t.base for t in node.input_types] or not callable(made):
                 return made
             return _with_string_arrays(made)
@@ -41,9 +44,29 @@ def _with_string_arrays(made: Kernel) -> Kernel:
     return run
 
 
+def _with_variant_arrays(made: Kernel) -> Kernel:
+    return lambda *inputs: made(*map(boxed, inputs))
+
+
+def boxed(value: Any) -> Any:
+    """A value as it is if it has a shape, else an array of rank 0 with the object."""
+    if hasattr(value, "shape"):
+        return value
+    array = np.empty((), object)
+    array[()] = value
+    return array
+
+
 def string_array(value: Any) -> np.ndarray[Any, Any]:
     """A string value as an object array of bytes, of rank 0 for plain bytes."""
     return np.asarray(value, object)
+
+
+def string_vector(items: Sequence[bytes]) -> np.ndarray[Any, Any]:
+    """An object array of rank 1 of the items."""
+    result = np.empty(len(items), object)
+    result[:] = items
+    return result
 
 
 def host_array(value: Any) -> np.ndarray[Any, Any]:
@@ -51,6 +74,34 @@ def host_array(value: Any) -> np.ndarray[Any, Any]:
     if isinstance(value, bytes):
         return string_array(value)
     return np.asarray(value if isinstance(value, (np.ndarray, np.generic)) else value.get())
+
+
+def own(value: Any) -> Any:
+    """A value that stays as it is: the memory of an array may be the caller's, who writes to it later."""
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def host_kernel(
+    *op_types: str,
+) -> Callable[[Callable[[KernelNode], Kernel]], Callable[[KernelNode], Kernel]]:
+    """Like `array_kernel`, for kernels that compute in host memory on every device; values are copied."""
+
+    def register(factory: Callable[[KernelNode], Kernel]) -> Callable[[KernelNode], Kernel]:
+        def make(node: KernelNode) -> Kernel:
+            made = factory(node)
+            return made if node.xp is np else functools.partial(_through_host, node.xp, made)
+
+        array_kernel(*op_types)(make)
+        return factory
+
+    return register
+
+
+def _through_host(xp: Any, kernel: Kernel, *inputs: Any) -> Any:
+    found = kernel(*map(host_array, inputs))
+    outputs = found if isinstance(found, tuple) else (found,)
+    moved = tuple(x if getattr(x, "dtype", None) in (None, object) else xp.asarray(x) for x in outputs)
+    return moved if isinstance(found, tuple) else moved[0]
 
 
 def results(values: Sequence[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Groups of nodes that must be on one device, and where their requests together put them."""
+"""Groups of nodes that must be on one device, and the device that their requests together name."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Group:
 
     Attributes:
         members: the nodes, in the order in which they joined.
-        wanted: the parts of a device name that the requests of the nodes fix together.
-        fixed: what of it comes from nodes that hold state, or are placed already: no user of theirs can move
-            them.
-        reasons: why each node but the first is in the group.
+        wanted: the parts of a device name that the nodes' requests together determine.
+        fixed: the parts of it that come from nodes that hold state, or are placed already, which their users
+            cannot move.
+        reasons: the reason why each node but the first is in the group.
     """
 
     __slots__ = ("fixed", "members", "reasons", "wanted")
@@ -36,7 +36,7 @@ class Group:
 
 
 def requested(node: Node) -> ParsedDevice:
-    """The device that a node asks for. Raises InvalidArgumentError if that is no device name."""
+    """The device that a node requests. Raises InvalidArgumentError if that is not a device name."""
     try:
         return parse(node.device)
     except ValueError as error:
@@ -48,14 +48,14 @@ def requested(node: Node) -> ParsedDevice:
 
 
 def colocate(nodes: Sequence[Node], allow_soft_placement: bool = False) -> dict[Node, Group]:
-    """The group of each node that is in one: by reference and resource edges, and by `_class` attributes.
+    """The groups of nodes, by reference and resource edges and by `_class` attributes.
 
-    Where an edge joins requests that contradict each other, the holder of the state wins. A name in a
-    `_class` attribute need not be that of a node in `nodes`: those that name it belong together all the same.
+    If an edge joins requests that contradict each other, the holder of the state wins. A name in a `_class`
+    attribute need not be that of a node in `nodes`: the nodes that name it belong together all the same.
 
     Raises:
-        InvalidArgumentError: `_class` joins requests that contradict each other, or an op uses state that was
-            put on different devices. With soft placement, a type or number of a device is no contradiction.
+        InvalidArgumentError: `_class` joins requests that contradict each other, or an op uses state on
+            different devices. With soft placement, types and numbers of devices never contradict each other.
     """
     groups = _Groups(allow_soft_placement)
     by_name: dict[bytes, Node] = {}
@@ -137,7 +137,7 @@ class _Groups:
             self.of[member] = big
 
     def _merge(self, first: ParsedDevice, second: ParsedDevice) -> ParsedDevice | str:
-        """The device that both names fix together, or how they contradict each other."""
+        """The device that both names together determine, or a description of their contradiction."""
         if first is second or second is _ANYWHERE:
             return first
         for part in _PARTS:
@@ -153,12 +153,12 @@ class _Groups:
 
 
 def holds_state(node: Node) -> bool:
-    """Whether a node makes a reference or a resource, and not from another one."""
+    """Whether a node makes a reference or a resource without taking one."""
     return any(map(_is_state, node.output_types)) and not any(map(_is_state, node.input_types))
 
 
 def state_related(nodes: Collection[Node]) -> list[Node]:
-    """The nodes that share state, or are asked to be with another node, and those other nodes."""
+    """The nodes that share state, those with a `_class` attribute, and the nodes that these name."""
     named = {name for node in nodes if "_class" in node.attrs for name in node.attrs["_class"]}
     return [
         node
@@ -171,5 +171,5 @@ def state_related(nodes: Collection[Node]) -> list[Node]:
 
 
 def _is_state(dtype: dtypes.DType) -> bool:
-    # Datasets are state as well: what makes an iterator of one has to be where that is.
+    # Datasets are state, too: the op that makes an iterator has to be on its dataset's device.
     return dtype.is_ref or dtype is dtypes.resource or dtype is dtypes.variant

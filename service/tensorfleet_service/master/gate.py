@@ -1,4 +1,4 @@
-"""Gate: whether a session takes steps; it is shut when the session is closed, or its task drains."""
+"""Gate: refuses new steps of a session when it is closed, or its task drains."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Gate:
     """A gate that steps pass at their start.
 
     Attributes:
-        refusal: the error for who comes too late; None while the gate is open.
-        draining: whether somebody waits for the end of the steps that run.
+        refusal: the error for later steps; None while the gate is open.
+        draining: whether somebody waits for the end of the running steps.
     """
 
     __slots__ = ("_idle", "draining", "refusal")
@@ -30,7 +30,7 @@ class Gate:
             raise errors.from_code(self.refusal.error_code, self.refusal.message)
 
     def drain(self, running: Callable[[], int], end: float) -> bool:
-        """Refuses new steps, and waits until none runs or the monotonic time is `end`; whether none does."""
+        """Refuses new steps, and waits for running ones until the monotonic time `end`; whether none runs."""
         self.draining = True
         if self.refusal is None:
             self.refusal = errors.UnavailableError(
@@ -40,6 +40,6 @@ class Gate:
             return self._idle.wait_for(lambda: not running(), end - time.monotonic())
 
     def step_ended(self) -> None:
-        """Lets whoever drains look again; to be called after a step is taken off the list."""
+        """Wakes `drain`; called after a step was removed from the list."""
         with self._idle:
             self._idle.notify_all()

@@ -1,4 +1,4 @@
-"""The graph work of a run signature: from the session's graph to what each task registers."""
+"""The graph work of a run signature: from the session's graph to the parts that tasks register."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tensorfleet.core import errors
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.executor.evaluate import evaluate_node
-from tensorfleet_service.executor.layout import task_of
+from tensorfleet_service.executor.feed_layout import task_of
 from tensorfleet_service.graph.graph import Node, needed_functions
 from tensorfleet_service.graph.session_graph import SessionGraph
 from tensorfleet_service.master.colocate import holds_state, state_related
@@ -33,11 +33,11 @@ class TaskPart:
 
 @dataclass(slots=True)
 class Cut:
-    """The graph of a signature, cut.
+    """The partitioned graph of a signature.
 
     Attributes:
-        parts: by task, the master's own last.
-        graphs: by device, for who asks for partition graphs.
+        parts: the parts of the tasks, the master's own last.
+        graphs: by device, for clients that ask for partition graphs.
     """
 
     parts: list[TaskPart]
@@ -54,7 +54,7 @@ class GraphWork:
         report: Callable[[str], None],
         meter: MasterMeter | None,
     ) -> None:
-        """`report` is given the placement of each signature where the client asks for it."""
+        """`report` gets the placement of each signature if the client asks for it."""
         self._config = config
         self._members = {member.task: member for member in members}
         self._report = report
@@ -65,7 +65,8 @@ class GraphWork:
         self._frame_ids = any(member.by_grpc for member in members)
 
     def cut(self, graph: SessionGraph, key: SignatureKey) -> Cut:
-        """The nodes that a signature runs, by task and by device: copies, but for where nodes are placed.
+        """The nodes that a signature runs, by task and by device, as copies. Keeps their placement in
+        `graph`.
 
         Raises:
             OpError: a name is unknown, or a node cannot be placed.
@@ -74,7 +75,8 @@ class GraphWork:
         with timed(self._meter, "prune"):
             nodes = prune(after(graph, ran), feeds, fetches, targets)
         if any(not node.assigned and holds_state(node) for node in nodes):
-            # Where state is must not depend on which step comes first: all nodes that share it decide, now.
+            # The device of state must not depend on the first step that uses it, so all nodes that share
+            # state are placed now.
             self._place(state_related(graph.nodes.values()))
             nodes = prune(after(graph, ran), feeds, fetches, targets)
         _check_fetches(nodes)
@@ -106,7 +108,7 @@ class GraphWork:
 
 
 def _check_fetches(nodes: Sequence[Node]) -> None:
-    """Raises InvalidArgumentError for a fetch that has no value which could be handed out."""
+    """Raises InvalidArgumentError for a fetch without a value that can be returned."""
     for node in nodes:
         if node.op == "_Retval":
             source, index = node.inputs[0]
@@ -114,6 +116,6 @@ def _check_fetches(nodes: Sequence[Node]) -> None:
             if dtype.np is None:
                 text = (
                     f"{source.name}:{index} is a {dtype.name}, which stays on its task, and cannot be "
-                    "fetched. Fetch what is read from it, such as a variable's value."
+                    "fetched. Fetch a value that is read from it, such as a variable's."
                 )
                 raise errors.InvalidArgumentError(None, None, f"{text}\n\t [[{{{{node {source.name}}}}}]]")

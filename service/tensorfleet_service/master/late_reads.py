@@ -1,17 +1,17 @@
-"""Reads of a variable after it has changed in the same step.
+"""Reads of a variable after a change of it in the same step.
 
-In TensorFlow what reads a reference shares the variable's memory: `v + 1` that runs after an assignment sees
+In TensorFlow a read of a reference shares the variable's memory: `v + 1` that runs after an assignment sees
 the new value, although its input comes from `v/read`, which may have run before. Here a read is a snapshot.
-So where a node takes such a tensor, and a change of the variable comes before the node, it gets a read of its
-own, beside the variable, that waits for the change:
+So a node that takes such a tensor, and runs after a change of the variable, gets a read of its own, beside
+the variable, that waits for the change:
 
     v ── v/read ── y (after AssignAdd)        v ── v/read
       └─ AssignAdd                      ►       ├─ AssignAdd
                                                 └─ Identity (after AssignAdd) ── y
 
-Nothing else of the step changes, and a step whose changes come last, as in training, not at all. Over devices
-the same holds, where TensorFlow sends either value, as it comes. A fetch gives what the variable has when the
-step is over.
+Nothing else in the step changes, and nothing at all in steps whose changes come last, as in training. The
+same holds over devices, where TensorFlow sends either value, as it comes. A fetch gives the variable's value
+at the end of the step.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tensorfleet.graph.op_def import OpDef, lookup
-from tensorfleet_service.graph.graph import Node
+from tensorfleet_service.graph.graph import Node, opdef_of
 from tensorfleet_service.graph.loops import ENTERS, find_frames
 
 Edge = tuple[Node, int]
@@ -35,17 +34,17 @@ _SAME = frozenset(
     ("Identity", "StopGradient", "PreventGradient", "GuaranteeConst", "PlaceholderWithDefault")
 ) | {"EnsureShape", "CheckNumerics"}
 _SAME_MEMORY = frozenset(("Reshape", "Squeeze", "ExpandDims", "Bitcast"))
-"""Their output is the memory of their first input in another form."""
+"""Op types whose output is the memory of their first input in another shape or dtype."""
 _FLOW = frozenset(("Switch", "Enter"))
 _JOINS = frozenset(("Merge", "RefMerge"))
 _BACK = frozenset(("NextIteration", "RefNextIteration"))
 
 
 def read_late(nodes: list[Node]) -> list[Node]:
-    """The nodes with the reads that changes make necessary, in an order in which they can run.
+    """The nodes and the added reads, in an order in which they can run.
 
     Args:
-        nodes: placed, in an order in which they can run; they get other inputs.
+        nodes: placed nodes in an order in which they can run; their inputs are changed.
     """
     changes = [node for node in nodes if _changes(node)]
     return _Rewrite(nodes, changes).nodes if changes else nodes
@@ -56,7 +55,7 @@ def _changes(node: Node) -> bool:
 
 
 class _Rewrite:
-    """The nodes of a step while they get the reads that changes make necessary.
+    """Adds the necessary reads to the nodes of a step.
 
     Attributes:
         nodes: the result.
@@ -71,7 +70,7 @@ class _Rewrite:
         self._counts: dict[str, int] = {}
         self._variables = _variables(nodes)
         self._changed: dict[Name, int] = {}
-        """The changes of each variable, a bit for each."""
+        """The changes of each variable, one bit for each."""
         for i, node in enumerate(changes):
             for source, dtype in zip(node.inputs, node.input_types, strict=True):
                 if dtype.is_ref:
@@ -79,7 +78,7 @@ class _Rewrite:
                         self._changed[name] = self._changed.get(name, 0) | 1 << i
         self._before, self._after = _order(nodes, changes)
         self._shares: dict[Edge, frozenset[Name]] = {}
-        """The tensors that share memory with variables that change in this step."""
+        """The tensors that share memory with variables that this step changes."""
         self._brought: dict[tuple[Edge, Node], Node] = {}
         self._reads: dict[tuple[Edge, frozenset[Node]], Node] = {}
         ends: list[Node] = []
@@ -97,7 +96,7 @@ class _Rewrite:
     # Sharing memory with a variable
 
     def _names_of(self, node: Node, i: int) -> frozenset[Name]:
-        """The changing variables whose memory an input is, where that is a value and not a reference."""
+        """The changed variables whose memory an input shares, if it is a value and not a reference."""
         edge = node.inputs[i]
         if i < len(node.input_types) and node.input_types[i].is_ref:
             return frozenset()
@@ -107,12 +106,12 @@ class _Rewrite:
         return found
 
     def _take(self, node: Node) -> None:
-        """Gives a node the reads that it needs, and notes which of its outputs share memory."""
+        """Gives a node the reads that it needs, and notes its outputs that share memory."""
         for i, edge in enumerate(list(node.inputs)):
             names = self._names_of(node, i)
             if not names:
                 continue
-            # A reference on the same device is read when the node has its turn.
+            # A reference on the same device is read when the node runs.
             reads = edge in self._variables and edge[0].assigned == node.assigned
             if not reads and self._is_stale(node, edge, names):
                 node.inputs[i] = self._read(edge, self._controls(node, i, names))
@@ -137,7 +136,7 @@ class _Rewrite:
         return [node for i, node in enumerate(self._changes) if mask >> i & 1]
 
     def _last(self, mask: int) -> list[Node]:
-        """Those changes of a mask that come before no other of it, in a step without loops."""
+        """The last changes of a mask, which no others of it follow, in a step without loops."""
         found: list[Node] = []
         while mask:
             found.append(self._changes[mask.bit_length() - 1])
@@ -145,13 +144,13 @@ class _Rewrite:
         return found[::-1]
 
     def _is_stale(self, node: Node, edge: Edge, names: frozenset[Name]) -> bool:
-        """Whether a change comes between an input and the node, which takes it."""
+        """Whether a change comes between an input and the node that takes it."""
         mask = self._mask(names)
         frame = self._frames.get(edge[0])
         if frame is not None and any(
             f"{self._frames.get(change, '')}/".startswith(f"{frame}/") for change in self._those(mask)
         ):
-            return True  # in the iteration before, if not in this one
+            return True  # the change is in the preceding iteration, if not in this one
         since = self._after[edge[0]] if edge in self._variables else self._before[edge[0]]
         return bool(self._before[node] & mask & ~since)
 
@@ -159,8 +158,8 @@ class _Rewrite:
         """The nodes that a read for an input waits for."""
         if not self._has_flow:
             return self._last(self._before[node] & self._mask(names))
-        # The change itself may be on a branch that is not taken, or in another loop; what the node waits for
-        # has its branch and its iteration.
+        # The change itself may be on a branch that is not taken, or in another loop; the nodes that this one
+        # waits for are on its branch and in its iteration.
         others = [source for j, (source, _) in enumerate(node.inputs) if j != i]
         return [
             other
@@ -171,9 +170,9 @@ class _Rewrite:
     # New nodes
 
     def _read(self, edge: Edge, controls: list[Node]) -> Edge:
-        """An edge's value as it is after `controls`."""
-        flow: tuple[Edge, ...] = ()  # what brings the reference to the branch and the loop of the edge's user
-        forms: list[tuple[Node, tuple[Edge, ...]]] = []  # what gives its memory another form, and from where
+        """An edge with the value after `controls`."""
+        flow: tuple[Edge, ...] = ()  # the edges that bring the reference to its user's branch and loop
+        forms: list[tuple[Node, tuple[Edge, ...]]] = []  # reshapes of the memory, each with its flow
         while not edge[0].output_types[edge[1]].is_ref:
             source, index = edge
             if source.op in _FLOW:
@@ -183,7 +182,7 @@ class _Rewrite:
                 edge = source.inputs[0]
             else:
                 if self._has_flow and not flow:
-                    controls = list(dict.fromkeys((*controls, *source.controls)))  # they may say which branch
+                    controls = list(dict.fromkeys((*controls, *source.controls)))  # the branch's, perhaps
                 edge = source.inputs[index]
         edge = self._read_reference(self._bring(edge, flow), controls)
         for source, flow in reversed(forms):
@@ -208,7 +207,7 @@ class _Rewrite:
         return found, 0
 
     def _bring(self, edge: Edge, flow: tuple[Edge, ...]) -> Edge:
-        """An edge that comes to a branch or into a loop as `flow` does, whose outermost is the first."""
+        """An edge brought to a branch or into a loop as `flow` is, whose outermost edge is the first."""
         for through, output in flow:
             key = edge, through
             found = self._brought.get(key)
@@ -227,9 +226,7 @@ class _Rewrite:
         return edge
 
     def _add(self, op: str, name: str, device: str, inputs: list[Edge], attrs: dict[str, Any]) -> Node:
-        opdef = lookup(op)
-        assert isinstance(opdef, OpDef), f"Op type {op} is not defined"
-        node = Node(self._name(name), opdef, attrs)
+        node = Node(self._name(name), opdef_of(op), attrs)
         node.assigned, node.why = device, f"with {inputs[0][0].name}"
         node.inputs = inputs
         self.nodes.append(node)
@@ -246,13 +243,13 @@ class _Rewrite:
     # Fetches
 
     def _fetch(self, retval: Node) -> None:
-        """Gives a fetch the value that is there when the step is over."""
+        """Gives a fetch the value at the end of the step."""
         names = self._names_of(retval, 0)
         origin = edge = retval.inputs[0]
         while origin[0].op in _SAME and origin not in self._variables:
             origin = origin[0].inputs[0]
         if not names or edge in self._variables:
-            return  # a reference is read at the end, as the fetch stands there
+            return  # a fetched reference is read at the end of the step already
         if origin in self._variables:
             retval.inputs[0] = origin
             retval.assigned = origin[0].assigned
@@ -261,7 +258,7 @@ class _Rewrite:
 
 
 def _variables(nodes: Sequence[Node]) -> dict[Edge, frozenset[Name]]:
-    """The variables that each reference may be to."""
+    """The variables to which each reference may refer."""
     found: dict[Edge, frozenset[Name]] = {}
     for node in nodes:
         for output, dtype in enumerate(node.output_types):
@@ -278,13 +275,13 @@ def _variables(nodes: Sequence[Node]) -> dict[Edge, frozenset[Name]]:
                 continue
             if node.op not in ("RefMerge", "RefSelect"):
                 sources = sources[:1]
-            # The tensor that closes a loop refers to the one that has entered it.
+            # The tensor that closes a loop refers to the variable that has entered it.
             found[node, output] = frozenset().union(*(found.get(source, frozenset()) for source in sources))
     return found
 
 
 def _order(nodes: Sequence[Node], changes: Sequence[Node]) -> tuple[dict[Node, int], dict[Node, int]]:
-    """The changes that come before each node begins, and before it has ended: a bit for each."""
+    """The changes before the beginning and before the end of each node, one bit for each."""
     bits = {node: 1 << i for i, node in enumerate(changes)}
     before: dict[Node, int] = {}
     after: dict[Node, int] = dict.fromkeys(nodes, 0)
@@ -296,7 +293,7 @@ def _order(nodes: Sequence[Node], changes: Sequence[Node]) -> tuple[dict[Node, i
             mask = 0
             for source in (*(source for source, _ in node.inputs), *node.controls):
                 known = after[source]
-                # Most nodes share the mask of the one before: one number serves for all of these.
+                # Most nodes have the mask of the one before, so they share one number to save memory.
                 if known is not mask:
                     mask = mask | known if mask else known
             before[node] = mask

@@ -1,4 +1,4 @@
-"""Master: the sessions of one task, for clients in this process and for those that come by a transport."""
+"""Master: the sessions of one task, for clients in this process and for those on a transport."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tensorfleet.proto.graph_pb2 import GraphDef
     from tensorfleet_service.master.members import Member
     from tensorfleet_service.master.step import MasterStep, StepDone
+    from tensorfleet_service.security.quotas import Account
     from tensorfleet_service.tracing.meter import MasterMeter
 
 log = logging.getLogger(__name__)
@@ -31,11 +32,11 @@ class Master:
     """The sessions of one task.
 
     Args:
-        join: finds the tasks that a new session uses: from its handle and configuration to its members, the
-            master's own first. Raises an OpError that names the tasks that do not answer.
-        reset_members: clears containers on the tasks: called with the names of the containers.
-        report: where placements go that a client wants to see: by default the task's log.
-        meter: counts steps, where somebody looks at it.
+        join: the function from the handle and configuration of a new session to its members, the master's own
+            first. Raises an OpError that names the tasks that do not answer.
+        reset_members: clears containers on the tasks; called with the containers' names.
+        report: gets placements that a client wants to see; by default they are logged.
+        meter: counts steps, if there are metrics.
     """
 
     def __init__(
@@ -54,21 +55,31 @@ class Master:
         self._lock = threading.Lock()
         self._draining = False
 
-    def create_session(self, graph_def: GraphDef, config: ConfigProto, owner: str = "") -> MasterSession:
-        """Makes a session, which belongs to the principal of the id `owner`.
+    def create_session(
+        self, graph_def: GraphDef, config: ConfigProto, owner: str = "", account: Account | None = None
+    ) -> MasterSession:
+        """Makes a session, which belongs to the principal of the id `owner`, and counts for its account.
 
         Raises:
+            ResourceExhaustedError: a quota of the client's is used up.
             UnavailableError, DeadlineExceededError: a task does not answer.
-            OpError: the graph is wrong.
+            OpError: the graph is invalid.
         """
         if self._draining:
             raise errors.UnavailableError(None, None, "The server is shutting down and takes no new sessions")
         handle = secrets.token_hex(8)
-        members = self._join(handle, config)
-        session = MasterSession(handle, config, members, self._report, self._meter, owner)
+        if account is not None:
+            account.open_session()
+        try:
+            members = self._join(handle, config)
+            session = MasterSession(handle, config, members, self._report, self._meter, owner, account)
+        except BaseException:
+            if account is not None:
+                account.close_session()
+            raise
         try:
             session.extend(graph_def)
-        except BaseException:  # also when there is no memory
+        except BaseException:  # including MemoryError
             session.close()
             raise
         with self._lock:
@@ -84,10 +95,10 @@ class Master:
         return session
 
     def session(self, handle: str) -> MasterSession:
-        """The session of a handle.
+        """The session with a handle.
 
         Raises:
-            AbortedError: there is none (any more).
+            AbortedError: there is none, or no longer.
         """
         found = self._sessions.get(handle)
         if found is None:
@@ -101,7 +112,7 @@ class Master:
         """Ends a session.
 
         Raises:
-            AbortedError: there is none of that handle.
+            AbortedError: there is no session with this handle.
         """
         self.session(handle)
         with self._lock:
@@ -116,7 +127,7 @@ class Master:
         self._reset_members(containers)
 
     def close_sessions(self, error: errors.OpError) -> None:
-        """Closes all sessions; their later use gives `error`."""
+        """Closes all sessions; their later use raises `error`."""
         with self._lock:
             sessions = list(self._sessions.values())
             self._sessions.clear()
@@ -124,7 +135,7 @@ class Master:
             session.close(error)
 
     def drain(self, seconds: float) -> bool:
-        """Takes no new session or step, and waits for the running steps; False if some have not ended."""
+        """Refuses new sessions and steps, and waits for the running steps; False if some have not ended."""
         self._draining = True
         end = time.monotonic() + seconds
         return all([session.drain(end) for session in self.sessions()])
@@ -139,9 +150,7 @@ class Master:
         metadata: RunMetadata | None = None,
         may_block: bool = True,
     ) -> MasterStep:
-        """Starts a step; where `options` ask for a trace or graphs, these are in `metadata` before `done` is
-        called.
-        """
+        """Starts a step. What `options` ask for, as a trace, is in `metadata` before `done` is called."""
         if options is None or metadata is None:
             return session.start(signature, feeds, done, None, may_block)
         if options.output_partition_graphs:

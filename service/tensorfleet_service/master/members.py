@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
-from tensorfleet_service.executor.layout import Layout, layout
+from tensorfleet_service.executor.feed_layout import Layout, layout
 from tensorfleet_service.threads.run_queue import INLINE_SECONDS
 from tensorfleet_service.worker.progress import activities
 
@@ -27,7 +27,7 @@ MemberDone = Callable[["errors.OpError | None", Sequence[Any]], None]
 
 @dataclass(slots=True)
 class Registered:
-    """A graph that a member has registered: its handle, and which feeds and fetches are the member's."""
+    """A graph that a member has registered: its handle, and the indices of the member's feeds and fetches."""
 
     member: Member
     handle: int
@@ -45,13 +45,13 @@ class Member(ABC):
 
     @abstractmethod
     def register(self, session: str, nodes: Sequence[Node], functions: Functions = ()) -> Registered:
-        """Hands over what the task runs of a signature, and the functions that it calls; waits until it is
+        """Hands over the task's part of a signature, and the functions that it calls; waits until it is
         ready.
         """
 
     @abstractmethod
     def deregister(self, handle: int) -> None:
-        """Gives a registered graph back, without waiting."""
+        """Drops a registered graph, without waiting."""
 
     @abstractmethod
     def run(
@@ -74,19 +74,19 @@ class Member(ABC):
         """Ends a step on the task, without waiting."""
 
     def end_step(self, step_id: int) -> None:  # noqa: B027 - only some keep something of it
-        """Says that a step is over on all tasks, where the task wants to know."""
+        """Tells the task, if it needs to know, that a step is over on all tasks."""
 
     def activity(self, step_id: int, timeout: float) -> Sequence[str]:
-        """A description of what the task's part of a step waits for and does.
+        """Descriptions of what the task's part of a step waits for and does.
 
         Raises:
-            OpError: the task does not say within `timeout` seconds.
+            OpError: the task does not answer within `timeout` seconds.
         """
         return ()
 
     @abstractmethod
     def delete_session(self, session: str) -> None:
-        """Drops what the session has on the task, without waiting."""
+        """Drops the session's state on the task, without waiting."""
 
 
 class LocalMember(Member):

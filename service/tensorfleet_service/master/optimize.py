@@ -1,4 +1,4 @@
-"""Stage 3: the same results with less to do: constants folded, equal nodes merged, Identity dropped."""
+"""Stage 3: simplification with the same results: constants folded, equal nodes merged, Identity dropped."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes
 from tensorfleet.graph.hints import KNOWN, SCALED, UNCHANGED
-from tensorfleet.graph.op_def import OpDef, lookup
-from tensorfleet_service.graph.graph import Node, is_back_edge
+from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of
 from tensorfleet_service.master.ordering import needless_controls
 
 Evaluate = Callable[[Node, list[Any]], Any]
@@ -20,8 +19,8 @@ _CONTROL_FLOW = frozenset(
     prefix + op for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration") for prefix in ("", "Ref")
 ) | {"LoopCond", "ControlTrigger"}
 _PASS_THROUGH = frozenset(("Identity", "StopGradient", "PreventGradient", "Snapshot"))
-# Without state by their definitions, but what they give depends on more than their inputs, or they are for
-# people to find; or their outputs can be larger than `_bound` foresees.
+# Op types that are stateless by definition, but whose outputs depend on more than their inputs, or can be
+# larger than `_bound` estimates; and those that people look for in graphs.
 _KEPT = frozenset(
     (
         "Placeholder",
@@ -47,23 +46,24 @@ _MAX_AXES = 1_000
 
 
 def optimize(nodes: Sequence[Node], evaluate: Evaluate | None, level: int) -> list[Node]:
-    """An equivalent graph of placed nodes that does less, as new nodes in an order in which they can run.
+    """An equivalent graph that computes less, as new nodes in an order in which they can run.
 
-    * A node without state whose inputs are all constants becomes a Const of the same name on the same device,
-      if its value has at most 10 MB.
-    * A constant of at most 64 KB is copied to the devices that use it, and not sent there at each step.
-    * Control edges that order nothing go, and with them what was only computed for their sake.
-    * Of nodes of one device without state that have equal inputs and attributes, one is left.
-    * Identity and its like go, where they neither read a reference, nor move a value to another device, nor
-      take part in control edges; so do reductions along no axis, and reshapes that the client says change
-      nothing (`tensorfleet.graph.hints`).
-    * What the client knows of values by static shapes becomes a Const.
-    * What is repeated by Tile and then scaled by a number is scaled first.
+    * A stateless node whose inputs are all constants becomes a Const with the same name on the same device,
+    if
+      its value has at most 10 MB.
+    * A constant of at most 64 KB is copied to the devices that use it, instead of being sent in each step.
+    * Control edges that order nothing are dropped, and with them the nodes that only they needed.
+    * Of stateless nodes of one device with equal inputs and attributes, one remains.
+    * Identity and similar nodes are dropped if they neither read a reference, nor move a value to another
+      device, nor take part in control edges. So are reductions along no axis, and reshapes that change
+      nothing according to the client (`tensorfleet.graph.hints`).
+    * Values that the client knows by static shapes become Consts.
+    * A tensor that is repeated by Tile and then scaled by a number is scaled first.
 
     Args:
         nodes: in an order in which they can run; stay as they are.
-        evaluate: computes one node from its input values: the output value, or a tuple of several. If it
-            raises, the node stays, and the step will report what is wrong. None: no constants are folded.
+        evaluate: computes a node's output value, or a tuple of several, from its input values. If it raises,
+            the node stays, and the step will report the error. None: no constants are folded.
         level: `OptimizerOptions.opt_level`; below 0 nothing is changed.
     """
     if level < 0:
@@ -79,7 +79,7 @@ class _Rewrite:
     def __init__(self, nodes: Sequence[Node], evaluate: Evaluate | None) -> None:
         self.order: list[Node] = []
         self._evaluate = evaluate
-        # The edge for each output of the old nodes, where it is not the same output of the new node.
+        # The edge that replaces an output of an old node, if it is not the same output of the new node.
         self._outputs: dict[tuple[Node, int], tuple[Node, int]] = {}
         self._copies: dict[Node, Node] = {}
         self._equal: dict[Any, Node] = {}
@@ -109,7 +109,7 @@ class _Rewrite:
         is_pure = _is_pure(node)
         if self._pass_through(node, copied):
             return
-        # What the client knows comes first: it has made other nodes that go by it.
+        # The client's knowledge comes first, as it has made other nodes that rely on it.
         if is_pure and ((not self._has_flow and self._all_known(node, copied)) or self._fold(node, copied)):
             return
         if node.attrs.get(SCALED) is True:
@@ -153,12 +153,12 @@ class _Rewrite:
             )
         if node.op != "Reshape" or node.attrs.get(UNCHANGED) is not True:
             return False
-        # A sum over other axes than those that the client knows may have left out more, of size 1.
+        # A reduction may have dropped other axes of size 1 than those that the client knows.
         source = copied.inputs[0][0]
         return source.op != "Sum" or (not self._has_flow and source.inputs[1][0].op == "Const")
 
     def _fold(self, node: Node, copied: Node) -> bool:
-        """Puts constants in place of the node, if all its inputs are constants."""
+        """Replaces the node by constants, if all its inputs are constants."""
         if self._evaluate is None or not node.inputs or not node.output_types:
             return False
         constants = [source for source, _ in copied.inputs]
@@ -170,7 +170,7 @@ class _Rewrite:
         try:
             result = self._evaluate(copied, values)
         except Exception:
-            return False  # the step itself runs into the error, and reports it with the node's name
+            return False  # the step itself raises the error, and reports it with the node's name
         results = result if isinstance(result, tuple) else (result,)
         arrays = [_as_array(value, dtype) for value, dtype in zip(results, node.output_types, strict=True)]
         if any(array is None for array in arrays):
@@ -179,15 +179,15 @@ class _Rewrite:
         one_device = all(source.assigned == copied.assigned for source in constants)
         if size > (_MAX_BYTES if one_device else _SMALL_BYTES):
             return False
-        # In a branch or a loop, what makes the inputs wait makes the result wait.
+        # In a branch or a loop, the result has to wait for the control inputs of its inputs.
         controls = dict.fromkeys([c for source in (*constants, copied) for c in source.controls])
         self._replace(node, arrays, controls)
         return True
 
     def _all_known(self, node: Node, copied: Node) -> bool:
-        """Puts constants in place of what the client knows of the outputs; whether that is all.
+        """Replaces outputs that the client knows by constants; whether these are all of them.
 
-        Where there are conditionals and loops, a constant would have to wait for what the node waits for.
+        Not for graphs with conditionals and loops, where a constant would have to wait as the node does.
         """
         found = _known_outputs(node)
         if any(array is not None for array in found):
@@ -195,12 +195,12 @@ class _Rewrite:
         return all(array is not None for array in found) and bool(found)
 
     def _replace(self, node: Node, arrays: Sequence[Any], controls: dict[Node, None]) -> None:
-        """Puts a constant in place of each output whose value is given."""
+        """Replaces each output whose value is given by a constant."""
         for index, (array, dtype) in enumerate(zip(arrays, node.output_types, strict=True)):
             if array is None:
                 continue
             name = node.name if len(arrays) == 1 else f"_folded_{index}_{node.name}"
-            constant = Node(name, _opdef("Const"), {"dtype": dtype, "value": array}, node.device)
+            constant = Node(name, opdef_of("Const"), {"dtype": dtype, "value": array}, node.device)
             constant.assigned, constant.why = node.assigned, node.why
             constant.controls += controls
             self.order.append(constant)
@@ -209,7 +209,7 @@ class _Rewrite:
                 self._copies[node] = constant
 
     def _scaled_first(self, copied: Node) -> Node:
-        """The Tile of what is scaled, in the place of a node that scales what a Tile repeats."""
+        """A Tile of the scaled tensor, in place of a node that scales the output of a Tile."""
         (repeat, _), factor = copied.inputs
         if repeat.op != "Tile" or repeat.assigned != copied.assigned or copied.controls or repeat.controls:
             return copied
@@ -222,7 +222,7 @@ class _Rewrite:
         return result
 
     def _near(self, edge: tuple[Node, int], device: str) -> tuple[Node, int]:
-        """A small constant of another device as a constant of this one."""
+        """A copy on `device` of a small constant on another device."""
         source = edge[0]
         if source.op != "Const" or source.assigned == device or source.controls:
             return edge
@@ -242,11 +242,11 @@ class _Rewrite:
             merge.inputs[position] = self._current(edge)
 
     def alive(self, nodes: Iterable[Node]) -> list[Node]:
-        """The new nodes that are needed: by the old nodes that nobody used, and by those with effects."""
+        """The new nodes that are needed by old nodes without users and by those with effects."""
         used = {source for node in nodes for source, _ in node.inputs}
         used |= {control for node in nodes for control in node.controls}
         stack = [self._copies[node] for node in nodes if node not in used or node.opdef.is_stateful]
-        # Of a node that became several constants, all outputs that are used are found by their users.
+        # If a node has become several constants, those that are needed are found by their users.
         alive: set[Node] = set()
         while stack:
             node = stack.pop()
@@ -263,20 +263,20 @@ def _is_one(value: Any) -> bool:
 
 
 def _counted(copied: Node) -> Node:
-    """The size of a tensor, which needs no vector, in the place of the product of its shape."""
+    """Size in place of the product of a tensor's shape, which saves the vector."""
     (shape, _), (axes, _) = copied.inputs
     if shape.op != "Shape" or shape.assigned != copied.assigned or shape.controls or axes.op != "Const":
         return copied
     if copied.attrs["keep_dims"] or np.asarray(axes.attrs["value"]).ravel().tolist() != [0]:
         return copied
-    size = Node(copied.name, _opdef("Size"), {key: shape.attrs[key] for key in ("T", "out_type")})
+    size = Node(copied.name, opdef_of("Size"), {key: shape.attrs[key] for key in ("T", "out_type")})
     size.device, size.assigned, size.why = copied.device, copied.assigned, copied.why
     size.inputs, size.controls = [shape.inputs[0]], copied.controls
     return size
 
 
 def _waited_for(nodes: Sequence[Node], needless: set[tuple[Node, Node]]) -> set[Node]:
-    """The nodes that others wait for by control edges; what only a NoOp waits for that none needs is not."""
+    """The nodes that others wait for by control edges, except NoOps that nobody needs."""
     before = {control for node in nodes for control in node.controls}
     found: set[Node] = set()
     for node in reversed(nodes):
@@ -286,7 +286,7 @@ def _waited_for(nodes: Sequence[Node], needless: set[tuple[Node, Node]]) -> set[
 
 
 def _known_outputs(node: Node) -> list[np.ndarray[Any, Any] | None]:
-    """The vectors of integers that the client says the outputs are, None where it does not."""
+    """The integer vectors that the outputs are according to the client; None for unknown ones."""
     found: list[np.ndarray[Any, Any] | None] = []
     for index, dtype in enumerate(node.output_types):
         values = node.attrs.get(f"{KNOWN}{index}")
@@ -301,7 +301,7 @@ _pure_ops: dict[str, bool] = {}
 
 
 def _is_pure(node: Node) -> bool:
-    """Whether a node's outputs depend on nothing but its inputs and attributes, and it does nothing else."""
+    """Whether a node's outputs depend only on its inputs and attributes, and it has no other effect."""
     pure = _pure_ops.get(node.op)
     if pure is None:
         opdef = node.opdef
@@ -319,7 +319,7 @@ def _is_pure(node: Node) -> bool:
 
 
 def _key(node: Node) -> Any:
-    """Equal for nodes that compute the same."""
+    """A key that is equal for nodes that compute the same."""
     return (
         node.op,
         node.assigned,
@@ -334,7 +334,7 @@ def _attr_key(value: Any) -> Any:
     if kind is dtypes.DType:
         return id(value)
     if kind is float:
-        return repr(value)  # 0.0 is not -0.0, and a NaN is itself
+        return repr(value)  # distinguishes 0.0 from -0.0, and a NaN equals itself
     if kind is list:
         return tuple(map(_attr_key, value))
     if isinstance(value, (np.ndarray, np.generic)):
@@ -356,7 +356,7 @@ def _as_array(value: Any, dtype: dtypes.DType) -> np.ndarray[Any, Any] | None:
 
 
 def _bound(values: Sequence[Any]) -> float:
-    """Bound on the elements that come out of an op on these values, also where values are sizes or counts."""
+    """Bound on the number of elements of an op's outputs; the inputs may be sizes or counts."""
     bound = 1.0
     for value in values:
         array = np.asarray(value)
@@ -368,13 +368,7 @@ def _bound(values: Sequence[Any]) -> float:
 
 
 def _range_bound(values: Sequence[Any]) -> float:
-    """The number of numbers in a Range; infinity where it has none that could be counted."""
+    """The number of elements of a Range; infinity if it cannot be computed."""
     start, limit, delta = (float(np.asarray(value).reshape(-1)[0]) for value in values)
     count = abs(limit - start) / abs(delta) if delta else math.inf
     return count if count <= _MAX_AXES else math.inf
-
-
-def _opdef(op: str) -> OpDef:
-    opdef = lookup(op)
-    assert opdef is not None, f"Op type {op} is not defined"
-    return opdef

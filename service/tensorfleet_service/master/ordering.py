@@ -1,8 +1,8 @@
-"""Control edges that order nothing: what they make wait has waited already, or makes no difference.
+"""Control edges that can be dropped, as their order is given already or makes no difference.
 
-Of two nodes, the order matters only where both do more than compute: change or read a variable, draw random
-numbers, wait for a queue. A gradient function makes all gradients of an op wait for each other, and so has
-those computed that nobody asked for, such as that of the input data.
+The order of two nodes matters only if both do more than compute: change or read a variable, draw random
+numbers, wait for a queue. Gradient functions make all gradients of an op wait for each other, so without this
+step, gradients that nobody uses, such as that of the input data, would be computed.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from collections.abc import Callable, Sequence
 from tensorfleet_service.graph.graph import Node
 
 _SILENT = frozenset(("Const", "Placeholder", "_Arg", "Variable", "VariableV2", "VarHandleOp", "NoOp"))
-"""Op types without an effect that an order could matter to."""
+"""Op types without effects for which the order matters."""
 
 _CHECKS = frozenset(("CheckNumerics", "CheckNumericsV2", "EnsureShape"))
 """Op types whose only effect is to fail a step."""
 
 _MAX_BITS = 1 << 30
-"""Limit on the bits that are remembered for all nodes together."""
+"""Limit on the bits that are kept for all nodes together."""
 
 
 def needless_controls(nodes: Sequence[Node], is_pure: Callable[[Node], bool]) -> set[tuple[Node, Node]]:
-    """The control edges (from, to) that can go, in a graph without conditionals and loops.
+    """The control edges (from, to) that can be dropped, in a graph without conditionals and loops.
 
     Args:
         nodes: in an order in which they can run.
-        is_pure: whether a node's outputs depend on nothing but its inputs, and it does nothing else.
+        is_pure: whether a node's outputs depend only on its inputs, and it has no other effect.
     """
     if not any(node.controls for node in nodes):
         return set()
     acts = [_acts(node, is_pure) for node in nodes]
     if sum(acts) * len(nodes) > _MAX_BITS:
         return set()
-    # The acting nodes that come before a node, and those that it waits for without the needless edges.
+    # The nodes with effects that precede a node, and those that it waits for without the needless edges.
     before: dict[Node, int] = {}
     by_data: dict[Node, int] = {}
     needless = set()

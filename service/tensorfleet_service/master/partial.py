@@ -1,7 +1,7 @@
 """Partial runs: a step that is fed and fetched in parts (`Session.partial_run`).
 
-Each part runs as a step of its own. What earlier parts computed and later ones need is fetched along with the
-part, kept here, and fed to the next: so no op runs twice, wherever it is placed.
+Each part runs as a step of its own. Tensors that one part computes and later ones need are fetched with it,
+kept here, and fed to the next ones. So no op runs twice, wherever it is placed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PartialRuns:
         self._lock = threading.Lock()
 
     def setup(self, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> str:
-        """Opens a partial run over everything that its parts will feed and fetch; its handle."""
+        """Opens a partial run with all feeds and fetches of its parts; returns its handle."""
         run = _PartialRun(self._session, feeds, fetches, targets)
         handle = f"{self._session.handle}-{next(self._ids)}"
         with self._lock:
@@ -45,7 +45,8 @@ class PartialRuns:
         """Starts a part; `done` is called once, possibly before this returns.
 
         Raises:
-            InvalidArgumentError: the run is over or unknown, or a name was not set up or was used already.
+            InvalidArgumentError: the run has ended or is unknown, or a name was not set up or was used
+                already.
         """
         run = self._runs.get(handle)
         if run is None:
@@ -94,7 +95,7 @@ class _PartialRun:
                     )
             last = len(self._fetches) == len(fetches)
             known = [*self._values, *feeds]
-            # Values that an earlier part computed for itself are here already.
+            # Values that an earlier part has computed are kept here.
             wanted = [name for name in fetches if name not in self._values]
             targets = [name for name in self._targets if name not in self._ran] if last else []
             ran = frozenset(self._ran)
@@ -148,7 +149,7 @@ class _PartialRun:
             for source, index in node.inputs:
                 dtype = source.output_types[index]
                 name = f"{source.name}:{index}"
-                # References and handles come from the variable once more, and cannot be fed.
+                # References and handles cannot be fed, and come from the variable again.
                 if (
                     source.name in computed
                     and name not in known

@@ -1,4 +1,4 @@
-"""Stage 4: from placed nodes to one list of nodes for each device, joined by `_Send` and `_Recv`."""
+"""Stage 4: division of placed nodes into one list for each device, connected by `_Send` and `_Recv`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import numpy as np
 from tensorfleet.core import dtypes
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.errors import InvalidArgumentError
-from tensorfleet.graph.op_def import OpDef, lookup
 from tensorfleet_service.executor.rendezvous import FRAME_IDS
 from tensorfleet_service.graph.attributes import type_name
-from tensorfleet_service.graph.graph import Node, is_back_edge
+from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of
 from tensorfleet_service.graph.loops import ENTERS, EXITS, find_frames, in_order, is_spread, spread
 
-_CONTROL = -1  # the output index that stands for "has run"
+_CONTROL = -1  # the output index of control edges
 _SWITCHES = frozenset(("Switch", "RefSwitch"))
 _NOT_SENT = frozenset((dtypes.resource, dtypes.variant))
 
@@ -33,26 +32,25 @@ class Partition:
 def partition(
     nodes: Sequence[Node], incarnations: Mapping[str, int], frame_ids: bool = False
 ) -> list[Partition]:
-    """Cuts placed nodes by device; partitions come in the order in which their devices first appear.
+    """Divides placed nodes by device, with the partitions in the order in which their devices first appear.
 
     Each partition keeps the order of `nodes`. There is one `_Send` for each pair of a tensor and a device
     that needs it, directly after the node that makes the tensor, and its `_Recv` directly before its first
-    use. Both have TensorFlow's attributes, and `_edge`, a number of their own from 0 on; `_Recv` has
-    `_may_be_dead` too where the tensor comes from a branch of a conditional, and `_in_loop` where one comes
-    in each iteration of a loop; see `loops` for what makes it run then. A control edge
-    between devices sends an empty float32 tensor. `_Arg` nodes are copied to where they are used. References
-    are read before they are sent.
+    use. Both have TensorFlow's attributes, and `_edge`, a number from 0 on; `_Recv` has `_may_be_dead` if the
+    tensor comes from a branch of a conditional, and `_in_loop` if one comes in each iteration of a loop
+    (`loops` describes what makes it run then). A control edge between devices sends an empty float32 tensor.
+    `_Arg` nodes are copied to the devices that use them. References are read before they are sent.
 
     Args:
         nodes: in an order in which they can run; stay as they are.
-        incarnations: by device, or by task ("/job:worker/replica:0/task:1") where it is that of all its
-            devices, for all that send.
-        frame_ids: whether what is sent in loops is named by TensorFlow's numbers of frames, as it has to be
-            where a task is reached by gRPC.
+        incarnations: of all sending devices, by device, or by task ("/job:worker/replica:0/task:1") if its
+            devices have the same.
+        frame_ids: whether tensors sent in loops are named by TensorFlow's numbers of frames, as is necessary
+            if
+            a task is reached by gRPC.
 
     Raises:
-        InvalidArgumentError: a resource, or a reference that is to be assigned, that is not on the device of
-            its user.
+        InvalidArgumentError: a resource, or a reference to be assigned, is not on the device of its user.
     """
     loops = find_frames(nodes)
     triggers: dict[tuple[str, str], Node] = {}
@@ -117,13 +115,13 @@ class _Cut:
         self._signed: dict[str, int] = {}
 
     def add(self, node: Node) -> None:
-        """Puts a copy of the node into its partition, after what it receives."""
+        """Adds a copy of the node to its partition, after the nodes that receive its inputs."""
         copied = self.copies[node] = node.copy()
         device = node.assigned
         part = self.parts.setdefault(device, [])
         for source, index in node.inputs:
             if source.assigned == device and source.op != "_Arg":
-                # The source of a back edge has no copy yet: it is put in its place in the end.
+                # The source of a back edge has no copy yet, which replaces it at the end.
                 copied.inputs.append((self.copies.get(source, source), index))
             elif source.op == "_Arg":
                 copied.inputs.append((self._arg(source, device, part), 0))
@@ -180,7 +178,7 @@ class _Cut:
         self._recvs[key] = self._new("_Recv", dtype, f"_recv_{edge}_{node.name}", attrs)
 
     def _token(self, node: Node, part: list[Node]) -> Node:
-        """An empty tensor that is there when the node has run."""
+        """An empty tensor that is available when the node has run."""
         token = self._tokens.get(node)
         if token is None:
             attrs = {"dtype": dtypes.float32, "value": np.empty(0, np.float32)}
@@ -201,10 +199,10 @@ class _Cut:
         return recv
 
     def _new(self, op: str, dtype: DType, name: str, attrs: dict[str, Any]) -> Node:
-        """A node of an op with one type: there can be as many of them as of all other nodes."""
+        """A node of an op with one type: the copy of a pattern, as there may be very many of them."""
         pattern = self._patterns.get((op, dtype))
         if pattern is None:
-            pattern = self._patterns[(op, dtype)] = Node(name, _opdef(op), attrs)
+            pattern = self._patterns[(op, dtype)] = Node(name, opdef_of(op), attrs)
         node = pattern.copy()
         node.name, node.attrs = name, attrs
         return node
@@ -213,7 +211,7 @@ class _Cut:
         return self._encoded.setdefault(device, device.encode())
 
     def _incarnation(self, device: str) -> int:
-        """An incarnation is a number of 64 bits without sign, an attribute one with sign."""
+        """The incarnation of a device, an unsigned number of 64 bits, as a signed one for an attribute."""
         signed = self._signed.get(device)
         if signed is None:
             known = self._incarnations
@@ -234,10 +232,10 @@ def _check_edge(source: Node, index: int, node: Node, i: int) -> None:
 
 
 def _may_be_dead(nodes: Sequence[Node], frames: dict[Node, str]) -> set[Node]:
-    """The nodes whose outputs may have no value, as they are on the branch of a conditional.
+    """The nodes whose outputs may have no value because they are on a branch of a conditional.
 
-    The Merge that ends a conditional is among them: that the conditional is not itself on a branch cannot be
-    seen here. An Exit is not, unless something that enters its loop is.
+    The Merge that ends a conditional is among them, as it cannot be seen here whether the conditional itself
+    is on a branch. An Exit is not, unless a node that enters its loop is.
     """
     found: set[Node] = set()
     if not any(node.op in _SWITCHES for node in nodes):
@@ -256,9 +254,3 @@ def _may_be_dead(nodes: Sequence[Node], frames: dict[Node, str]) -> set[Node]:
         if is_dead:
             found.add(node)
     return found
-
-
-def _opdef(op: str) -> OpDef:
-    opdef = lookup(op)
-    assert opdef is not None, f"Op type {op} is not defined"
-    return opdef

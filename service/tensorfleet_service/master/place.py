@@ -1,4 +1,4 @@
-"""Stage 2: the device of every node, by the rules of TensorFlow's placer, and why it is that one."""
+"""Stage 2: the device of every node, by the rules of TensorFlow's placer, with the reason."""
 
 from __future__ import annotations
 
@@ -26,29 +26,30 @@ def place(
     allow_soft_placement: bool = False,
     has_gpu_kernel: HasKernel | None = None,
 ) -> None:
-    """Sets `assigned` and `why` of all nodes. Nodes that are assigned already stay where they are.
+    """Sets `assigned` and `why` of all nodes. Nodes with an assigned device keep it.
 
-    A request names all or some parts of a device. Of several devices that fit, one of the default device's
-    task comes first, then the others in the order of their names; in a task the GPU with the lowest number
-    where the op has a kernel for it, else the CPU. Nodes joined by references, resources or `_class` go
-    together.
-    Of the others, Shape, Size and Rank go with their input, and a node without inputs with its consumers, if
-    these are all on one device. `_Arg` goes with its first consumer, `_Retval` with the fetched node.
+    A request names all or some parts of a device. Of several devices that match, those of the default
+    device's task come first, then the others in the order of their names; within a task, the GPU with the
+    lowest number if the op has a kernel for it, else the CPU. Nodes joined by references, resources or
+    `_class` go together. Of the others, Shape, Size and Rank go with their input, and a node without inputs
+    with its consumers, if these are all on one device. `_Arg` goes with its first consumer, `_Retval` with
+    the fetched node.
 
-    The result depends on all nodes that share state. So that a variable has one place in all steps, call it
-    first with the nodes of the whole graph, as TensorFlow does; `prune` keeps what it assigned.
+    The result depends on all nodes that share state. So that a variable has the same device in all steps, it
+    must be called first with the nodes of the whole graph, as in TensorFlow; `prune` keeps the devices.
 
     Args:
-        nodes: in any order, with all that they need.
+        nodes: in any order, with all their inputs.
         devices: full names, "/job:worker/replica:0/task:1/device:CPU:0".
-        default_device: one of them, for ops that ask for nothing.
-        allow_soft_placement: run on the CPU of the task what asks for a device of a type or number that does
-            not exist, or has no kernel there.
-        has_gpu_kernel: whether a node can run on a GPU. Without it, only nodes that ask for a GPU get one.
+        default_device: one of them, for ops without a request.
+        allow_soft_placement: whether nodes that request a device of a type or number that does not exist, or
+            have no kernel there, run on the CPU of the task.
+        has_gpu_kernel: whether a node can run on a GPU. Without it, only nodes that request a GPU get one.
 
     Raises:
-        InvalidArgumentError: a request that is no device name, or that no device fits; nodes that belong
-            together and ask for different devices.
+        InvalidArgumentError: a request is not a device name, or matches no device; or nodes that belong
+            together
+            request different devices.
     """
     placer = _Placer(_Cluster(devices, default_device), allow_soft_placement, has_gpu_kernel)
     groups = colocate(nodes, allow_soft_placement)
@@ -86,7 +87,7 @@ def placement_report(nodes: Iterable[Node]) -> str:
 
 
 def _consumers(nodes: Sequence[Node], generators: Sequence[Node]) -> dict[Node, tuple[str, str]]:
-    """The one device of all consumers that are placed, and a reason, of each generator that has one such."""
+    """The device, and a reason, of each generator whose placed consumers are all on one device."""
     pending = set(generators)
     found: dict[Node, tuple[str, str]] = {}
     for node in nodes if pending else ():
@@ -163,7 +164,7 @@ class _Placer:
     def _find(
         self, spec: ParsedDevice, nodes: Sequence[Node], error: Callable[[str], InvalidArgumentError]
     ) -> tuple[str, str]:
-        """A device for nodes that go together, and, if it is not what they ask for, why."""
+        """A device for nodes that go together, and the reason if it is not the requested one."""
         prefer_gpu = spec.type is None and self._has_gpu_kernel is not None and self._cluster.has_gpu
         found = self._cluster.find(spec, prefer_gpu and self._runs_on_gpu(nodes))
         problem = ""
@@ -203,14 +204,14 @@ class _Placer:
             f"colocated with a group of nodes that required incompatible device '{group.wanted}'"
             f"{problem and f': {problem}'}. All available devices [{self._cluster.listing}]."
             f"{self._cluster.hint(group.wanted)} \n"
-            f"Colocation members and the devices that they ask for:\n  {_cut(members, f'{chr(10)}  ')}"
+            f"Colocation members and their requested devices:\n  {_cut(members, f'{chr(10)}  ')}"
             f"\n\t [[{{{{node {node.name}}}}}]]"
         )
         return InvalidArgumentError(None, None, message)
 
 
 def _cut(items: Sequence[str], separator: str) -> str:
-    """The items as one text, the end of a long list left out."""
+    """The items as one text; the end of a long list is left out."""
     text = separator.join(items[:_MAX_LISTED])
     more = len(items) - _MAX_LISTED
     return text if more <= 0 else f"{text}{separator}… and {more} more"
@@ -238,14 +239,14 @@ class _Cluster:
         self._found: dict[tuple[ParsedDevice, bool], str | None] = {}
 
     def find(self, spec: ParsedDevice, prefer_gpu: bool) -> str | None:
-        """The first device that fits, in the order that `place` tells."""
+        """The first device that matches, in the order that `place` describes."""
         key = (spec, prefer_gpu)
         if key not in self._found:
             self._found[key] = self._search(spec, prefer_gpu)
         return self._found[key]
 
     def hint(self, spec: ParsedDevice) -> str:
-        """A sentence about a job or a task that is not there; empty where both are."""
+        """A sentence about a job or a task that does not exist; empty if both do."""
         jobs = sorted(job for job in self._by_job if job is not None)
         if jobs == [_THIS_PROCESS] and spec.job not in (None, _THIS_PROCESS):
             return (
@@ -280,7 +281,7 @@ class _Cluster:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """Numbers in ascending order, those that follow each other as one range: "0 to 3, 7"."""
+    """Ascending numbers, with consecutive ones as a range: "0 to 3, 7"."""
     parts: list[list[int]] = []
     for number in numbers:
         if parts and parts[-1][-1] == number - 1:

@@ -1,13 +1,12 @@
-"""Stage 1: from the session's graph to the nodes that one kind of step runs, in the order of running."""
+"""Stage 1: selection of the nodes of a session's graph that a signature runs, in the order of running."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
 from tensorfleet.core.errors import InvalidArgumentError, NotFoundError
-from tensorfleet.graph.op_def import OpDef, lookup
 from tensorfleet_service.graph.attributes import type_name
-from tensorfleet_service.graph.graph import Node, is_back_edge
+from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of
 from tensorfleet_service.graph.session_graph import SessionGraph
 
 _PLACEHOLDERS = frozenset(("Placeholder", "PlaceholderV2"))
@@ -18,10 +17,10 @@ def prune(
 ) -> list[Node]:
     """The nodes that the fetches and targets need, as copies, in one topological order.
 
-    The order is depth-first from the fetches and then the targets, as they are given, so a value is made
-    shortly before it is used. The edge from NextIteration back to Merge is the only one that leads backwards.
-    A fed tensor, of whatever op, comes from an `_Arg` node with its position among the feeds; each fetch ends
-    in a `_Retval` node with its position. The other outputs of a node with a fed output are computed.
+    The order is depth-first from the fetches and then the targets, in their order, so a value is made shortly
+    before it is used. The edge from NextIteration back to Merge is the only one that leads backwards. A fed
+    tensor, of any op, comes from an `_Arg` node with its position among the feeds; each fetch ends in a
+    `_Retval` node with its position. The other outputs of a node with a fed output are computed.
 
     Args:
         graph: stays as it is.
@@ -29,9 +28,10 @@ def prune(
         targets: names of nodes to run.
 
     Raises:
-        NotFoundError: a feed, fetch or target that is not in the graph.
-        InvalidArgumentError: an output that a node does not have, a tensor that is fed twice, or fed and
-            fetched, or fed where a reference is needed; nothing to run.
+        NotFoundError: a feed, fetch or target is not in the graph.
+        InvalidArgumentError: a node does not have an output; a tensor is fed twice, fed and fetched, or fed
+            in
+            place of a reference; there is nothing to run.
     """
     if not fetches and not targets:
         raise InvalidArgumentError(None, None, "Must specify at least one target to fetch or execute.")
@@ -48,10 +48,10 @@ def prune(
 
 
 def after(graph: SessionGraph, ran: Collection[str]) -> SessionGraph:
-    """The graph as some nodes leave it that have run: nobody waits for them any more.
+    """The graph after some nodes have run, for which nobody waits any more.
 
-    A reference that one of them handed on comes from the variable itself. Other tensors of theirs that are
-    still needed have to be fed.
+    References that they handed on come from the variables themselves. Their other tensors that are still
+    needed have to be fed.
     """
     if not ran:
         return graph
@@ -132,14 +132,16 @@ class _Walk:
         self._loops: list[tuple[Node, int, Node, int]] = []  # inputs of Merge nodes that close loops
 
     def visit(self, root: Node) -> None:
-        """Puts `root` and all that it needs into the order, without the sources of edges that close loops."""
+        """Adds `root` and all nodes that it needs to the order, without the sources of edges that close
+        loops.
+        """
         copies, done, fed_nodes = self._copies, self._done, self._fed_nodes
         stack = [root]
         while stack:
             node = stack.pop()
             if node in done:
                 continue
-            if node in copies:  # all that it needs came since it was first seen
+            if node in copies:  # all its inputs have been added since it was first seen
                 self._add(node)
                 done.add(node)
                 continue
@@ -182,7 +184,7 @@ class _Walk:
                 inputs.append((argument, 0))
             elif is_back_edge(source, node):
                 self._loops.append((copied, len(inputs), source, index))
-                inputs.append(edge)  # its copy is put in its place when the walk is over
+                inputs.append(edge)  # replaced by its copy at the end of the walk
             else:
                 inputs.append((copies.get(source) or self._source(source), index))
         for control in node.controls:
@@ -203,26 +205,20 @@ class _Walk:
         argument = self._args.get(position)
         if argument is None:
             attrs = {"T": node.output_types[index].base, "index": position}
-            argument = Node(f"_arg_{node.name}_{index}_{position}", _opdef("_Arg"), attrs)
+            argument = Node(f"_arg_{node.name}_{index}_{position}", opdef_of("_Arg"), attrs)
             self._args[position] = argument
             self.order.append(argument)
         return argument
 
     def add_retval(self, node: Node, index: int, position: int) -> None:
-        """Ends the order in the fetch of an output of a visited node."""
+        """Adds the fetch of an output of a visited node."""
         attrs = {"T": node.output_types[index].base, "index": position}
-        retval = Node(f"_retval_{node.name}_{index}_{position}", _opdef("_Retval"), attrs)
+        retval = Node(f"_retval_{node.name}_{index}_{position}", opdef_of("_Retval"), attrs)
         retval.inputs.append((self._copies[node], index))
         self.order.append(retval)
 
     def finish(self) -> None:
-        """Visits what closes loops, which may lead to more loops, and joins it to the Merge nodes."""
-        for merge, position, source, index in self._loops:  # grows on the way
+        """Visits the nodes that close loops, which may lead to more loops, and links them to their Merges."""
+        for merge, position, source, index in self._loops:  # grows during the iteration
             self.visit(source)
             merge.inputs[position] = (self._copies[source], index)
-
-
-def _opdef(op: str) -> OpDef:
-    opdef = lookup(op)
-    assert opdef is not None, f"tensorfleet.ops.internal does not define {op}"
-    return opdef

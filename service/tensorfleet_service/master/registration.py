@@ -1,4 +1,4 @@
-"""Registers the parts of a signature on their tasks, on all of them at the same time."""
+"""Registration of the parts of a signature, on all tasks at the same time."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def register(session: str, parts: Sequence[TaskPart]) -> list[Registered]:
-    """Registers the parts, in their order; the master's own, the last one, on the calling thread.
+    """Registers the parts; the master's own, the last one, on the calling thread. Results are in their order.
 
-    If a task refuses, the others give back what they have registered; the caller does not wait for those that
-    have not answered yet.
+    If a task refuses, the others drop what they have registered; the caller does not wait for those that have
+    not answered yet.
 
     Raises:
-        OpError: a node has no kernel, or a task does not answer; the first error that there is.
+        OpError: a node has no kernel, or a task does not answer; the first error that occurs.
     """
     remote = [part for part in parts if not part.member.is_local]
     if len(remote) == len(parts) == 1:

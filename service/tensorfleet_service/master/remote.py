@@ -1,4 +1,4 @@
-"""Remote members: tasks elsewhere, reached as peers, by stream or by gRPC."""
+"""Remote members: other tasks, reached as peers by stream or by gRPC."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.core import errors
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.wire.stream import Method
-from tensorfleet_service.executor.layout import layout
+from tensorfleet_service.executor.feed_layout import layout
 from tensorfleet_service.graph.graph import to_graph_def
 from tensorfleet_service.master.members import Functions, Member, MemberDone, Registered
 from tensorfleet_service.net import timeouts
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 def remote_member(
     peers: Peers, peer: AnyPeer, pool: Pool, session: str, isolate: bool, timeout: float
 ) -> RemoteMember:
-    """The task that a peer is, for one session.
+    """The member of a session for a peer.
 
     Raises:
-        OpError: it does not answer within `timeout` seconds, or refuses.
+        OpError: the peer does not answer within `timeout` seconds, or refuses.
     """
     if isinstance(peer, GrpcPeer):
         return GrpcMember(peers, peer, pool, session, isolate, timeout)
@@ -39,10 +39,10 @@ def remote_member(
 
 
 class RemoteMember(Member):
-    """A task elsewhere, for one session.
+    """Another task, for one session.
 
-    The session is bound to the process that it found there: when that restarts, or the connection breaks,
-    what the session had registered is gone, and every later step says so.
+    The session is bound to the task's process: when that restarts, or the connection breaks, the session's
+    registered graphs are gone, and every later step fails with an error that says so.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class RemoteMember(Member):
             raise self._why_lost()
 
     def _why_lost(self) -> errors.OpError:
-        """UnavailableError while the task is away; AbortedError once it is back, since the session's state
+        """UnavailableError while the task is lost; AbortedError once it is back, since the session's state
         there is gone.
         """
         try:
@@ -118,7 +118,7 @@ class RemoteMember(Member):
         if lost is not None:
             raise errors.from_code(
                 lost.error_code, lost.message
-            )  # without looking for the task: time is short
+            )  # without checking whether the task is back, as time is short
         request = fleet_pb2.StepsRequest(step_id=[step_id])
         reply = self._connected.call(Method.GET_STEPS, request, fleet_pb2.StepsReply, timeout)
         return [text for part in reply.part for text in part.activity]
@@ -133,7 +133,7 @@ class RemoteMember(Member):
 
 
 class StreamMember(RemoteMember):
-    """A task that is reached by stream: graphs and values go in the runtime's own form."""
+    """A task that is reached by stream; graphs and values are sent in the runtime's own form."""
 
     def __init__(
         self, peers: Peers, peer: Peer, pool: Pool, session: str, isolate: bool, timeout: float
@@ -163,7 +163,7 @@ class StreamMember(RemoteMember):
 
 
 class GrpcMember(RemoteMember):
-    """A task that is reached by gRPC, perhaps one of TensorFlow's: graphs and values go in its form."""
+    """A task reached by gRPC, perhaps TensorFlow's; graphs and values are sent in TensorFlow's form."""
 
     by_grpc = True
 
@@ -175,7 +175,7 @@ class GrpcMember(RemoteMember):
         self._graphs: dict[int, WireGraph] = {}
         self.cleans_up = peer.keeps_steps
         super().__init__(peers, peer, pool, session, isolate, timeout)
-        # gRPC connects again by itself, to whatever process is there.
+        # gRPC reconnects by itself, perhaps to another process.
         self._incarnations = {device.name: device.incarnation for device in self.devices}
         if peer.incarnation not in self._incarnations.values():
             raise peer.lose("it has restarted")

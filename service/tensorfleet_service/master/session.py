@@ -1,9 +1,9 @@
 """MasterSession: a client's session on its master.
 
-The graph work of a run signature (feeds, fetches, targets) is done once, by `prepare`; a step that repeats it
-goes from the look-up straight to the tasks. `graph_work` makes of the session's graph what each task
-registers, `signature_cache` keeps what was prepared, `running_steps` has the life of steps, and `gate` says
-whether new ones may start.
+The graph work of a run signature (feeds, fetches, targets) is done once, by `prepare`; a later step goes from
+the look-up straight to the tasks. `graph_work` derives the tasks' parts from the session's graph,
+`signature_cache` keeps prepared signatures, `running_steps` has the steps, and `gate` decides whether new
+ones may start.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tensorfleet.core import errors, gc_pause
 from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.graph.session_graph import SessionGraph
+from tensorfleet_service.master.declared import declared_variables
 from tensorfleet_service.master.gate import Gate
 from tensorfleet_service.master.graph_work import Cut, GraphWork
 from tensorfleet_service.master.members import LocalMember, Member, Registered
@@ -30,6 +31,7 @@ from tensorfleet_service.tracing.meter import MasterMeter, timed
 
 if TYPE_CHECKING:
     from tensorfleet.proto.graph_pb2 import GraphDef
+    from tensorfleet_service.security.quotas import Account
 
 log = logging.getLogger(__name__)
 
@@ -37,12 +39,13 @@ log = logging.getLogger(__name__)
 class MasterSession:
     """One session of a client on the master.
 
-    `report` is given the placement of each signature where the client asks for it (log_device_placement).
-    `meter` counts, where somebody looks at it.
+    `report` gets the placement of each signature if the client asks for it (log_device_placement). `meter`
+    counts steps, if there are metrics.
 
     Attributes:
-        owner: the id of the principal that has made it; "" where nobody was asked.
-        start, run_metered, run_direct: those of `RunningSteps`, which are on the way of every step.
+        account: of the client, where it has quotas.
+        owner: the id of the principal that has made it; "" without authentication.
+        start, run_metered, run_direct: the methods of `RunningSteps`; attributes, as every step calls them.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class MasterSession:
         report: Callable[[str], None] = log.info,
         meter: MasterMeter | None = None,
         owner: str = "",
+        account: Account | None = None,
     ) -> None:
         self.handle = handle
         self.owner = owner
@@ -65,25 +69,33 @@ class MasterSession:
         self._closed = False
         self._when_closed: list[Callable[[], object]] = []
         self._meter = meter
+        self._account = account
+        if account is not None:
+            self._when_closed.append(account.close_session)
         self._gate = Gate()
         self.check_open = self._gate.check
         work = GraphWork(
             config, members, lambda text: report(f"placement of session {handle}:\n{text}"), meter
         )
         self._signatures = SignatureCache(
-            self._lock, self._gate.check, partial(work.cut, self.graph), partial(_register, handle, meter)
+            self._lock,
+            self._gate.check,
+            partial(work.cut, self.graph),
+            partial(_register, handle, meter),
+            direct=account is None,
         )
-        self._steps = RunningSteps(handle, self._gate, self._signatures.get, meter)
+        self._steps = RunningSteps(handle, self._gate, self._signatures.get, meter, account)
         self.start = self._steps.start
         self.run_metered = self._steps.run_metered
         self.run_direct = self._steps.run_direct
 
     def extend(self, graph_def: GraphDef, current_version: int | None = None) -> int:
-        """Adds nodes to the session's graph; its new version.
+        """Adds nodes to the session's graph; returns its new version.
 
         Raises:
-            AbortedError: the client's idea of the version is another one.
-            OpError: the graph is wrong; nothing was added.
+            AbortedError: the client expects another version.
+            ResourceExhaustedError: its variables are more than the client may have; nothing was added.
+            OpError: the graph is invalid; nothing was added.
         """
         with self._lock:
             if current_version is not None and current_version != self.graph.version:
@@ -93,8 +105,17 @@ class MasterSession:
                     f"Expected graph version {current_version} but the current version is "
                     f"{self.graph.version}.",
                 )
-            with gc_pause.paused():
-                self.graph.extend(graph_def)
+            account = self._account
+            claimed = [] if account is None else account.claim(declared_variables(graph_def))
+            try:
+                with gc_pause.paused():
+                    self.graph.extend(graph_def)
+            except BaseException:
+                if account is not None:
+                    account.release(claimed)
+                raise
+            if self.config.isolate_session_state and account is not None:
+                self._when_closed.append(partial(account.release, claimed))
             return self.graph.version
 
     def prepare(
@@ -119,11 +140,11 @@ class MasterSession:
     def prepared(
         self, feeds: tuple[str, ...], fetches: tuple[str, ...], targets: tuple[str, ...]
     ) -> MasterSignature | None:
-        """The run signature, if it has been used before: without waiting."""
+        """The run signature, without waiting; None if it has not been used before."""
         return self._signatures.prepared((feeds, fetches, targets, frozenset()))
 
     def list_devices(self) -> master_pb2.ListDevicesResponse:
-        """The devices of the session: those of the master's task, and the others."""
+        """The devices of the session: those of the master's task, and those of the others."""
         response = master_pb2.ListDevicesResponse()
         for member in self.members.values():
             found = response.local_device if isinstance(member, LocalMember) else response.remote_device
@@ -131,11 +152,11 @@ class MasterSession:
         return response
 
     def drain(self, end: float) -> bool:
-        """Refuses new steps, and waits until none runs or the monotonic time is `end`; whether none does."""
+        """Refuses new steps, and waits for running ones until the monotonic time `end`; whether none runs."""
         return self._gate.drain(self._steps.__len__, end)
 
     def close(self, error: errors.OpError | None = None) -> None:
-        """Ends the session's steps and gives back what it has on the tasks. Variables stay."""
+        """Ends the session's steps and drops its graphs on the tasks. Variables stay."""
         with self._lock:
             if self._closed:
                 return
@@ -152,9 +173,7 @@ class MasterSession:
             member.delete_session(self.handle)
 
     def when_closed(self, function: Callable[[], object]) -> None:
-        """Has `function` called once the session is closed, by whomever, at once if it is. It must not
-        block.
-        """
+        """Has `function`, which must not block, called when the session is closed, at once if it is."""
         with self._lock:
             if not self._closed:
                 self._when_closed.append(function)
@@ -177,11 +196,11 @@ class MasterSession:
 
     @property
     def running(self) -> int:
-        """The number of steps that run at this moment."""
+        """The number of running steps."""
         return len(self._steps)
 
     def running_steps(self) -> list[tuple[int, float, list[str]]]:
-        """The steps that run: number (0 where there is none), age in seconds, what they wait for."""
+        """The running steps: number (0 if they have none), age in seconds, what they wait for."""
         return self._steps.describe()
 
     @property

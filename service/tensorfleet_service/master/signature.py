@@ -13,18 +13,19 @@ if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
 
 SignatureKey = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], frozenset[str]]
-"""The names of feeds, fetches and targets, and of nodes that have run already, in a partial run."""
+"""The names of feeds, fetches and targets, and, in a partial run, of nodes that have run already."""
 
 
 class MasterSignature:
     """A run signature, prepared on its tasks.
 
     Attributes:
-        key: what it is prepared for.
-        feeds, fetches: how many there are.
-        parts: the tasks that take part, the master's own last; none any more if it had to make room.
+        key: the names for which it is prepared.
+        feeds, fetches: the numbers of feeds and fetches.
+        parts: the parts of the tasks, the master's own last; empty after it was dropped to make room.
         graphs: the nodes by device.
-        direct: the only plan, where one device of the master's own task runs all of it, and it must end.
+        direct: the only plan, where one device of the master's own task runs all of it, it must end, and no
+            quota is to be looked at.
         loops: whether a plan of the master's own task may run without an end.
         reorder_args, reorder_rets: whether that plan takes the feeds, or returns the fetches, in another
             order.
@@ -44,7 +45,11 @@ class MasterSignature:
     )
 
     def __init__(
-        self, key: SignatureKey, parts: Sequence[Registered], graphs: list[tuple[str, list[Node]]]
+        self,
+        key: SignatureKey,
+        parts: Sequence[Registered],
+        graphs: list[tuple[str, list[Node]]],
+        direct: bool = True,
     ) -> None:
         feeds, fetches = len(key[0]), len(key[1])
         self.feeds = feeds
@@ -58,7 +63,7 @@ class MasterSignature:
         self.reorder_args = self.reorder_rets = False
         local = [part.member.graph(part.handle) for part in parts if isinstance(part.member, LocalMember)]
         self.loops = any(plan.loops for graph in local for plan in graph.plans)
-        if len(parts) == 1 and local:
+        if direct and len(parts) == 1 and local:
             plans = local[0].plans
             if len(plans) == 1 and not plans[0].waits and not self.loops:
                 self.direct = plans[0]
@@ -66,7 +71,7 @@ class MasterSignature:
                 self.reorder_rets = plans[0].rets != list(range(fetches))
 
     def check_feeds(self, values: Sequence[Any]) -> None:
-        """Raises InvalidArgumentError for fed values, from a client, that are not those it has promised."""
+        """Raises InvalidArgumentError for fed values of a client with other dtypes than the signature's."""
         if len(values) != self.feeds:
             raise errors.InvalidArgumentError(
                 None, None, f"Expected {self.feeds} feed tensors, but got {len(values)}"
@@ -82,7 +87,7 @@ class MasterSignature:
                 )
 
     def release(self) -> None:
-        """Gives the registered graphs back, without waiting; who still has the signature prepares it anew."""
+        """Drops the registered graphs, without waiting; a later use prepares the signature anew."""
         parts, self.parts = self.parts, []
         for part in parts:
             part.member.deregister(part.handle)

@@ -1,4 +1,4 @@
-"""SignatureCache: the run signatures of a session, each prepared once, whoever asks first."""
+"""SignatureCache: the run signatures of a session, each of which is prepared once, by its first user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SignatureCache:
-    """Signatures by what they feed, fetch and run."""
+    """Signatures by their feeds, fetches and targets."""
 
     def __init__(
         self,
@@ -25,19 +25,22 @@ class SignatureCache:
         check_open: Callable[[], None],
         cut: Callable[[SignatureKey], Cut],
         register: Callable[[Cut], Sequence[Registered]],
+        direct: bool = True,
     ) -> None:
         """
         Args:
-            lock: the session's, under which it is closed.
-            check_open: raises if the session is closed, or takes no steps any more.
-            cut: the graph work, done under the lock.
-            register: waits for tasks, without the lock: the session can be extended and closed meanwhile, and
-                other signatures prepared.
+            lock: the session's lock, under which it is closed.
+            check_open: raises if the session is closed, or refuses steps.
+            cut: does the graph work, under the lock.
+            direct: whether steps may run on the thread that asks for them, without being counted.
+            register: waits for tasks, without the lock, so that the session can be extended and closed
+                meanwhile, and other signatures prepared.
         """
         self._lock = lock
         self._check_open = check_open
         self._cut = cut
         self._register = register
+        self._direct = direct
         self._signatures: dict[SignatureKey, MasterSignature] = {}
         self._in_work: dict[SignatureKey, threading.Event] = {}
 
@@ -73,7 +76,7 @@ class SignatureCache:
                             raise
             if other is None:
                 return self._finish(key, cut, mine)
-            # Ends with the registration, which has a limit, or the session. If it failed, this thread tries.
+            # Ends with the registration, which has a time limit. If it has failed, this thread tries again.
             other.wait()
             found = self._signatures.get(key)
         return found
@@ -84,7 +87,7 @@ class SignatureCache:
             parts = self._register(cut)
             with self._lock:
                 self._check_open()
-                made = self._signatures[key] = MasterSignature(key, parts, cut.graphs)
+                made = self._signatures[key] = MasterSignature(key, parts, cut.graphs, self._direct)
                 if len(self._signatures) > limits.MAX_SIGNATURES:
                     self._signatures.pop(next(iter(self._signatures))).release()
             return made
@@ -98,7 +101,7 @@ class SignatureCache:
             mine.set()
 
     def clear(self) -> None:
-        """Forgets all signatures, under the lock; their tasks drop what they have with the session."""
+        """Forgets all signatures, under the lock; the tasks drop their graphs with the session."""
         self._signatures.clear()
         for event in self._in_work.values():
             event.set()

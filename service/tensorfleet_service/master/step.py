@@ -1,4 +1,4 @@
-"""A step of a session: runs a signature's graphs on all tasks that take part, and gathers the fetches."""
+"""A step of a session: runs a signature's graphs on all its tasks, and gathers the fetches."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ StepDone = Callable[["errors.OpError | None", "list[Any]"], None]
 
 
 class MasterStep:
-    """One step. The first error on any task ends it everywhere, and is the one that is reported.
+    """One step. The first error on any task ends it everywhere, and is reported.
 
     A step never blocks the thread that starts it: `done` is called once, with the fetches in order or the
-    error, by the thread on which the last part ended.
+        error, on the thread on which the last part has ended.
     """
 
     __slots__ = ("_answered", "_done", "_lock", "_parts", "_remaining", "_results", "began", "id")
@@ -55,7 +55,7 @@ class MasterStep:
             if done is not None:
                 done(None, self._results)
         elif self._parts[-1].member.sends_at_once(self._parts[-1].handle):
-            # The first tensors of the master's own part go out in one write with the request to run.
+            # The first tensors of the master's own part go out in one write with the requests to run.
             with cork():
                 self._start(feeds, trace, may_block)
         else:
@@ -64,7 +64,7 @@ class MasterStep:
     def _start(self, feeds: Sequence[Any], trace: StepTrace | None, may_block: bool) -> None:
         for part in self._parts:
             if self._done is None:
-                return  # a part that failed at once has ended the step
+                return  # a part has failed at once, and ended the step
             values = [feeds[i] for i in part.layout.args]
             part.member.run(part.handle, self.id, values, _PartDone(self, part), trace, may_block)
 
@@ -88,7 +88,7 @@ class MasterStep:
                 each.member.end_step(self.id)
 
     def activity(self, seconds: float = timeouts.ASK_SECONDS) -> list[str]:
-        """Descriptions of what tasks do that have not answered; asks them, for so many seconds at most."""
+        """Descriptions of what the tasks that have not answered do; asks them, for at most `seconds`."""
         with self._lock:
             missing = [part.member for part in self._parts if part not in self._answered]
 
@@ -100,7 +100,7 @@ class MasterStep:
                     raise errors.DeadlineExceededError(None, None, "it was not asked: others took too long")
                 found = member.activity(self.id, left)
             except errors.OpError as e:
-                return [f"{task} has not answered, and does not say why: {e.message}"]
+                return [f"{task} has not answered, and gives no reason: {e.message}"]
             return [f"{task} {text}" for text in found or ["has not answered"]]
 
         end = time.monotonic() + seconds
@@ -110,23 +110,23 @@ class MasterStep:
             return [text for texts in executor.map(ask, missing) for text in texts]
 
     def unanswered(self) -> list[str]:
-        """The tasks that have not answered, in words, without asking them."""
+        """Texts about the tasks that have not answered, without asking them."""
         with self._lock:
             missing = [part.member.task for part in self._parts if part not in self._answered]
         return [f"waits for {task.replace('/replica:0', '')}" for task in missing]
 
     def late(self, seconds: float) -> errors.OpError:
-        """The error for a step that has not ended in time, which says what it waits for; takes a moment."""
+        """The error for a step that has not ended in time, with what it waits for; it asks the tasks."""
         try:
             what = "; ".join(self.activity()) or "nothing any more: it was about to end"
-        except Exception as e:  # the stacks of threads at work are looked at; and the step has to end
+        except Exception as e:  # reading the stacks of running threads may fail, and the step has to end
             log.exception("what step %d waits for could not be found", self.id)
-            what = f"cannot be told: {type(e).__name__}"
+            what = f"unknown, because of {type(e).__name__}"
         text = f"The step did not end within {seconds:g} s. It waits for this: {what}"
         return errors.DeadlineExceededError(None, None, text)
 
     def time_out(self, seconds: float) -> None:
-        """Ends the step because its time is over, without waiting."""
+        """Ends the step, whose time is over, without waiting."""
         if self._done is None:
             return
         thread = threading.Thread(target=lambda: self.fail(self.late(seconds)), name=f"end step {self.id}")
@@ -139,7 +139,7 @@ class MasterStep:
             self.fail(errors.DeadlineExceededError(None, None, text))
 
     def fail(self, error: errors.OpError) -> None:
-        """Ends the step with `error`, if it has not ended, and tells all tasks to let go of it."""
+        """Ends the step with `error`, if it has not ended, and tells all tasks to drop it."""
         with self._lock:
             done, self._done = self._done, None
         if done is None:

@@ -1,4 +1,4 @@
-"""StepFuture: the end of a step, for which one thread waits."""
+"""StepFuture: the end of a step, for one thread that waits for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class StepFuture:
     __slots__ = ("_error", "_running", "_values", "has_ended")
 
     def __init__(self) -> None:
-        # A lock alone: an event would be a third of what the calling thread does for a small step.
+        # A plain lock: an event would take a third of the calling thread's time for a small step.
         self._running = threading.Lock()
         self._running.acquire()
         self._error: errors.OpError | None = None
@@ -36,14 +36,14 @@ class StepFuture:
         """The fetched values of the step whose end calls `done`; called once.
 
         Raises:
-            DeadlineExceededError: the step has not ended within `timeout` seconds, and was ended; with what
-                it waited for.
+            DeadlineExceededError: the step has not ended within `timeout` seconds, and was ended; the message
+                says what it waited for.
             OpError: the step has failed.
         """
         if not self._running.acquire(timeout=-1 if timeout is None else timeout):
             assert timeout is not None
             step.fail(step.late(timeout))
-            self._running.acquire()  # `done` was called by that, or is being called by the step's own end
+            self._running.acquire()  # time_out, or the step's own end at the same time, calls `done`
         if self._error is not None:
             raise self._error
         return self._values

@@ -1,1 +1,1 @@
-"""Ways between tasks."""
+"""Connections between tasks."""

@@ -1,9 +1,9 @@
-"""Shares of a task: how many connections a client may have at once, and how much memory for what arrives.
+"""Admission: limits on the connections of clients, and on the memory for what arrives on them.
 
 A *client* here is who a connection is of, as far as is known: the name of a token or certificate, else a user
 and process of this machine, or an address. Strangers, who have not said HELLO, may have
-`limits.MAX_STRANGERS` connections together; for one more, the one that has been silent longest is ended. So
-however many come and say nothing, whoever says HELLO is heard.
+`limits.MAX_STRANGERS` connections together; for one more, of the address that has the most of them the one is
+ended that has been silent longest. So however many come and say nothing, whoever says HELLO is heard.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ import socket
 import struct
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 
 from tensorfleet.core import errors
 from tensorfleet.wire.connection import Connection
 from tensorfleet_service.net import limits, timeouts
 
-_DESCRIPTORS_FOR_OTHERS = 4  # of four, one is for gRPC, files and tasks
+_DESCRIPTORS_FOR_OTHERS = 4  # one descriptor in four is for gRPC, files and tasks
 
 
 class Admission:
     """The connections of a task, and the memory for what arrives on them. Safe to use from several threads.
 
     Args:
-        most: connections of all clients together.
-        per_client: of each.
-        bytes: for all that arrives.
-        client_bytes: for what arrives from one client. One frame may always have what it needs, if it is
-            the only one.
+        most: limit on the connections of all clients together.
+        per_client: limit on the connections of each client.
+        bytes: limit on the memory for everything that arrives.
+        client_bytes: limit on the memory for frames from one client. A single frame always gets the memory it
+            needs, if it is the only one.
     """
 
     def __init__(
@@ -46,32 +46,34 @@ class Admission:
         self._client_bytes = client_bytes
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
-        self._strangers: OrderedDict[Connection, None] = OrderedDict()
+        self._strangers: OrderedDict[Connection, str] = OrderedDict()  # with their addresses
         self._clients: dict[str, int] = {}
         self._total = 0
         self._arriving: dict[str, int] = {}
         self._all_arriving = 0
 
-    def arrived(self, connection: Connection) -> None:
-        """Somebody has connected, and has not said HELLO."""
+    def arrived(self, connection: Connection, place: str = "") -> None:
+        """Somebody has connected from an address, and has not said HELLO."""
         oldest = None
         with self._lock:
-            self._strangers[connection] = None
+            self._strangers[connection] = place
             if len(self._strangers) > limits.MAX_STRANGERS:
-                oldest, _ = self._strangers.popitem(last=False)
+                ((most, _),) = Counter(self._strangers.values()).most_common(1)
+                oldest = next(one for one, its in self._strangers.items() if its == most)
+                del self._strangers[oldest]
         if oldest is not None:
             oldest.close()
 
     def gone(self, connection: Connection) -> None:
-        """A connection is no stranger's any more: it was greeted, or has ended."""
+        """Notes that a connection is not a stranger's any more: it was greeted, or has ended."""
         with self._lock:
             self._strangers.pop(connection, None)
 
     def admit(self, client: str) -> Place:
-        """A place for a connection of a client, which is given up by `Place.leave`.
+        """A place for a connection of a client, until `Place.leave`.
 
         Raises:
-            ResourceExhaustedError: the client, or all of them, have too many.
+            ResourceExhaustedError: the client, or all clients together, have too many connections.
         """
         with self._lock:
             has = self._clients.get(client, 0)
@@ -103,7 +105,7 @@ class Admission:
             self._all_arriving += size
 
     def _missing(self, client: str, size: int, held: int) -> str:
-        """The limit that is in the way, in words; empty if there is room."""
+        """A description of the limit that is exceeded; empty if there is room."""
         own = self._arriving.get(client, 0)
         if own + size > self._client_bytes and own > held:
             return (
@@ -126,7 +128,7 @@ class Admission:
 
 
 class Place:
-    """A client's connection among the others: a `wire.stream.Account`."""
+    """The share of a client's connection; a `wire.stream.Account`."""
 
     __slots__ = ("_admission", "_client")
 
@@ -135,19 +137,19 @@ class Place:
         self._client = client
 
     def take(self, size: int, held: int) -> None:
-        """Counts memory for a frame that arrives. Raises MemoryError, which says the limit in the way."""
+        """Counts memory for a frame that arrives. Raises MemoryError with the limit that is exceeded."""
         self._admission._take(self._client, size, held)
 
     def give_back(self, size: int) -> None:
         self._admission._give_back(self._client, size)
 
     def leave(self) -> None:
-        """The connection has ended."""
+        """Gives the place up, at the end of the connection."""
         self._admission._leave(self._client)
 
 
 def client_of(sock: socket.socket) -> str:
-    """The client that a connection is of, as far as the socket tells."""
+    """The client of a connection, as far as the socket tells."""
     if sock.family == getattr(socket, "AF_UNIX", None):
         credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         process, user, _ = struct.unpack("3i", credentials)
@@ -159,20 +161,20 @@ def client_of(sock: socket.socket) -> str:
 
 
 def limit_stalls(sock: socket.socket) -> None:
-    """Has a read end with BlockingIOError when nothing has come for STALL_SECONDS."""
+    """Sets a timeout for reads: BlockingIOError after STALL_SECONDS without a byte."""
     seconds, rest = divmod(timeouts.STALL_SECONDS, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", int(seconds), int(rest * 1e6)))
 
 
 def raise_descriptor_limit() -> None:
-    """Lets this process have as many files and sockets as it may."""
+    """Raises this process's limit on files and sockets as far as it may."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def connections_that_fit() -> int:
-    """The number of connections that the descriptors of this process are enough for."""
+    """The number of connections for which this process has descriptors."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return limits.MAX_CONNECTIONS
@@ -181,5 +183,5 @@ def connections_that_fit() -> int:
 
 def _too_many(what: str, variable: str) -> errors.OpError:
     return errors.ResourceExhaustedError(
-        None, None, f"{what}, as many as it may have: close some, or raise {variable} on the task."
+        None, None, f"{what}, which is the limit: close some, or raise {variable} on the task."
     )

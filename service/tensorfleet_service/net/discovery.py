@@ -1,4 +1,4 @@
-"""Discovery: asks a task, by gRPC at its address in the ClusterSpec, where its stream endpoint is."""
+"""Discovery: asks a task for its stream endpoint, by gRPC at its address in the ClusterSpec."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ GET_STATUS = "/tensorflow.WorkerService/GetStatus"
 
 
 def discover(address: str, timeout: float, security: Security = OPEN) -> fleet_pb2.Endpoint:
-    """The endpoint of the task at `address`; without stream addresses if it has gRPC only.
+    """The endpoint of the task at `address`; without stream addresses if it has only gRPC.
 
-    TensorFlow's server does not know the question. Which task it is, its devices say; it has no version.
+    TensorFlow's server does not know the call. Its devices say which task it is; its version stays empty.
 
     Raises:
         UnavailableError: nobody answers there within `timeout` seconds.

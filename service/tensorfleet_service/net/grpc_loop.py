@@ -1,8 +1,8 @@
-"""The thread that carries this process's calls to other tasks by gRPC, and hears their answers and calls.
+"""The event loop of this process's calls to and from other tasks by gRPC, on a thread of its own.
 
-gRPC's own way of waiting for several calls starts a thread whenever the first of them begins, and hands each
-answer to it; a step of a few messages costs more in threads than in messages. Here all calls of the process
-are made and answered on one event loop. Nothing runs there that could last, such as a kernel: all would wait.
+gRPC's own way of waiting for several calls starts a thread when the first of them begins, and hands each
+answer to it, so that a step with few messages costs more for threads than for messages. Here all calls of the
+process are made and answered on one event loop. Nothing that may take long, such as a kernel, may run on it.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 _thread: threading.Thread | None = None
 _context = contextvars.Context()
-"""The context in which the loop does what other threads give it, with this thread's settings of NumPy."""
+"""The context in which the loop runs functions for other threads, with the loop's settings of NumPy."""
 
 _T = TypeVar("_T")
 
 INLINE_BYTES = 65_536
-"""What takes longer for more bytes, and has more, is done on another thread."""
+"""Number of bytes from which work whose time grows with the bytes is done on another thread."""
 
 
 def _running() -> asyncio.AbstractEventLoop:
-    """The loop, which begins with the first peer."""
+    """The loop, which starts with the first peer."""
     global _loop, _thread
     with _lock:
         if _loop is None:
@@ -65,7 +65,7 @@ def is_here() -> bool:
 
 
 def wait_for(what: Coroutine[Any, Any, _T], seconds: float) -> _T:
-    """Runs something on the loop, and waits for its end.
+    """Runs a coroutine on the loop, and waits for its end.
 
     Raises:
         TimeoutError: it takes longer.
@@ -94,10 +94,9 @@ def _failed(cause: Exception) -> grpc.RpcError:
 
 
 class Call:
-    """A call of a method, by its full name.
+    """A call of a method, which is given by its full name.
 
-    `ended` is called once, on the loop, with the answer or why there is none, unless the call is cancelled
-    before.
+    `ended` is called once, on the loop, with the answer or an error, unless the call is cancelled before.
     """
 
     __slots__ = ("_cancelled", "_channel", "_data", "_ended", "_name", "_task")
@@ -125,9 +124,12 @@ class Call:
             answer = await self._channel.ask(self._name, self._data)
         except grpc.RpcError as e:
             error = e
-        except (asyncio.CancelledError, grpc.aio.UsageError):  # withdrawn, or the channel was closed
+        except (
+            asyncio.CancelledError,
+            grpc.aio.UsageError,
+        ):  # the call or the channel was cancelled or closed
             error = _closed()
-        except Exception as e:  # no memory for the answer, or what gRPC says in no other way
+        except Exception as e:  # such as no memory for the answer
             error = _failed(e)
         finally:
             self._data = b""
@@ -139,7 +141,7 @@ class Call:
                 log.exception("the answer to %s could not be used", self._name)
 
     def cancel(self) -> None:
-        """Withdraws the call, from any thread; nothing happens if it has ended."""
+        """Cancels the call, from any thread; has no effect if it has ended."""
         self._cancelled = True
         self._channel.do(self._stop)
 
@@ -153,11 +155,11 @@ class Channel:
     """A connection to another task, for calls from any thread.
 
     Args:
-        credentials: gRPC's, for TLS.
-        shown: from a method and its request to the metadata that say who calls.
+        credentials: gRPC's credentials, for TLS.
+        shown: the function from a method and its request to the metadata that identify the caller.
 
     Attributes:
-        calls: those that have not ended.
+        calls: the calls that have not ended.
     """
 
     def __init__(
@@ -185,7 +187,7 @@ class Channel:
             RuntimeError: the calling thread is the loop's own.
         """
         if is_here():
-            raise RuntimeError("the thread that hears the answers must not wait for one")
+            raise RuntimeError("the event loop's thread must not wait for an answer")
 
         async def ask() -> bytes:
             return await self.ask(name, data, timeout)
@@ -202,7 +204,7 @@ class Channel:
             self.calls.discard(call)
 
     def do(self, function: Callable[[], object]) -> None:
-        """Runs a function on the loop: now if this is its thread."""
+        """Runs a function on the loop, at once if this is its thread."""
         if is_here():
             function()
         else:
@@ -212,7 +214,7 @@ class Channel:
         """The answer to a call; for the loop."""
         said = metadata(len(data))
         if self._shown is not None:
-            if len(data) > INLINE_BYTES:  # a proof reads all of it, for which others should not wait
+            if len(data) > INLINE_BYTES:  # a proof reads all bytes, for which other calls should not wait
                 said += await self.loop.run_in_executor(None, self._shown, name, data)
             else:
                 said += self._shown(name, data)
@@ -220,7 +222,7 @@ class Channel:
         return answer
 
     def stub(self, name: str) -> Any:
-        """The function that calls a method; to be used on the loop."""
+        """The function that calls a method, for use on the loop."""
         found = self._stubs.get(name)
         if found is None:
             if self._channel is None:

@@ -1,4 +1,4 @@
-"""Limits on what a task takes in: whoever sends more is told the limit and the variable that sets it."""
+"""Limits on what a task accepts. An error for more names the limit and the variable that sets it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MESSAGE_VARIABLE = "TENSORFLEET_MAX_MESSAGE_MB"
 TENSORS_VARIABLE = "TENSORFLEET_MAX_TENSORS_MB"
 EARLY_VARIABLE = "TENSORFLEET_MAX_EARLY_MB"
 
-# A request without its tensors, or with them by gRPC: protobuf itself ends at 2 GiB.
+# A request, without its tensors, or by gRPC with them. Protobuf's own limit is 2 GiB.
 MAX_MESSAGE_BYTES = int(os.environ.get(MESSAGE_VARIABLE, "2047")) << 20
 # The tensors of one frame of the stream transport.
 MAX_TENSORS_BYTES = int(os.environ.get(TENSORS_VARIABLE, "65536")) << 20
 
-# Tensors for steps, and rounds of collectives, that this task has not been asked to begin.
+# Early tensors: of steps and rounds of collectives that this task has not been asked to begin yet.
 MAX_EARLY_BYTES = int(os.environ.get(EARLY_VARIABLE, "1024")) << 20
 
 CONNECTIONS_VARIABLE = "TENSORFLEET_MAX_CONNECTIONS"
@@ -29,32 +29,35 @@ CLIENT_CONNECTIONS_VARIABLE = "TENSORFLEET_MAX_CLIENT_CONNECTIONS"
 ARRIVING_VARIABLE = "TENSORFLEET_MAX_ARRIVING_MB"
 CLIENT_ARRIVING_VARIABLE = "TENSORFLEET_MAX_CLIENT_ARRIVING_MB"
 
-# Connections of clients on the stream transport, and the memory of what is on its way on them.
+# Connections of clients on the stream transport, and the memory for what arrives on them.
 MAX_CONNECTIONS = int(os.environ.get(CONNECTIONS_VARIABLE, "4096"))
 MAX_CLIENT_CONNECTIONS = int(os.environ.get(CLIENT_CONNECTIONS_VARIABLE, "1024"))
 MAX_ARRIVING_BYTES = int(os.environ.get(ARRIVING_VARIABLE, "4096")) << 20
 MAX_CLIENT_ARRIVING_BYTES = int(os.environ.get(CLIENT_ARRIVING_VARIABLE, "2048")) << 20
 
-# Steps of which tensors have arrived, but no request to run them.
+# Steps whose tensors have arrived before the request to run them.
 MAX_EARLY_STEPS = 10_000
-# Requests for tensors that are withdrawn when a step fails: of a loop, there are more and more.
+# Requests for tensors that are withdrawn when a step fails; those of a loop become more and more.
 MAX_QUESTIONS = 10_000
 
-# What has ended, and is remembered so that nothing is kept of what still comes for it.
+# Steps and rounds that have ended, which are remembered so that what still comes for them is dropped.
 REMEMBERED_STEPS = 10_000
 REMEMBERED_SESSIONS = 10_000
 REMEMBERED_ROUNDS = 10_000  # of collectives
+REMEMBERED_REQUESTS = 10_000  # by their ids, as many as TensorFlow's master remembers
 
-# Connections that have not said HELLO: for one more, the one that has been silent longest is ended.
+# Connections without a HELLO; for another one, the one that has been silent longest is ended.
 MAX_STRANGERS = 256
+# Connections by gRPC of which no call was let in: for more, those are ended that have said least.
+MAX_GRPC_STRANGERS = 1024
 # Run signatures of a session that stay prepared.
 MAX_SIGNATURES = 10_000
-# Open partial runs, of which the oldest are dropped: a client may never ask for their last part.
+# Open partial runs; the oldest are dropped, as a client may never ask for their last part.
 MAX_OPEN_RUNS = 1000
 # Threads that ask the tasks of a session at the same time: to connect, to register graphs, for activity.
 MAX_TASK_THREADS = 32
 
-# By gRPC a request is in memory up to three times before anything of ours sees it.
+# By gRPC, a request is in memory up to three times before the service gets it.
 _GRPC_PART = 4
 _WINDOW_PART = 4096  # of the largest message
 _LEAST_WINDOW_BYTES = 65_535  # HTTP/2's own
@@ -65,9 +68,9 @@ _Message = TypeVar("_Message", bound=Message)
 
 
 def max_grpc_message(limit: memory.Limit | None) -> int:
-    """The bytes of the largest message that gRPC is to take in, within a memory limit; -1: all.
+    """The bytes of the largest message that gRPC may accept within a memory limit; -1: any.
 
-    gRPC itself allocates what comes, and ends the process, or its server, where that fails.
+    gRPC itself allocates incoming messages, and ends the process, or its server, if that fails.
     """
     part = MAX_MESSAGE_BYTES if limit is None else limit.size // _GRPC_PART
     return part if part < MAX_MESSAGE_BYTES else -1
@@ -91,8 +94,8 @@ def parse(message: type[_Message], data: bytes) -> _Message:
     """A message from its bytes.
 
     Raises:
-        DecodeError: they are no such message.
-        ResourceExhaustedError: there is no memory for it, which protobuf does not tell from that.
+        DecodeError: the bytes are not such a message.
+        ResourceExhaustedError: there is no memory for it, for which protobuf raises DecodeError, too.
     """
     try:
         return message.FromString(data)
@@ -106,7 +109,7 @@ def parse(message: type[_Message], data: bytes) -> _Message:
 
 
 def check_room(size: int, what: str) -> None:
-    """Raises ResourceExhaustedError where gRPC cannot copy so many bytes: it would end the process."""
+    """Raises ResourceExhaustedError without memory for a copy of `size` bytes: gRPC would end the process."""
     if memory.BUDGET.limit is None or size < _CHECKED_BYTES:
         return
     try:
@@ -120,25 +123,25 @@ def early_error(what: str, bytes: int) -> errors.OpError:
     return errors.ResourceExhaustedError(
         None,
         None,
-        f"{what} cannot begin: its tensors, {bytes} bytes, had come before the request to begin it, and were "
+        f"{what} cannot begin: its tensors, {bytes} bytes, came before the request to begin it, and were "
         f"dropped, as this task keeps {MAX_EARLY_BYTES} bytes of such tensors. Raise {EARLY_VARIABLE} on it.",
     )
 
 
 def apply(reader: Reader) -> None:
-    """Holds a connection to the limits."""
+    """Applies the limits to a connection."""
     reader.max_head = MAX_MESSAGE_BYTES
     reader.max_payload = MAX_TENSORS_BYTES
 
 
 def check_message(size: int) -> None:
-    """Raises ResourceExhaustedError for a message over the limit."""
+    """Raises ResourceExhaustedError for a message that exceeds the limit."""
     if size > MAX_MESSAGE_BYTES:
         raise too_large(size, MAX_MESSAGE_BYTES, MESSAGE_VARIABLE)
 
 
 def too_large(size: int, limit: int, variable: str) -> errors.OpError:
-    """The error for a message of `size` bytes; `variable` is the setting that has the limit."""
+    """The error for a message of `size` bytes; `variable` is the setting of the limit."""
     return errors.ResourceExhaustedError(
         None,
         None,
@@ -148,7 +151,7 @@ def too_large(size: int, limit: int, variable: str) -> errors.OpError:
 
 
 def frame_error(frame: FrameTooLarge) -> errors.OpError:
-    """The error that answers a refused frame."""
+    """The error for a refused frame."""
     if frame.reason:
         return memory.exhausted(frame.reason)
     if frame.head > MAX_MESSAGE_BYTES:

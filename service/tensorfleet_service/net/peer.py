@@ -1,5 +1,4 @@
-"""Peer: the stream connection between this task and another, with calls, steps and tensors in both
-directions.
+"""Peer: the stream connection to another task, with calls, steps and tensors in both directions.
 
 Both sides may ask: each is a worker to the other's master, and pushes tensors to it. One thread reads the
 connection. It hands tensors to the rendezvous and runs what they make runnable, as long as that is known to
@@ -38,8 +37,8 @@ from tensorfleet.wire.stream import (
 )
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.net import limits
-from tensorfleet_service.net.failures import as_op_error
 from tensorfleet_service.net.relief import RELIEF
+from tensorfleet_service.net.tensor_protos import as_op_error
 from tensorfleet_service.threads.run_queue import run_queue
 from tensorfleet_service.threads.spin import SPINNER
 
@@ -54,7 +53,7 @@ MemberDone = Callable[["errors.OpError | None", Sequence[Any]], None]
 
 
 class TaskService(Protocol):
-    """The services of a task for its peers; none may block, but for `call`, which runs on the pool."""
+    """The services of a task for its peers. None may block, except `call`, which runs on the pool."""
 
     @property
     def task(self) -> str: ...
@@ -126,7 +125,7 @@ class Peer:
             self.began = 0.0
         self._read()
 
-    # Asking
+    # Requests
 
     def call(self, method: Method, request: Message, response: type[_Response], timeout: float) -> _Response:
         """A call with an answer, within `timeout` seconds."""
@@ -151,7 +150,7 @@ class Peer:
         return response.FromString(waiting.meta)
 
     def notify(self, method: Method, request: Message) -> None:
-        """A call whose answer does not matter; a lost connection does not, either."""
+        """Makes a call whose answer, and whose failure by a lost connection, do not matter."""
         try:
             self._send(encode(Kind.CALL, 0, method, request.SerializeToString()))
         except errors.UnavailableError as e:
@@ -171,12 +170,12 @@ class Peer:
         try:
             self._send(self._encode(Kind.RUN_GRAPH, step_id, handle, b"", values, TRACE if trace else 0))
         except errors.OpError as e:
-            self._end_step(step_id, e, ())  # unless the thread that reads has done so
+            self._end_step(step_id, e, ())  # unless the reading thread has done so
 
     def _end_step(self, step_id: int, error: errors.OpError | None, values: Sequence[Any]) -> bool:
-        """Tells whoever waits for the peer's part of a step; whether anybody does.
+        """Calls the function that waits for the peer's part of a step; whether there is one.
 
-        A method of its own, so that the thread that reads keeps nothing of the step until the next one ends.
+        A method of its own, so that the reading thread's frame does not keep the step's values alive.
         """
         found = self._steps.pop(step_id, None)
         if found is None:
@@ -186,7 +185,7 @@ class Peer:
 
     def push(self, step_id: int, edge: int, value: Any) -> None:
         """Sends a tensor."""
-        if edge >= 1 << 64:  # loops in loops: their iterations need more room
+        if edge >= 1 << 64:  # in nested loops, with the numbers of their iterations
             meta = edge.to_bytes((edge.bit_length() + 7) // 8, "little")
             tensors, flags = ((), stream.DEAD) if value is DEAD else ((value,), 0)
             self._send(encode_with_meta(Kind.PUSH, step_id, 0, meta, tensors, flags))
@@ -198,11 +197,11 @@ class Peer:
     def tell(
         self, kind: Kind, number: int, detail: int, meta: bytes = b"", tensors: Sequence[Any] = ()
     ) -> None:
-        """Sends a frame about a collective, at once: such frames stay in the order in which they are sent."""
+        """Sends a frame about a collective at once, so that such frames stay in order."""
         self._call_connection(self._connection.send_now, self._encode(kind, number, detail, meta, tensors))
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
-        """Ends a step on the peer; its answer is not waited for any more."""
+        """Ends a step on the peer, without waiting for its answer."""
         self._steps.pop(step_id, None)
         code, text = pack_error(error)
         try:
@@ -210,7 +209,7 @@ class Peer:
         except errors.UnavailableError as e:
             log.debug("step %d not ended on %s: %s", step_id, self.task, e.message, extra={"step": step_id})
 
-    # Answering
+    # Answers
 
     def step_done(
         self, step_id: int, error: errors.OpError | None, values: Sequence[Any], stats: StepStats | None
@@ -222,7 +221,7 @@ class Peer:
                 answer = self._encode(Kind.RESULT, step_id, 0, b"", values)
             except errors.OpError as e:
                 error = e
-        # An error does not wait for what is held back: it comes first to those whom it concerns.
+        # An error is not held back: the master should get it before its consequences elsewhere.
         send = self._connection.send if error is None else self._connection.send_now
         try:
             if stats is not None:
@@ -243,14 +242,14 @@ class Peer:
 
     @staticmethod
     def _again(lost: errors.OpError) -> errors.OpError:
-        """The same error, as another exception: one that is raised again keeps all who have raised it."""
+        """A copy of the error, as an exception that is raised again keeps all earlier frames alive."""
         return errors.from_code(lost.error_code, lost.message)
 
     def _send(self, buffers: list[Any]) -> None:
         self._call_connection(self._connection.send, buffers)
 
     def _call_connection(self, send: Callable[..., None], *arguments: Any) -> None:
-        """Sends by one of the connection's ways; UnavailableError if it is broken."""
+        """Calls one of the connection's sending methods; raises UnavailableError if it is broken."""
         try:
             send(*arguments)
         except OSError as e:
@@ -269,23 +268,23 @@ class Peer:
         return self._connection.waiting
 
     def flush(self, timeout: float) -> bool:
-        """Waits until the socket has taken all that was sent; whether it has."""
+        """Waits until the socket has taken all frames; whether it has."""
         return self._connection.flush(timeout)
 
     def close(self) -> None:
         self._connection.close()
 
     def heard(self, now: float) -> float:
-        """Gives the other task a sign of life, and says when the last one came from it."""
+        """Sends a sign of life, and returns the time of the last one from the other task."""
         self._connection.beat()
         return self._heard
 
     def silent(self, why: str) -> None:
-        """The other task is lost, though the connection to it is not broken."""
+        """Gives the other task up as lost, though the connection is not broken."""
         with self._lock:
             if self.lost is None:
                 self.lost = self._lost_error(OSError(why))
-        self._connection.close()  # the thread that reads tells everybody
+        self._connection.close()  # the reading thread then calls `_end`
 
     def _read(self) -> None:
         np.seterr(all="ignore")  # this thread runs kernels
@@ -296,7 +295,7 @@ class Peer:
         try:
             while True:
                 if connection.traffic.sent != sent:
-                    # An answer will come, and to what this thread has sent, soon.
+                    # An answer to what this thread has sent will come soon.
                     sent = connection.traffic.sent
                     if not reader.buffered:
                         SPINNER.spin(connection.sock)
@@ -311,8 +310,8 @@ class Peer:
                     RELIEF.wake()
                 kind = frame.kind
                 if kind == Kind.PUSH:
-                    # What runs on this thread is short, with what that sets off: all that is sent may go out
-                    # together.
+                    # Runs on this thread, and runs that they make runnable, are short, so everything that
+                    # they send may go out together.
                     if not frame.tensors and not frame.flags & stream.DEAD:
                         _check_tensors(frame, 1)
                     with cork(), run_queue():
@@ -340,16 +339,16 @@ class Peer:
         except (EOFError, OSError) as e:
             self._end(e)
         except (ValueError, DecodeError) as e:
-            log.warning("%s sent what cannot be understood, and its connection is given up: %s", self.task, e)
-            text = f"{self._service.task} cannot understand what came: {e}"
+            log.warning("%s sent a malformed message, and its connection is closed: %s", self.task, e)
+            text = f"{self._service.task} received a malformed message: {e}"
             connection.refuse(errors.InvalidArgumentError(None, None, text))
             self._end(e)
         except Exception as e:
-            log.exception("the connection to %s is given up", self.task)
+            log.exception("the connection to %s is closed after an error", self.task)
             self._end(e)
 
     def _refuse(self, frame: FrameTooLarge) -> None:
-        """Ends the step, or answers the call, that a frame over the limits belongs to."""
+        """Ends the step, or answers the call, of a frame over the limits."""
         error = limits.frame_error(frame)
         if frame.kind == Kind.RUN_GRAPH:
             self.step_done(frame.number, error, (), None)
@@ -365,7 +364,7 @@ class Peer:
         match frame.kind:
             case Kind.BEAT:
                 self._heard = time.monotonic()
-                self._connection.traffic.received -= 1  # what is sent of them is not counted, either
+                self._connection.traffic.received -= 1  # BEATs that are sent are not counted, either
             case Kind.CHUNK:
                 _check_tensors(frame, 1)
                 self._service.chunk(frame.number, frame.detail, frame.tensors[0])
@@ -417,7 +416,7 @@ class Peer:
             log.debug("call not answered: %s", e.message)
 
     def _end(self, cause: BaseException) -> None:
-        """The connection is over: everything that waits for the peer gets to know."""
+        """Ends everything that waits for the peer, at the end of the connection."""
         with self._lock:
             error = self.lost = self.lost or self._lost_error(cause)
             calls = list(self._calls.values())
@@ -430,7 +429,7 @@ class Peer:
             try:
                 _, (done, _) = self._steps.popitem()
             except KeyError:
-                break  # another thread took the last one
+                break  # another thread has taken the last one
             done(error, ())
         self._service.peer_lost(self)
 

@@ -1,4 +1,4 @@
-"""GrpcPeer: another task that offers no stream endpoint, reached by TensorFlow's WorkerService.
+"""GrpcPeer: another task without a stream endpoint, reached by TensorFlow's WorkerService.
 
 Its calls go out on one channel. A tensor for TensorFlow's task waits here until that asks, and a tensor from
 it is asked for when the step starts. Nothing waits on a
@@ -26,9 +26,9 @@ from tensorfleet.wire.stream import Method
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices.memory import exhausted
 from tensorfleet_service.executor.dead import DEAD
-from tensorfleet_service.net.failures import as_op_error, proto_of, value_of
 from tensorfleet_service.net.grpc_loop import Call, Channel, Ended
 from tensorfleet_service.net.limits import check_room, parse
+from tensorfleet_service.net.tensor_protos import as_op_error, proto_of, value_of
 from tensorfleet_service.threads.run_queue import run_queue
 
 if TYPE_CHECKING:
@@ -41,9 +41,7 @@ log = logging.getLogger(__name__)
 _Response = TypeVar("_Response", bound=Message)
 
 SERVICE = "/tensorflow.WorkerService/"
-OWN_ERROR = (
-    "tensorfleet-error"  # trailing metadata of a status that the task itself gave, not the connection to it
-)
+OWN_ERROR = "tensorfleet-error"  # trailing metadata that mark a status of the task, not of the connection
 
 _NAMES = {
     Method.GET_STATUS: "GetStatus",
@@ -64,7 +62,7 @@ CHANNEL_OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class WireGraph:
-    """A graph that a task has registered: for which session, under which handle, and with which keys."""
+    """A graph that a task has registered: its session, its handle, and its keys."""
 
     session: str
     handle: str
@@ -75,7 +73,7 @@ class GrpcPeer:
     """Another task, until a call to it fails for the lack of a connection.
 
     Args:
-        keeps_steps: whether the task keeps what it knows of a step until it is told that it is over, as
+        keeps_steps: whether the task keeps its state of a step until it is told that the step is over, as
             TensorFlow's does.
         security: what this process, the task `caller`, shows.
     """
@@ -108,7 +106,7 @@ class GrpcPeer:
         )
         self._lock = threading.Lock()
         self._steps: dict[int, Call] = {}
-        self._waited: dict[object, float] = {}  # since when the heart has seen each call wait
+        self._waited: dict[object, float] = {}  # the time since when the heartbeat has seen each call wait
 
     def call(self, method: Method, request: Message, response: type[_Response], timeout: float) -> _Response:
         """A call with an answer, within `timeout` seconds."""
@@ -122,7 +120,7 @@ class GrpcPeer:
             raise self._converted(e) from None
 
     def notify(self, method: Method, request: Message) -> None:
-        """A call whose answer does not matter; a lost connection does not, either."""
+        """Makes a call whose answer, and whose failure by a lost connection, do not matter."""
         self._tell(_NAMES[method], request)
 
     def run_graph(
@@ -187,7 +185,7 @@ class GrpcPeer:
         self._service.keep(step_id, edge, value)
 
     def pull(self, step_id: int, edge: int, key: str) -> Callable[[], None]:
-        """Asks for a tensor, which is delivered to its step, or ends it; returns what withdraws the question.
+        """Asks for a tensor for a step, which an error ends; returns a function that withdraws the request.
 
         Raises:
             UnavailableError: the peer is lost.
@@ -213,14 +211,14 @@ class GrpcPeer:
             self._service.deliver(step_id, (edge,), (value,))
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
-        """Ends a step on the peer; its answer is not waited for any more."""
+        """Ends a step on the peer, without waiting for its answer."""
         call = self._steps.pop(step_id, None)
         self._tell("CleanupGraph", worker_pb2.CleanupGraphRequest(step_id=step_id))
         if call is not None:
             call.cancel()
 
     def end_step(self, step_id: int) -> None:
-        """Says that a step is over on all tasks."""
+        """Tells the peer that a step is over on all tasks."""
         self._tell("CleanupGraph", worker_pb2.CleanupGraphRequest(step_id=step_id))
 
     def close(self) -> None:
@@ -228,17 +226,17 @@ class GrpcPeer:
         self._channel.close()
 
     def heard(self, now: float) -> float | None:
-        """The monotonic time since when a call or a step has waited for the task; None if none does."""
+        """The monotonic time since when a call or a step has waited for the task; None if none waits."""
         self._waited = {call: self._waited.get(call, now) for call in self._channel.calls.copy()}
         return min(self._waited.values(), default=None)
 
     def silent(self, why: str) -> None:
-        """The other task is lost, though the connection to it is not broken: its calls end."""
+        """Gives the other task up as lost, though the connection is not broken; its calls end."""
         self.lose(why)
         self._channel.close()
 
     def _check(self) -> None:
-        """Raises UnavailableError if the peer is lost: a new one, as an exception keeps who has raised it."""
+        """Raises UnavailableError if the peer is lost: a new exception, as one keeps its frames alive."""
         if self.lost is not None:
             raise errors.from_code(self.lost.error_code, self.lost.message)
 
@@ -253,7 +251,7 @@ class GrpcPeer:
         return data
 
     def _handle(self, function: Callable[..., None], *arguments: Any) -> None:
-        """Does what an answer sets off, as a step may go on: not on the thread that hears all answers."""
+        """Handles an answer on the pool, not on the event loop, as a step may go on with it."""
 
         def handle() -> None:
             with cork(), run_queue():
@@ -262,15 +260,15 @@ class GrpcPeer:
         try:
             self._service.submit(handle)
         except (RuntimeError, MemoryError) as e:
-            log.warning("an answer of %s is used by the thread that hears all: %s", self.task, e)
+            log.warning("an answer of %s is handled on the event loop: %s", self.task, e)
             handle()
 
     def _start(self, name: str, request: Message, ended: Ended, step_id: int | None = None) -> Call:
-        """Begins a call, that of a step where it has a number.
+        """Begins a call, for a step if it has a number.
 
         Raises:
             UnavailableError: the peer is lost.
-            InvalidArgumentError: it is more than a message holds.
+            InvalidArgumentError: the request is larger than a message may be.
             ResourceExhaustedError: there is no memory to send it.
         """
         self._check()
@@ -282,7 +280,7 @@ class GrpcPeer:
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"What goes to {self.task} at once cannot be sent by gRPC, whose messages hold 2 GiB: {e}",
+                f"The message to {self.task} cannot be sent by gRPC, whose messages hold 2 GiB: {e}",
             ) from None
         check_room(len(data), f"a {type(request).__name__} to {self.task}")
         self._sent(data)
@@ -303,7 +301,7 @@ class GrpcPeer:
             log.debug("%s not told to %s: %s", name, self.task, e.message)
 
     def _converted(self, error: grpc.RpcError) -> errors.OpError:
-        """The error for a status: one that the task gave, or the loss of the connection to it."""
+        """The error for a status, which comes from the task or means the loss of the connection."""
         code, details = error.code(), error.details() or ""
         own = any(key == OWN_ERROR for key, _ in error.trailing_metadata() or ())
         if own or code not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
@@ -313,7 +311,7 @@ class GrpcPeer:
         return self.lose(details)
 
     def lose(self, why: str) -> errors.OpError:
-        """Gives the peer up; the error that says so, which is that of the first reason."""
+        """Gives the peer up; returns the error that says so, with the first reason."""
         with self._lock:
             first = self.lost is None
             if self.lost is None:
@@ -326,5 +324,5 @@ class GrpcPeer:
 
 
 def _path(name: str) -> str:
-    """A method's whole path: the name is WorkerService's, or a path itself."""
+    """The path of a method, whose name is WorkerService's or a path itself."""
     return name if name.startswith("/") else SERVICE + name

@@ -1,4 +1,4 @@
-"""Peers: the connections of a task to the other tasks of its cluster, made when they are first needed."""
+"""Peers: the connections of a task to the other tasks of its cluster, made at their first use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tensorfleet.wire.limits import HELLO_SECONDS
 from tensorfleet.wire.opening import encrypted, open_hello, unauthenticated
 from tensorfleet.wire.tls import TlsConnection
 from tensorfleet.wire.traffic import Traffic
-from tensorfleet_service.net import limits
+from tensorfleet_service.net import limits, timeouts
 from tensorfleet_service.net.peer import Peer, TaskService
 from tensorfleet_service.net.peer_grpc import GrpcPeer
 
@@ -32,20 +32,19 @@ log = logging.getLogger(__name__)
 
 AnyPeer = Peer | GrpcPeer
 
-RETRY_SECONDS = 0.2
-
 
 class Peers:
     """The other tasks of the cluster, by canonical name.
 
     Args:
         task, incarnation: of this task.
-        addresses: from a task's canonical name to its gRPC address.
-        discover: asks an address where its stream endpoint is.
-        streams: whether this task has a stream endpoint. Two tasks are connected by stream if both have one:
-            each of them has to know which of them moves the tensors.
-        heart: notices those that have fallen silent.
-        security: what this task shows to the others, and asks them for.
+        addresses: the gRPC addresses by the tasks' canonical names.
+        discover: asks the task at an address for its stream endpoint.
+        streams: whether this task has a stream endpoint. Two tasks are connected by stream if both have one,
+            as
+            both have to know how tensors are sent.
+        heart: notices tasks that have fallen silent.
+        security: the credentials of this task, and what it requires of the others.
     """
 
     def __init__(
@@ -73,15 +72,15 @@ class Peers:
         self._reconnecting: set[str] = set()
         self._stopped = threading.Event()
         self.problems: dict[str, str] = {}
-        """Why the last attempt to connect to a task failed."""
+        """The reason why the last attempt to connect to a task failed."""
 
     @property
     def closed(self) -> bool:
-        """Whether the task is being stopped: nobody is connected to any more."""
+        """Whether the task is being stopped, and connects to no task any more."""
         return self._stopped.is_set()
 
     def serve(self, service: TaskService) -> None:
-        """Sets who answers the peers."""
+        """Sets the service that answers the peers."""
         self._service = service
 
     def existing(self, task: str) -> AnyPeer | None:
@@ -92,8 +91,8 @@ class Peers:
     def sender(self, tasks: Iterable[str]) -> Push:
         """The function of (task, step, edge, value) that sends tensors to these tasks until they restart.
 
-        It never waits: where the connection is lost, it fails at once, and another one is made elsewhere for
-        the next steps.
+        It never waits: if the connection is lost, it fails at once, and another thread makes a new connection
+        for later steps.
 
         Raises:
             UnavailableError: a task does not answer.
@@ -145,7 +144,7 @@ class Peers:
                 self._reconnecting.discard(task)
 
     def pulls_from(self, task: str) -> bool:
-        """Whether tensors of this task have to be asked for, as TensorFlow's have.
+        """Whether tensors of a task have to be asked for, as those of TensorFlow's tasks.
 
         Raises:
             UnavailableError: the task does not answer.
@@ -154,7 +153,7 @@ class Peers:
         return isinstance(peer, GrpcPeer)
 
     def pull(self, task: str, step_id: int, edge: int, key: str) -> Callable[[], None]:
-        """Asks for a tensor, without waiting; returns what withdraws the question.
+        """Asks for a tensor, without waiting; returns a function that withdraws the request.
 
         Raises:
             UnavailableError: the connection to the task is lost.
@@ -185,7 +184,7 @@ class Peers:
         return self._connect(task, address, lock, timeout)
 
     def _connect(self, task: str, address: str, lock: threading.Lock, timeout: float) -> AnyPeer:
-        """Tries until the time is over. One thread tries at once; none waits for it beyond its own time."""
+        """Tries to connect until the time is over. Only one thread tries at a time."""
         end = time.monotonic() + timeout
         last = "another attempt to connect is under way"
         while True:
@@ -198,7 +197,7 @@ class Peers:
                 finally:
                     lock.release()
             left = end - time.monotonic()
-            if left <= 0 or self._stopped.wait(min(RETRY_SECONDS, left)):
+            if left <= 0 or self._stopped.wait(min(timeouts.CONNECT_RETRY_SECONDS, left)):
                 text = f"{task} at {address} does not answer; last error: {last}"
                 known = self._peers.get(task)
                 if known is not None and known.lost is not None:
@@ -239,11 +238,11 @@ class Peers:
         return self._add(connection, task, hello["incarnation"], address)
 
     def accept(self, connection: Connection, hello: dict[str, Any]) -> None:
-        """Somebody who says to be a task has connected to this one."""
+        """Accepts or refuses a connection of somebody who claims to be a task."""
         task, incarnation = str(hello["task"]), hello.get("incarnation")
         address = self.addresses.get(task)
         if address is None or task == self.task or not isinstance(incarnation, int):
-            said = ascii(task)[1:-1]  # it may be no text that a log can hold
+            said = ascii(task)[1:-1]  # not all characters can be logged
             text = f"it says to be {said}, incarnation {incarnation!r}, which is no other task of the cluster"
             log.warning("a connection was refused: %s", text)
             connection.refuse(errors.InvalidArgumentError(None, None, f"{self.task} refuses: {text}"))
@@ -264,7 +263,7 @@ class Peers:
             if known is None or known.lost is not None or known.incarnation != incarnation:
                 self._peers[task] = peer
         if known is not None and known.lost is None and known.incarnation != incarnation:
-            known.close()  # the task has restarted, and this connection leads to nobody
+            known.close()  # the task has restarted, so its earlier connection leads nowhere
         try:
             peer.start()
         except (RuntimeError, MemoryError) as e:
@@ -297,11 +296,11 @@ class Peers:
         return self._heart.seconds
 
     def forget(self, peer: AnyPeer) -> None:
-        """A peer is lost: nobody listens for signs of life of it any more."""
+        """Stops listening for signs of life of a lost peer."""
         self._heart.forget(peer)
 
     def flush(self, end: float) -> None:
-        """Waits until the sockets have taken all that was sent, or the monotonic time is `end`."""
+        """Waits until the sockets have taken all frames, or the monotonic time is `end`."""
         for peer in list(self._peers.values()):
             if isinstance(peer, Peer):
                 peer.flush(max(end - time.monotonic(), 0))
@@ -315,11 +314,11 @@ class Peers:
 def greet(
     sock: Any, hello: dict[str, Any], expected: str, security: Security = OPEN, host: str = ""
 ) -> tuple[Connection, dict[str, Any]]:
-    """Says HELLO on a fresh socket and reads the answer, within a deadline.
+    """Sends HELLO on a new socket and reads the answer, within a deadline.
 
     Args:
         expected: the task that the socket leads to, at `host`.
-        security: what this side shows, and asks for.
+        security: the credentials of this side, and what it requires of the other.
 
     Raises:
         OSError: the connection broke, or the other side does not speak this protocol.
@@ -337,6 +336,6 @@ def greet(
     except EOFError:
         raise ConnectionError(f"{expected} closed the connection") from None
     except ValueError as e:
-        raise ConnectionError(f"{expected} cannot be talked to: {e}") from None
+        raise ConnectionError(f"{expected} does not speak this protocol: {e}") from None
     sock.settimeout(None)
     return connection, answer

@@ -1,10 +1,11 @@
-"""Graphs as TensorFlow's workers take them: a task's part of a step in the form of RegisterGraph by gRPC.
+"""Graphs in the form of TensorFlow's workers: a task's part of a step for RegisterGraph by gRPC.
 
-What is fed is a `_Recv` there, and what is fetched a `_Send`, both `client_terminated`: RunGraph names them
-by their rendezvous keys. In the runtime's own form they are `_Arg` and `_Retval` nodes, with positions.
+There, a fed value is a `_Recv`, and a fetch a `_Send`, both `client_terminated`: RunGraph names them by their
+rendezvous keys. In the runtime's own form they are `_Arg` and `_Retval` nodes, with positions.
 
-A graph that TensorFlow's master has cut comes in no particular order, and says of no tensor whether it may be
-dead, or whether one comes in each iteration of a loop: that is worked out here.
+A graph that TensorFlow's master has partitioned comes in no particular order, and does not say whether a
+tensor
+may be dead, or whether one comes in each iteration of a loop: that is determined here.
 """
 
 from __future__ import annotations
@@ -15,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core.errors import InvalidArgumentError
 from tensorfleet.graph.graph import MIN_CONSUMER_VERSION, PRODUCER_VERSION
-from tensorfleet.graph.op_def import lookup
-from tensorfleet_service.executor.layout import by_device, layout
+from tensorfleet_service.executor.feed_layout import by_device, layout
 from tensorfleet_service.executor.rendezvous import FRAME_IDS, edge_of_name, key_of
 from tensorfleet_service.graph.fused_ops import take_apart
-from tensorfleet_service.graph.graph import Node, is_back_edge, to_graph_def
+from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of, to_graph_def
 from tensorfleet_service.graph.loops import find_frames
 from tensorfleet_service.graph.session_graph import from_graph_def
 
@@ -35,8 +35,8 @@ class Keys:
     """The names of a task's fed and fetched tensors in RunGraph.
 
     Attributes:
-        feeds: keys with the position among the task's fed values; one value may go to several devices.
-        fetches: in the order of the task's layout.
+        feeds: keys, with positions among the task's fed values; one value may go to several devices.
+        fetches: keys, in the order of the task's layout.
     """
 
     feeds: tuple[tuple[str, int], ...]
@@ -46,7 +46,7 @@ class Keys:
 def to_wire(
     nodes: Sequence[Node], functions: Iterable[function_pb2.FunctionDef], incarnations: Mapping[str, int]
 ) -> tuple[graph_pb2.GraphDef, Keys]:
-    """The message for one task's nodes, which stay as they are, and the keys of what is fed and fetched.
+    """The GraphDef of one task's nodes, which stay as they are, and the keys of its feeds and fetches.
 
     Args:
         incarnations: of the task's devices.
@@ -82,9 +82,9 @@ def to_wire(
 
 
 def _pass_on_death(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes, with an Identity behind what is received and waited for.
+    """The nodes, with an Identity behind each `_Recv` that others wait for by control edges.
 
-    In TensorFlow, who waits for a `_Recv` runs though the tensor that came was dead.
+    In TensorFlow, a node that waits for a `_Recv` runs even if the received tensor is dead.
     """
     made: dict[Node, Node] = {}
     waited_for = {control for node in nodes for control in node.controls}
@@ -101,10 +101,10 @@ def _pass_on_death(nodes: Sequence[Node]) -> list[Node]:
 
 
 def from_wire(graph_def: graph_pb2.GraphDef) -> tuple[list[Node], Keys]:
-    """The nodes of one task's part, in an order in which they can run, and what RunGraph is going to name.
+    """The nodes of one task's part, in an order in which they can run, and the keys that RunGraph will use.
 
-    Raises as `from_graph_def` does; InvalidArgumentError too where tensors are exchanged under names that are
-    not TensorFlow's.
+    Raises as `from_graph_def` does, and InvalidArgumentError if tensors are exchanged by names that are not
+    TensorFlow's.
     """
     take_apart(graph_def)
     given = from_graph_def(graph_def)
@@ -136,7 +136,7 @@ def from_wire(graph_def: graph_pb2.GraphDef) -> tuple[list[Node], Keys]:
 
 
 def _is_foreign(node: Node) -> bool:
-    """Whether a node sends or receives what another program's master has cut."""
+    """Whether a node sends or receives a tensor by a key that another program's master has made."""
     return (
         _HOST.get(node.op, node.op) in _EXCHANGES
         and not node.attrs["client_terminated"]
@@ -145,16 +145,14 @@ def _is_foreign(node: Node) -> bool:
 
 
 def _node(node: Node, op: str, attrs: dict[str, Any]) -> Node:
-    """A node of another op in the place of one."""
-    opdef = lookup(op)
-    assert opdef is not None, f"Op type {op} is not defined"
-    made = Node(node.name, opdef, attrs, node.device)
+    """A node of another op in place of a node."""
+    made = Node(node.name, opdef_of(op), attrs, node.device)
     made.assigned = node.assigned
     return made
 
 
 def _join(made: Mapping[Node, Node]) -> None:
-    """Gives copies the inputs of what they are copies of."""
+    """Links copies as their originals are linked."""
     for node, copied in made.items():
         copied.inputs = [(made[source], index) for source, index in node.inputs]
         copied.controls = [made[control] for control in node.controls]
@@ -164,7 +162,7 @@ def _in_order(nodes: Sequence[Node]) -> list[Node]:
     """The nodes in an order in which they can run.
 
     Raises:
-        InvalidArgumentError: some wait for each other.
+        InvalidArgumentError: some nodes wait for each other.
     """
     left: dict[Node, int] = {}
     users: dict[Node, list[Node]] = {}
@@ -187,7 +185,7 @@ def _in_order(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _note_loops(nodes: Sequence[Node]) -> None:
-    """Notes at what is exchanged that it may be dead, and whether it is in a loop, for the executor."""
+    """Marks, for the executor, received tensors that may be dead, and those in loops."""
     frames = find_frames(nodes).of
     for node in nodes:
         if node.op in _EXCHANGES:
@@ -198,5 +196,5 @@ def _note_loops(nodes: Sequence[Node]) -> None:
 
 
 def _signed(incarnation: int) -> int:
-    """An incarnation as an attribute has it, which is a number with a sign."""
+    """An incarnation as a signed number, for an attribute."""
     return incarnation - 2**64 if incarnation >= 2**63 else incarnation

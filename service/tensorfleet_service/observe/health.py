@@ -1,4 +1,4 @@
-"""Health: whether a task is alive, and whether work should be sent to it; in words where it should not."""
+"""Health: whether a task is alive, and whether work should be sent to it, with the reasons if not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Health:
     """The state of one task that probes ask about. Nothing here depends on other tasks.
 
     Args:
-        drain_limit: how long running steps may go on once the task drains, in seconds.
+        drain_limit: time in seconds for which running steps may go on while the task drains.
         now: a clock that only goes forward, in seconds.
     """
 
@@ -25,15 +25,15 @@ class Health:
         self._watchers: list[Callable[[], None]] = []
 
     def lacks(self, *reasons: str) -> None:
-        """The task cannot do its work for these reasons, as long as it lives."""
+        """Notes reasons for which the task cannot work as long as it lives."""
         self._change(lacks=reasons)
 
     def serves(self) -> None:
-        """The task answers."""
+        """Notes that the task has begun to serve."""
         self._change(serving=True)
 
     def drains(self) -> None:
-        """The task takes no new steps any more."""
+        """Notes that the task takes no new steps any more."""
         self._change(draining=True)
 
     def _change(
@@ -50,7 +50,7 @@ class Health:
             watcher()
 
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """Has `changed` called at each change; returns what ends that."""
+        """Has `changed` called at each change; returns the function that ends that."""
         with self._lock:
             self._watchers.append(changed)
 
@@ -73,7 +73,7 @@ class Health:
         return 0.0 if since is None else max(self._now() - since, 1e-9)
 
     def reasons(self) -> list[str]:
-        """Why no work should be sent to the task, a sentence each; empty if it should."""
+        """The reasons why no work should be sent to the task, a sentence each; empty if it should."""
         found = [] if self._serving else ["starting: the task does not serve yet"]
         if self._draining_since is not None:
             found.append("draining: running steps end, new ones are refused")

@@ -1,4 +1,4 @@
-"""The HTTP port of a task: its metrics, and the pages that probes ask for.
+"""The HTTP port of a task: its metrics, and the pages for probes.
 
     /metrics           Prometheus' text format, or OpenMetrics for those that accept it
     /healthz/live      200 as long as the process answers
@@ -6,8 +6,8 @@
     /healthz/ready     200 while work should be sent to it
     /healthz           as /healthz/ready
 
-Where /metrics takes a token, those who show none get a 401. Anything else but 200 is a 503, with a line for
-each reason. The port opens before the task serves, and closes after it has stopped.
+If /metrics requires a token, requests without one get a 401. The other pages answer 200, or 503 with a line
+for each reason. The port opens before the task serves, and closes after it has stopped.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
+    from tensorfleet.security.tls import Certificates
     from tensorfleet_service.observe.health import Health
 
 log = logging.getLogger(__name__)
@@ -35,26 +36,28 @@ TEXT = "text/plain; charset=utf-8"
 IDLE_SECONDS = 30.0  # a connection without a request for so long is closed
 REQUEST_SECONDS = 10.0  # from a request's first byte to its last
 MAX_REQUEST_BYTES = 16 * 1024  # its line and its headers
-MAX_CONNECTIONS = 64  # for one more, the oldest is closed: whoever asks at once gets an answer
+MAX_CONNECTIONS = 64  # for another one the oldest is closed, so clients that ask at once get an answer
 
 
 class HttpServer:
     """Serves one task's pages, from `start` to `close`.
 
     Args:
-        host: the interface, as in `bind_host`: "[::]" takes IPv4 as well.
+        host: the interface, as in `bind_host`: "[::]" accepts IPv4, too.
         port: 0 for any free one.
         health: answers the probes.
+        tls: the certificates for HTTPS; None: plain HTTP.
 
     Raises:
         OSError: the port cannot be bound.
     """
 
-    def __init__(self, host: str, port: int, health: Health) -> None:
+    def __init__(self, host: str, port: int, health: Health, tls: Certificates | None = None) -> None:
         self.health = health
+        self.tls = tls
         self.registry: CollectorRegistry | None = None
         self.authorize: Callable[[str], str] = _anybody
-        """Why whoever shows an Authorization header does not get to see the metrics; "" if they do."""
+        """The function from an Authorization header to the reason why the metrics are refused; "" if not."""
         host = host.strip("[]")
         self._server = _Server((host, port), self)
         self.port: int = self._server.server_address[1]
@@ -65,7 +68,7 @@ class HttpServer:
         log.info("metrics and health at port %d", self.port)
 
     def close(self) -> None:
-        """Answers what has been asked, and takes nothing more."""
+        """Answers the requests that have come, and closes the port."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -136,7 +139,7 @@ class _Server(ThreadingHTTPServer):
             if len(self._open) > MAX_CONNECTIONS:
                 oldest, _ = self._open.popitem(last=False)
         if oldest is not None:
-            with suppress(OSError):  # it has ended meanwhile
+            with suppress(OSError):  # the connection may have ended meanwhile
                 oldest.shutdown(socket.SHUT_RDWR)
         super().process_request(request, client_address)
 
@@ -146,7 +149,7 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def server_bind(self) -> None:
-        # Not HTTPServer's: it asks the name service for this host's name, which may take long.
+        # HTTPServer's own method asks the name service for this host's name, which may take long.
         if self.address_family == socket.AF_INET6:
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -159,14 +162,14 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Requests(io.RawIOBase):
-    """The bytes of the requests on a connection, each within its time and its size."""
+    """The bytes of the requests on a connection, with limits on the time and the size of each."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self.next()
 
     def next(self) -> None:
-        """Another request may come."""
+        """Begins the limits of the next request."""
         self._end: float | None = None
         self._left = MAX_REQUEST_BYTES
 
@@ -174,10 +177,10 @@ class _Requests(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Raises TimeoutError: the request is late, or too large."""
+        """Reads bytes. Raises TimeoutError if the request is late, or too large."""
         left = IDLE_SECONDS if self._end is None else self._end - time.monotonic()
         if left <= 0 or self._left <= 0:
-            raise TimeoutError("the request does not end")
+            raise TimeoutError("the request is late or too large")
         self._sock.settimeout(left)
         count = self._sock.recv_into(memoryview(buffer)[: self._left])
         self._sock.settimeout(IDLE_SECONDS)  # for the answer
@@ -195,9 +198,20 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def setup(self) -> None:
+        if self.server.pages.tls is not None:
+            # A socket of its own, so that the server can still close this one.
+            self.request.settimeout(REQUEST_SECONDS)
+            self.request = self.server.pages.tls.pages_context().wrap_socket(
+                self.request.dup(), server_side=True
+            )
         super().setup()
         self._requests = _Requests(self.connection)
         self.rfile = io.BufferedReader(self._requests)
+
+    def finish(self) -> None:
+        super().finish()
+        if self.server.pages.tls is not None:
+            self.connection.close()
 
     def handle_one_request(self) -> None:
         self._requests.next()

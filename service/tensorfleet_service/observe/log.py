@@ -1,4 +1,4 @@
-"""The log of a task: lines of text for people, or JSON for a log collector; every line names the task.
+"""The log of a task, as lines of text for people or as JSON for a log collector; every line names the task.
 
 A record that is about a session or a step has their ids as fields: `log.info(…, extra={"session": handle})`.
 """
@@ -18,7 +18,7 @@ FIELDS = ("session", "step")
 """Fields of `extra` that a record may have; the ids of steps are numbers."""
 
 
-# What a terminal or a reader of lines would act on: controls, ends of lines but LF, marks of direction.
+# Characters on which a terminal or a reader of lines acts: controls, line ends except LF, direction marks.
 _UNPRINTABLE = {
     code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
     for code in (
@@ -33,15 +33,16 @@ _UNPRINTABLE = {
 
 
 def printable(text: str) -> str:
-    """The text with escapes in place of what is not to be printed; its lines stay apart."""
+    """The text with escapes in place of unprintable characters; its lines stay separate."""
     return text.translate(_UNPRINTABLE)
 
 
 class TextFormatter(logging.Formatter):
-    """`2026-01-31T12:00:00.123Z INFO /job:ps/task:0 server: message`; further lines of a message have a bar
-    in place of the colon: text from outside cannot pass for a message of its own.
+    """`2026-01-31T12:00:00.123Z INFO /job:ps/task:0 server: message`. Further lines of a message have a bar
+    in place of the colon, so that text from outside cannot pass for another message.
 
-    Fields that the message does not name end its first line: `step failed: … [session=4f0c step=17]`.
+    Fields that the message does not contain stand at the end of its first line: `step failed: …
+        [session=4f0c]`.
     """
 
     def __init__(self, task: str) -> None:
@@ -59,7 +60,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One object a line: time, level, task, logger, message; session, step and exception where there are."""
+    """One object per line: time, level, task, logger, message; session, step and exception if present."""
 
     def __init__(self, task: str) -> None:
         super().__init__()
@@ -86,12 +87,12 @@ def utc(record: logging.LogRecord) -> str:
 
 
 def configure(task: str, log_format: str, level: str, stream: TextIO | None = None) -> None:
-    """Sends this process's whole log to `stream` (standard error), as a task's own.
+    """Sends the whole log of this process to `stream` (standard error), in the name of a task.
 
     Args:
         task: the short name, such as `/job:ps/task:0`.
         log_format: one of FORMATS.
-        level: one of LEVELS, the least that is written.
+        level: one of LEVELS, the lowest that is written.
     """
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonFormatter(task) if log_format == "json" else TextFormatter(task))

@@ -1,7 +1,7 @@
-"""The metrics of a task: read from what it counts, at the moment of a scrape.
+"""The metrics of a task, made at each scrape from the numbers that its parts count.
 
-Every name, its labels and what they mean are in docs/observability.md. Labels are bounded: op types, stages,
-codes and peers are; queues are, as the names of all but MAX_QUEUES are put together.
+All names, with their labels and meanings, are in docs/observability.md. The number of label values is
+bounded: that of op types, stages, codes and peers is, and queues beyond the first MAX_QUEUES share a label.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from prometheus_client.core import (
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from tensorfleet_service.devices.memory import BUDGET
+from tensorfleet_service.devices.memory import BUDGET, find_limit
 from tensorfleet_service.kernels.registry import is_blocking
 from tensorfleet_service.net.peer import Peer
-from tensorfleet_service.observe.memory import memory_limit
 from tensorfleet_service.state.queues import Queue
 from tensorfleet_service.tracing.meter import BOUNDS, Histogram
 from tensorfleet_service.tracing.timed import NOT_RUN
+from tensorfleet_service.worker.progress import short_name
 
 if TYPE_CHECKING:
     from tensorfleet.wire.traffic import Traffic
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
 MAX_QUEUES = 50
 OTHERS = "_other"
 CLIENTS, GRPC = "clients", "grpc"
-"""Peers that are no tasks: clients by stream; whoever calls by gRPC, as callers do not say who they are."""
+"""Peers that are not tasks: clients by stream, and all callers by gRPC, which do not say who they are."""
 
 CODES = {code.value[0]: code.name for code in grpc.StatusCode if code is not grpc.StatusCode.OK}
 
 
 class Clients(Protocol):
-    """The connections of clients: how many are open, and what goes over all of them."""
+    """The connections of clients: the number of open ones, and the traffic of all."""
 
     traffic: Traffic
 
@@ -63,7 +63,7 @@ class Clients(Protocol):
 
 @dataclass(frozen=True)
 class Task:
-    """A task and its parts, as far as they count anything."""
+    """The parts of a task that count something."""
 
     version: str
     cluster_tasks: int
@@ -80,7 +80,7 @@ class Task:
 
 
 def registry(task: Task) -> CollectorRegistry:
-    """All metrics of a task and of its process; a process may have several tasks."""
+    """The metrics of a task and of its process, which may have several tasks."""
     result = CollectorRegistry()
     result.register(TaskCollector(task))
     ProcessCollector(registry=result)
@@ -120,22 +120,25 @@ def _task(task: Task) -> Iterator[Metric]:
         "tensorfleet_task", "The task that this process is.", {"job_name": job, "task_index": index}
     )
     yield _gauge("cluster_tasks", "Tasks in the ClusterSpec.", task.cluster_tasks)
+    memory = find_limit({})
     yield _gauge(
-        "memory_limit_bytes", "What the container, or else the machine, has of memory.", memory_limit()
+        "memory_limit_bytes",
+        "Memory of the container or, without a limit, of the machine; 0 if unknown.",
+        memory.size if memory else 0,
     )
     budget = BUDGET.limit
     yield _gauge(
-        "memory_budget_bytes", "What steps may use of memory, 0 for no limit.", budget.size if budget else 0
+        "memory_budget_bytes", "Limit on the memory of the process, 0 for none.", budget.size if budget else 0
     )
     yield _gauge("ready", "Whether work should be sent to the task.", task.health.ready)
     yield _gauge(
         "draining_seconds",
-        "How long the task has been draining, 0 if it is not.",
+        "Time for which the task has been draining, 0 if it is not.",
         task.health.draining_seconds,
     )
     yield _gauge(
         "drain_limit_seconds",
-        "How long running steps may go on when the task drains.",
+        "Time for which running steps may go on while the task drains.",
         task.health.drain_limit,
     )
     yield _gauge(
@@ -144,7 +147,7 @@ def _task(task: Task) -> Iterator[Metric]:
         bool(task.guard.exposure),
     )
     refused = CounterMetricFamily(
-        "tensorfleet_refused", "Connections and calls that were not let in.", labels=["reason"]
+        "tensorfleet_refused", "Connections and calls that were refused.", labels=["reason"]
     )
     for reason in ("unauthenticated", "forbidden"):
         refused.add_metric([reason], task.guard.refused[reason])
@@ -176,24 +179,20 @@ def _steps(task: Task) -> Iterator[Metric]:
     yield _by_code(
         "prepare_errors", "Run signatures that could not be prepared.", meter.prepare_errors.by_code()
     )
-    yield _counter(
-        "worker_steps", "Parts of steps that masters have asked this task for.", worker.steps_total
-    )
+    yield _counter("worker_steps", "Parts of steps that masters have run on this task.", worker.steps_total)
     yield _by_code("worker_step_errors", "Parts of steps that failed here.", worker.step_errors.by_code())
 
     sessions = task.master.sessions()
     now, monotonic = time.perf_counter_ns(), time.monotonic()
     on_master = [began for session in sessions for began in session.began]
     on_worker = worker.running
-    running = GaugeMetricFamily(
-        "tensorfleet_steps_running", "Steps that run at this moment.", labels=["role"]
-    )
+    running = GaugeMetricFamily("tensorfleet_steps_running", "Steps that are running.", labels=["role"])
     running.add_metric(["master"], len(on_master))
     running.add_metric(["worker"], len(on_worker))
     yield running
     oldest = GaugeMetricFamily(
         "tensorfleet_oldest_step_age_seconds",
-        "How long the step that began first has been running, 0 without any.",
+        "Running time of the oldest running step, 0 without any.",
         labels=["role"],
     )
     oldest.add_metric(["master"], max(now - min(on_master, default=now), 0) / 1e9)
@@ -234,8 +233,8 @@ def _ops(task: Task) -> Iterator[Metric]:
     yield sampled
     waits = SummaryMetricFamily(
         "tensorfleet_wait_seconds",
-        "How often and how long parts of steps were suspended: for tensors of other devices (the "
-        "rendezvous), or for resources, such as queues.",
+        "Times for which parts of steps were suspended, for tensors of other devices (the rendezvous) or for "
+        "resources, such as queues.",
         labels=["for"],
     )
     for what in sorted(totals.waits):
@@ -250,7 +249,7 @@ def _traffic(task: Task) -> Iterator[Metric]:
         "sent": "Messages sent to a peer.",
         "received": "Messages received from a peer.",
     }
-    by_peer = {_short(peer): traffic for peer, traffic in task.peers.traffic.items()}
+    by_peer = {short_name(peer): traffic for peer, traffic in task.peers.traffic.items()}
     by_peer |= {CLIENTS: task.clients.traffic, GRPC: task.grpc_traffic}
     for attribute, text in families.items():
         name = attribute if attribute.endswith("bytes") else f"{attribute}_messages"
@@ -266,8 +265,8 @@ def _traffic(task: Task) -> Iterator[Metric]:
     )
     for name in task.peers.traffic:
         found = task.peers.existing(name)
-        connected.add_metric([_short(name)], found is not None)
-        waiting.add_metric([_short(name)], found.waiting if isinstance(found, Peer) else 0)
+        connected.add_metric([short_name(name)], found is not None)
+        waiting.add_metric([short_name(name)], found.waiting if isinstance(found, Peer) else 0)
     yield connected
     yield waiting
     yield _gauge("client_connections", "Open stream connections of clients.", task.clients.connections)
@@ -301,16 +300,16 @@ def _gpus(task: Task) -> Iterator[Metric]:
     families = [
         GaugeMetricFamily("tensorfleet_gpu_memory_bytes", "The memory of a GPU.", labels=["gpu"]),
         GaugeMetricFamily(
-            "tensorfleet_gpu_memory_used_bytes", "What all processes use of a GPU's memory.", labels=["gpu"]
+            "tensorfleet_gpu_memory_used_bytes", "GPU memory that all processes use.", labels=["gpu"]
         ),
         GaugeMetricFamily(
             "tensorfleet_gpu_pool_bytes",
-            "What this task has of a GPU's memory, its reserve included.",
+            "GPU memory that this task has, including its reserve.",
             labels=["gpu"],
         ),
         GaugeMetricFamily(
             "tensorfleet_gpu_pool_used_bytes",
-            "What this task's arrays hold of a GPU's memory.",
+            "GPU memory of this task's arrays.",
             labels=["gpu"],
         ),
     ]
@@ -336,12 +335,7 @@ def _counter(name: str, text: str, value: float) -> CounterMetricFamily:
 
 def _by_code(name: str, text: str, counts: dict[int, int]) -> CounterMetricFamily:
     family = CounterMetricFamily(f"tensorfleet_{name}", text, labels=["code"])
-    # All codes from the start: a counter that appears with its first error does not show an increase.
+    # All codes from the start, as a counter that appears with its first error shows no increase.
     for code, name in CODES.items():
         family.add_metric([name], counts.get(code, 0))
     return family
-
-
-def _short(task: str) -> str:
-    """`/job:ps/task:0` of a canonical name."""
-    return task.replace("/replica:0", "")

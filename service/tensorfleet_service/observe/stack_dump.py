@@ -1,8 +1,7 @@
-"""The stacks of all threads, also while the interpreter is busy with one of them and no Python code runs.
+"""The stacks of all threads, even while one of them holds the interpreter's lock and no Python code runs.
 
-By a signal they are written into a memory file, where `tensorfleet stacks` of the same machine finds them.
-And if the interpreter does not get round to the task's watchdog for long, what kept it is in the log
-afterwards.
+A signal has them written into a memory file, where `tensorfleet stacks` on the same machine finds them. If a
+thread keeps the task's watchdog from running for long, its stack is in the log afterwards.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class StackDump:
         self._asked: IO[bytes] | None = None
 
     def install(self) -> None:
-        """Prepares this process; to be called on its main thread. Elsewhere than on Linux it does nothing."""
+        """Prepares this process; called on its main thread. Has no effect on systems other than Linux."""
         if not hasattr(os, "memfd_create") or STACKS_SIGNAL is None:
             return
         self._asked = os.fdopen(os.memfd_create(STACKS_FILE), "r+b", buffering=0)
@@ -37,7 +36,7 @@ class StackDump:
             faulthandler.register(STACKS_SIGNAL, self._asked, all_threads=True, chain=False)
 
     def alive(self) -> None:
-        """The interpreter has got round to the watchdog: if it had not for long, the log says who kept it."""
+        """Called regularly by the watchdog. If that could not run for long, logs the stack that kept it."""
         busy = self._busy
         if busy is None:
             return
@@ -49,12 +48,14 @@ class StackDump:
             busy.seek(0)
             busy.truncate()
             log.warning(
-                "no thread could run for %g s but one, which kept the interpreter:\n%s", BUSY_SECONDS, text
+                "one thread has held the interpreter's lock for %g s, and no other could run:\n%s",
+                BUSY_SECONDS,
+                text,
             )
         try:
             faulthandler.dump_traceback_later(BUSY_SECONDS, file=busy)
         except RuntimeError as e:
-            log.debug("%s", e)  # without memory there is no thread for it; the next time there may be
+            log.debug("%s", e)  # without memory no thread can be started; the next call tries again
 
     def close(self) -> None:
         """Ends the timer."""
@@ -63,4 +64,4 @@ class StackDump:
 
 
 STACK_DUMP = StackDump()
-"""That of this process."""
+"""The stack dump of this process."""

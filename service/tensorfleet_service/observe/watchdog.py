@@ -1,8 +1,8 @@
-"""The watchdog of a task: one thread that looks, once a second, whether the running steps make progress.
+"""The watchdog of a task: a thread that checks once a second whether the running steps make progress.
 
-It says in the log and in the metrics which do not, in the words of `worker.progress`: those of deadlines and
-of `tensorfleet status --steps`. The same thread has the memory budget follow what others use, and gives what
-a busy time has left in the C library's heap back to the system once the task is idle.
+It reports those that do not in the log and in the metrics, in the words of `worker.progress`, which deadlines
+and `tensorfleet status --steps` use, too. The same thread adjusts the memory budget to the use of others, and
+gives free memory of the C library's heap back to the system when the task is idle after a busy time.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ log = logging.getLogger(__name__)
 
 VARIABLE = "TENSORFLEET_STALL_SECONDS"
 STALL_SECONDS = float(os.environ.get(VARIABLE, "60"))
-"""How long a step may be without progress before it is reported, in seconds; 0: none is reported."""
+"""Time in seconds without progress after which a step is reported; 0: none is reported."""
 
 TICK_SECONDS = 1.0
 SHORT_TICK_SECONDS = 0.05
 IDLE_SECONDS = 30.0
-"""How long a process is idle before its free memory is given back: what runs again soon needs it."""
+"""Idle time of a process after which its free memory is given back; steps that follow sooner need it."""
 _IDLE_LOAD = 0.02  # of one core
 
 
@@ -48,11 +48,11 @@ class Watchdog:
     """Watches the steps of one worker.
 
     Args:
-        is_busy: whether steps run that the worker does not know, on threads of the master.
+        is_busy: whether steps run on threads of the master, of which the worker does not know.
 
     Attributes:
-        stalls: how many steps have been reported.
-        stalled: how many of the running steps have made no progress for long.
+        stalls: the number of steps that have been reported.
+        stalled: the number of running steps that have made no progress for long.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Watchdog:
         self._is_busy = is_busy
         self._stall_seconds = stall_seconds
         self._seen: dict[int, _Seen] = {}
-        self._used = 0.0  # processor time at the last look, in seconds
+        self._used = 0.0  # processor time at the last check, in seconds
         self._idle_since: float | None = None  # None: nothing has run since memory was given back
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
@@ -83,7 +83,7 @@ class Watchdog:
         while not self._stopped.wait(SHORT_TICK_SECONDS if BUDGET.has_holes else TICK_SECONDS):
             try:
                 if BUDGET.was_exhausted:
-                    # What failed steps held is in the tracebacks of their errors, which are cycles.
+                    # Arrays of failed steps are held by the tracebacks of their errors, which are cycles.
                     gc.collect()
                     BUDGET.release()
                     if not (self._worker.steps or computes(self._worker) or self._is_busy()):
@@ -97,13 +97,13 @@ class Watchdog:
                     self.trim(now)
                     self.look(now)
             except Exception:
-                log.exception("the watchdog could not look at the steps")
+                log.exception("the watchdog could not check the steps")
 
     def trim(self, now: float) -> None:
         """Gives free memory back, once after each busy time.
 
-        The processor time tells whether the process is busy: sessions that come and go leave
-        as much behind as steps do.
+        The processor time says whether the process is busy, as opening and closing sessions also leaves free
+        memory behind.
         """
         used = time.process_time()
         if used - self._used > _IDLE_LOAD * TICK_SECONDS:
@@ -115,10 +115,10 @@ class Watchdog:
         self._used = used
 
     def look(self, now: float) -> None:
-        """Compares what the steps do with what they did before; `now` is the monotonic time."""
+        """Compares the steps' progress with that at the last check; `now` is the monotonic time."""
         if not self._stall_seconds:
             return
-        # Nothing is asked of steps that are too short to matter.
+        # The progress of short steps is not asked for, which would cost them time.
         old = [step for step in self._worker.running if now - step > self._stall_seconds / 2]
         steps = activities(self._worker) if old else []
         self._seen = {step.id: self._compared(step, now) for step in steps}

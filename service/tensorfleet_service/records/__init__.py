@@ -1,1 +1,1 @@
-"""Files of records as a task reads them: records, lines, parts of equal length, and the values in them."""
+"""Reading files of records: TFRecords, lines, parts of equal length, and the values in them."""

@@ -1,6 +1,6 @@
-"""The values of features in several Examples: by the compiled scanner, where it is there, or by NumPy.
+"""The values of features in several Examples, found by the compiled scanner if it is installed, or by NumPy.
 
-The compiled one leaves an Example that is not as serializers write it to protobuf, as the other does.
+Both leave an Example that is not in the form that serializers write to protobuf.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Column:
     """The values of one feature in several Examples.
 
     Attributes:
-        counts: how many each Example has.
+        counts: the number of values of each Example.
         total: their sum.
         longest: the greatest of them.
         dtype: of the values.
@@ -53,17 +53,17 @@ class Column:
         self._values = values
 
     def values(self) -> Array:
-        """All of them, one after the other."""
+        """All values, one after the other."""
         return self._values
 
     def values_and_indices(self) -> tuple[Array, Array]:
-        """The values, and for each the Example and the place in it: int64 [total, 2]."""
+        """The values, and the index of the Example and the position in it of each: int64 [total, 2]."""
         indices = np.empty((self.total, 2), np.int64)
         fill_places(indices, self.counts)
         return self.values(), indices
 
     def rows(self, width: int, default: Any) -> Array:
-        """[Examples, width], filled up with `default`, which is one value or [width]."""
+        """[Examples, width], padded with `default`, which is one value or [width]."""
         count = len(self.counts)
         if self.total == count * width:
             return self.values().reshape(count, width)
@@ -77,7 +77,7 @@ class Column:
 
 
 def fill_places(indices: Array, counts: Sequence[int] | Array) -> None:
-    """Writes (row, place in the row) of elements of which each row has so many."""
+    """Writes (row, position in the row) of all elements, given the number of elements of each row."""
     rows = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
     ends = np.cumsum(counts, dtype=np.int64)
     indices[:, -2] = rows
@@ -92,19 +92,19 @@ def object_array(items: Sequence[bytes]) -> Array:
 
 
 class Found(ABC):
-    """What a scan has found; features are named by their numbers among the scanner's keys."""
+    """The result of a scan; features are named by their indices among the scanner's keys."""
 
     @abstractmethod
     def kinds(self, place: int) -> set[int]:
-        """The kinds that the Examples have a feature of: MISSING, BYTES, FLOATS or INTS."""
+        """The kinds of a feature in all Examples: MISSING, BYTES, FLOATS or INTS."""
 
     @abstractmethod
     def kind(self, number: int, place: int) -> int:
-        """That of one Example."""
+        """The kind of a feature in one Example."""
 
     @abstractmethod
     def column(self, place: int, kind: int) -> Column:
-        """The values of a feature that all Examples have of this kind, or lack.
+        """The values of a feature, which each Example has with this kind, or lacks.
 
         Raises:
             ValueError: a varint in it is longer than ten bytes.
@@ -115,7 +115,7 @@ def find(scanner: Scanner, items: list[bytes]) -> Found:
     """The features of Examples.
 
     Raises:
-        ValueError: one is no Example; its number in `items` is the error's argument.
+        ValueError: one is no Example; its index in `items` is the error's argument.
     """
     if native.native is None:
         return _ByNumpy(*scanner.scan(items))
@@ -171,7 +171,7 @@ def _strings(pieces: list[bytes], kinds: list[int]) -> tuple[Array, list[int]]:
     return object_array(values), counts
 
 
-# The compiled scanner has kinds of its own: numbers with tags of their own, and integers too long.
+# The compiled scanner has more kinds: numbers that are not packed, and integers that are too long.
 _OVERLONG = 7
 _PLAIN = (MISSING, BYTES, FLOATS, INTS, BYTES, FLOATS, INTS, INTS)
 _SETS: list[set[int]] = [{_PLAIN[k] for k in range(8) if bits >> k & 1} for bits in range(256)]
@@ -209,7 +209,7 @@ class _Compiled(Found):
 
 
 class _Encoded(Column):
-    """Values that are decoded once it is known where to."""
+    """Values that are decoded only when their destination is known."""
 
     def __init__(self, where: tuple[Any, ...], dtype: np.dtype[Any], total: int, longest: int) -> None:
         self.counts = where[3]

@@ -32,9 +32,9 @@ class Format:
 
     Args:
         delimiter: between fields.
-        quotes: whether a field may stand in quotes, and a quote in it is doubled.
-        missing: the text of a field that has no value, besides none at all.
-        columns: the numbers of the fields to take, ascending; none: all of them.
+        quotes: whether a field may be quoted, with quotes inside doubled.
+        missing: the text of a field without a value; an empty field has none either.
+        columns: the indices of the fields to take, ascending; empty: all of them.
 
     Raises:
         InvalidArgumentError: the delimiter is not one character.
@@ -49,10 +49,10 @@ class Format:
         self._columns = columns
 
     def fields(self, record: bytes) -> list[bytes]:
-        """The fields of a record that stands alone.
+        """The fields of a single record.
 
         Raises:
-            InvalidArgumentError: its quotes are not where they belong.
+            InvalidArgumentError: a quote is misplaced.
         """
         if not record:
             return []
@@ -66,10 +66,11 @@ class Format:
             raise _invalid("Quoted field has to end with quote followed by delim or end") from None
 
     def split(self, record: bytes, misplaced: str, special: bytes) -> list[bytes]:
-        """The fields of a record, in which `special` characters may stand in quotes only.
+        """The fields of a record, in which `special` characters are allowed in quotes only.
 
         Raises:
-            InvalidArgumentError: one stands elsewhere, as `misplaced` says; or a quote is not doubled.
+            InvalidArgumentError: one stands outside of quotes (the message is `misplaced`), or a quote is not
+                doubled.
             _Open: a field in quotes has no end.
         """
         found = []
@@ -89,7 +90,7 @@ class Format:
             place += 1  # the delimiter
 
     def _quoted(self, record: bytes, place: int) -> tuple[bytes, int]:
-        """A field from after its first quote on, and the place after its last."""
+        """The quoted field whose text begins at `place`, and the position after its closing quote."""
         parts = []
         while True:
             stop = record.find(_QUOTE, place)
@@ -105,18 +106,18 @@ class Format:
         return b"".join((*parts, record[place:stop])), stop + 1
 
     def take(self, fields: list[bytes]) -> list[bytes]:
-        """The fields of the columns that are wanted; fewer where there are not as many."""
+        """The fields of the wanted columns that exist."""
         return [fields[i] for i in self._columns if i < len(fields)] if self._columns else fields
 
     def value(self, field: bytes, dtype: DType, default: Any, place: int, where: str, lacks: str) -> Any:
         """The value of a field.
 
         Args:
-            default: of a field without a value; an array without elements: it must have one.
-            place, where, lacks: the field's number and two ends of messages.
+            default: the value of an empty field; an array without elements: the field is required.
+            place, where, lacks: the field's index, and two ends of messages.
 
         Raises:
-            InvalidArgumentError: it has none, or is no number.
+            InvalidArgumentError: a required field is empty, or the text is not of the dtype.
         """
         if not field or field == self._missing:
             if not default.size:
@@ -160,10 +161,10 @@ def column(values: Sequence[Any], dtype: DType) -> np.ndarray[Any, Any]:
 
 
 class CsvReader:
-    """The records of a file, in which a field in quotes may go over several lines.
+    """The records of a file, in which a quoted field may span several lines.
 
     Args:
-        header: leaves out the first record.
+        header: whether to leave out the first record.
     """
 
     def __init__(self, file: Readable, form: Format, quotes: bool, header: bool) -> None:
@@ -193,7 +194,7 @@ class CsvReader:
         """The fields of the next record; None at the end.
 
         Raises:
-            InvalidArgumentError: its quotes are not where they belong.
+            InvalidArgumentError: a quote is misplaced.
         """
         while True:
             found = self._record()

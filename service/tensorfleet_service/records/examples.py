@@ -42,7 +42,7 @@ def invalid(text: str) -> errors.InvalidArgumentError:
 
 
 def dense_feature(key: bytes, dtype: DType, dims: Dims) -> Dense:
-    """Raises InvalidArgumentError: the shape says too little."""
+    """A dense feature. Raises InvalidArgumentError if more than the first dimension is unknown."""
     if dims is None or any(d is None for d in dims[1:]):
         text = f"dense_shapes of {_text(key)} may be unknown in the first dimension only: {format_dims(dims)}"
         raise invalid(text)
@@ -85,7 +85,7 @@ class Batch:
         """The values of a feature.
 
         Args:
-            place: its number among the scanner's keys.
+            place: its index among the scanner's keys.
 
         Raises:
             InvalidArgumentError: an Example has it with another type.
@@ -116,7 +116,7 @@ class Batch:
         """A dense feature: [Examples, …], or […] of one alone.
 
         Args:
-            default: what Examples have that lack it; without elements: none may.
+            default: the value for Examples that lack it; without elements: it is required.
 
         Raises:
             InvalidArgumentError: an Example lacks it, or has it with another type or size.
@@ -184,7 +184,7 @@ class Batch:
         )
 
     def sparse(self, place: int, key: bytes, dtype: DType) -> tuple[Any, Any, Any]:
-        """The indices, values and shape of a SparseTensor: of rank 2, or 1 of one Example alone."""
+        """The indices, values and shape of a SparseTensor: of rank 2, or of rank 1 for a single Example."""
         column = self.column(place, key, dtype, False)
         if self.single:
             total = column.total
@@ -193,7 +193,7 @@ class Batch:
         return indices, values, np.array([self._count, column.longest], np.int64)
 
     def ragged(self, place: int, key: bytes, dtype: DType, split_type: DType) -> tuple[Any, Any]:
-        """The values and the row splits of a RaggedTensor; of one Example alone without splits."""
+        """The values and the row splits of a RaggedTensor; a single Example has no splits."""
         column = self.column(place, key, dtype, False)
         splits = np.zeros(0 if self.single else self._count + 1, split_type.np)
         if not self.single:
@@ -230,8 +230,8 @@ class ExampleParser:
         """(indices, values and shapes of sparse features, dense features, values and splits of ragged ones).
 
         Args:
-            items: serialized Examples; one, where it is `single`.
-            names: of the Examples, for messages; may be none.
+            items: serialized Examples; one if `single`.
+            names: of the Examples, for messages; may be empty.
             defaults: an array for each dense feature, for Examples that lack it.
 
         Raises:

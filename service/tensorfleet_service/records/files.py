@@ -1,4 +1,4 @@
-"""Files that programs have a task read and write: their names, contents and errors."""
+"""Files that ops read and write: their names, contents and errors."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tensorfleet.core.files import Files
 
 
 class ProgramFiles:
-    """A task's files by names as ops have them.
+    """A task's files, by names in bytes, as ops have them.
 
-    All methods raise PermissionDeniedError, NotFoundError and their like, as the operating system says or the
-    task's settings.
+    All methods raise the errors of the operating system and of the task's settings: PermissionDeniedError,
+    NotFoundError, …
     """
 
     def __init__(self, files: Files) -> None:

@@ -1,7 +1,7 @@
 """Reader: takes the names of files from a queue, and gives the records in them.
 
-Those who read stand in a line. One thread at a time serves it; where the queue has no name yet, none does,
-and whoever puts one in has the line served again.
+Reads stand in a line. One thread at a time serves it. While the queue is empty no thread does, and the step
+that puts a name in has the line served again.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from tensorfleet_service.threads.pool import Pool
 
 Read = tuple[list[bytes], list[bytes]]
-"""Keys, and as many values."""
+"""Keys, and the same number of values."""
 
 
 class _Attempt:
-    """One who stands in line: for up to `count` records of the files that `queue` names, or to have `action`
-    done between two reads.
+    """A place in the line: for up to `count` records of the files that `queue` names, or for `action`, which
+    is called between two reads.
     """
 
     __slots__ = ("action", "count", "ended", "error", "future", "queue", "value")
@@ -50,10 +50,10 @@ class Reader:
     """Reads records of the files that a queue names (`TFRecordReaderV2` and its kin).
 
     Args:
-        kind: of reader, for messages.
-        name: what names it among the task's resources.
+        kind: the kind of reader, for messages.
+        name: its name among the task's resources.
         open_source: opens a file.
-        serializes: whether its state may be saved; only where a file is one record.
+        serializes: whether its state can be saved, which is so only if a file is one record.
     """
 
     def __init__(self, kind: str, name: str, open_source: Open, serializes: bool, pool: Pool) -> None:
@@ -66,7 +66,7 @@ class Reader:
         self._line: deque[_Attempt] = deque()
         self._busy = False  # a thread serves the line, or the queue is going to have it served
         self._awaited: Future | None = None  # the name that the first of the line waits for
-        self._work: deque[bytes] = deque()  # names that came for those who wait no longer
+        self._work: deque[bytes] = deque()  # names that arrived after the read for them was cancelled
         self._begin()
 
     def _begin(self) -> None:
@@ -78,8 +78,8 @@ class Reader:
         self.finished = 0
 
     def take(self, queue: Queue, count: int) -> Read | Future:
-        """One record at least, and up to `count`: those of one file that come next; a Future for them where
-        the queue has no name.
+        """The next records of one file, from 1 to `count` of them; a Future for them while the queue is
+        empty.
 
         Raises:
             OutOfRangeError: the queue is closed and empty.
@@ -96,7 +96,7 @@ class Reader:
         return found
 
     def _line_up(self, attempt: _Attempt) -> Any:
-        """The value of an attempt, once it is its turn: at once, or as a Future."""
+        """The value of an attempt when its turn comes: at once, or as a Future."""
         with self._lock:
             self._line.append(attempt)
             serves, self._busy = not self._busy, True
@@ -115,13 +115,13 @@ class Reader:
         return attempt.future
 
     def waits_for(self, _: Future) -> str:
-        """A description of what one who stands in line waits for."""
+        """A description of what a place in the line waits for."""
         with self._lock:
             queue = self._line[0].queue if self._line else None
         return f"{self.kind} '{self.name}'" + (f", which waits for {queue.name}" if queue else "")
 
     def _serve(self) -> None:
-        """Reads for those in the line; by the one thread that `_busy` stands for."""
+        """Reads for those in the line; runs on one thread at a time, which `_busy` says."""
         while True:
             with self._lock:
                 if not self._line:
@@ -140,7 +140,7 @@ class Reader:
 
     def _end(self, attempt: _Attempt, value: Any, error: BaseException | None) -> None:
         with self._lock:
-            # One who was cancelled meanwhile has got what he wanted a moment too late.
+            # The attempt may have been cancelled meanwhile.
             if attempt in self._line:
                 self._line.remove(attempt)
             attempt.value, attempt.error, attempt.ended = value, error, True
@@ -149,7 +149,7 @@ class Reader:
             future.complete(value, error)
 
     def _some(self, count: int) -> Read | None:
-        """The records of the file that come next; None where it has ended, or there is none."""
+        """The next records of the file; None if it has ended, or there is none."""
         source = self._source
         if source is None:
             return None
@@ -178,7 +178,7 @@ class Reader:
         return self._file + b":" + key.encode() if key else self._file
 
     def _next_file(self, attempt: _Attempt) -> bool:
-        """Begins the next file; False where its name has to be waited for."""
+        """Begins the next file; False if it has to wait for its name."""
         with self._lock:
             name: Any = self._work.popleft() if self._work else None
         if name is None:
@@ -202,7 +202,7 @@ class Reader:
         self._source = self._open(name)
 
     def _arrived(self, future: Future) -> None:
-        """Goes on with the name that was waited for."""
+        """Goes on with the name that the queue has given."""
         with self._lock:
             mine = self._awaited is future
             if mine:
@@ -236,10 +236,10 @@ class Reader:
     # State
 
     def serialize(self) -> bytes | Future:
-        """The place that the reader has come to, as a message; a Future for it while it is reading.
+        """The reader's position, as a message; a Future for it while the reader is reading.
 
         Raises:
-            UnimplementedError: it is of a kind whose state cannot be saved.
+            UnimplementedError: the state of readers of this kind cannot be saved.
         """
         if not self._serializes:
             raise errors.UnimplementedError(None, None, "Reader SerializeState")
@@ -259,8 +259,8 @@ class Reader:
         """Goes back to a state that `serialize` gave.
 
         Raises:
-            InvalidArgumentError: it is none.
-            UnimplementedError: the reader is of a kind whose state cannot be saved.
+            InvalidArgumentError: it is not a state of such a reader.
+            UnimplementedError: the state of readers of this kind cannot be saved.
         """
         if not self._serializes:
             raise errors.UnimplementedError(None, None, "Reader RestoreState")
@@ -287,7 +287,7 @@ class Reader:
         return under_way
 
     def reset(self) -> Future | None:
-        """Drops the file that it is at, and counts from zero."""
+        """Drops the current file, and counts from zero."""
         under_way: Future | None = self._line_up(_Attempt(action=self._drop))
         return under_way
 
@@ -302,7 +302,7 @@ class Reader:
         return np.array([b"", self.name.encode()], object)
 
     def close(self) -> None:
-        """Closes the file that it is at, after those who read before."""
+        """Closes the current file, after the reads that came before."""
         self.reset()
 
 

@@ -1,4 +1,4 @@
-"""Arrays of the features of serialized SequenceExamples: of whole sequences, and of each step."""
+"""Arrays of the features of serialized SequenceExamples: of whole sequences, and of their steps."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Sparse(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """A feature that is an array of this shape, of the sequence or of each of its steps.
+    """A feature of the sequence, or of each of its steps, that is an array of one shape.
 
     Attributes:
-        default: what a sequence has that lacks it; without elements: none may. Of steps, None.
-        may_lack: whether a sequence that lacks it has no steps.
+        default: the value for sequences that lack it; without elements: it is required. For steps, None.
+        may_lack: whether sequences may lack it, which then have no steps.
     """
 
     key: str
@@ -63,7 +63,7 @@ class SequenceBatch:
         return self._names[number].decode("utf-8", "backslashreplace") if self._names else _UNKNOWN
 
     def _values(self, feature: Any, dtype: DType, number: int, what: str) -> Any:
-        """The values in a feature, if it is set. Raises InvalidArgumentError: they are of another type."""
+        """The values of a feature, if it is set. Raises InvalidArgumentError if they are of another type."""
         kind = feature.WhichOneof("kind")
         if kind is None:
             return ()
@@ -74,7 +74,7 @@ class SequenceBatch:
         return getattr(feature, kind).value
 
     def _context(self, key: str, dtype: DType) -> list[Any]:
-        """The values of a feature of each whole sequence; None where it lacks it."""
+        """The values of a feature of each whole sequence; None for those that lack it."""
         found = []
         for number, message in enumerate(self._messages):
             features = message.context.feature
@@ -95,7 +95,7 @@ class SequenceBatch:
         return indices, values, np.array([len(counts), max(counts, default=0)], np.int64)
 
     def context_dense(self, feature: Fixed) -> Any:
-        """[Sequences, …], or […] of one alone."""
+        """[Sequences, …], or […] for a single one."""
         size = math.prod(feature.dims)
         lists = self._context(feature.key, feature.dtype)
         for number, values in enumerate(lists):
@@ -149,7 +149,7 @@ class SequenceBatch:
         return (indices[:, 1:], values, shape[1:]) if self._single else (indices, values, shape)
 
     def steps_dense(self, feature: Fixed) -> tuple[Any, Any]:
-        """[Sequences, steps, …] and the number of steps of each; [steps, …] and their number of one alone."""
+        """[Sequences, steps, …] and the number of steps of each; for a single one [steps, …] and a number."""
         size = math.prod(feature.dims)
         sequences = self._steps(feature)
         for steps in sequences:

@@ -1,6 +1,6 @@
 """Records in files: TFRecords, lines, parts of equal length, or the whole of a file.
 
-A source gives some records at a time, so that little is done for each of them alone.
+A source gives several records at a time, which makes the work for each small.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tensorfleet.records.tfrecord import BUFFER, RecordReader
 from tensorfleet_service.devices import native
 from tensorfleet_service.records.files import ProgramFiles
 
-_PIECE = 1 << 20  # bytes that are skipped or read at a time, whatever length is asked for
+_PIECE = 1 << 20  # limit on the bytes skipped or read at a time, for programs that ask for more
 
 
 class Source(ABC):
@@ -24,11 +24,11 @@ class Source(ABC):
 
     @abstractmethod
     def read(self) -> list[bytes]:
-        """Some records; none at the end."""
+        """The next records, of which there may be several; none at the end."""
 
     @abstractmethod
     def key(self, record: bytes) -> str:
-        """The key of the next record, unlike all others of its file. Called once for each, in their order."""
+        """The key of the next record, unique in its file. Called once for each record, in their order."""
 
     @abstractmethod
     def close(self) -> None:
@@ -40,7 +40,7 @@ Open = Callable[[bytes], Source]
 
 
 class Records(Source):
-    """The records of a TFRecord file; keys are the places where they begin."""
+    """The records of a TFRecord file; keys are the positions where they begin."""
 
     def __init__(self, file: Readable, buffer: int = BUFFER) -> None:
         self._reader = RecordReader(file, buffer, native.native and native.native.split_records)
@@ -78,8 +78,8 @@ class Lines(_Numbered):
     """The lines of a file, without their ends; keys are numbers from 1 on.
 
     Args:
-        skip: how many lines to leave out, which count.
-        everywhere: leaves out each carriage return, not only one at the end of a line.
+        skip: the number of lines to leave out at the beginning; the keys count them.
+        everywhere: whether to remove all carriage returns, not only those at the ends of lines.
     """
 
     def __init__(self, file: Readable, skip: int = 0, everywhere: bool = False, buffer: int = BUFFER) -> None:
@@ -183,12 +183,12 @@ class Name(Source):
 
 
 def opener(files: ProgramFiles, make: Callable[[BinaryIO], Source]) -> Open:
-    """The function that opens a file by its name as a source."""
+    """The function that opens a file as a source."""
     return lambda name: make(files.open_for_read(name))
 
 
 def content(file: BinaryIO, kind: str) -> Readable:
-    """The content of a file that is compressed as `kind` says."""
+    """The content of a file with compression `kind`."""
     return inflated(file, kind)
 
 

@@ -1,12 +1,12 @@
-"""The places of the values of features in serialized Examples.
+"""The positions of the values of features in serialized Examples.
 
-An Example is a message of tags and lengths, with names and values in between. One that has the tags, lengths
-and names of another at the same places has its values at the same places, too: records of one writer mostly
-do. So what was found in one is tried on the others of its length at once, and only where that fails an
-Example is read tag by tag.
+An Example is a message of tags and lengths, with names and values in between. Two Examples with the same
+tags, lengths and names at the same positions have their values at the same positions, too, which is so for
+most records of one writer. So the positions found in one are tried on all others of its length at once, and
+only if that fails an Example is read tag by tag.
 
-The compiled scanner, which `columns` calls where it is there, finds the same: no other module knows the wire
-format of an Example.
+The compiled scanner, which `columns` calls if it is installed, finds the same. No other module knows the wire
+format of Examples.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ MISSING, BYTES, FLOATS, INTS, MANY_BYTES = 0, 1, 2, 3, 4
 Spans = tuple[int, ...]
 """(kind, start, end) for each feature, one after the other."""
 
-_SAMPLES = 8  # from so many Examples of one length on, comparing them all at once pays
-_LAYOUTS = 64  # lengths whose layouts are kept
+_SAMPLES = 8  # number of Examples of one length from which comparing all of them at once pays
+_LAYOUTS = 64  # number of lengths whose layouts are kept
 
 
 class _Irregular(Exception):
-    """An Example that is valid perhaps, but not as serializers write it."""
+    """An Example that may be valid, but is not in the form that serializers write."""
 
 
 class _Layout:
-    """The places of the values in Examples of one length.
+    """The positions of the values in Examples of one length.
 
     Attributes:
-        spans: of the features that are wanted.
-        fixed: the places of the bytes that say so.
-        content: these bytes.
+        spans: of the wanted features.
+        fixed: the positions of the bytes that this layout requires.
+        content: the values of these bytes.
     """
 
     __slots__ = ("content", "fixed", "spans")
@@ -55,8 +55,8 @@ class Scanner:
 
     Args:
         keys: the names of the features.
-        message: the class of the messages, such as Example, by which those are read that are not as
-            serializers write them.
+        message: the class of the messages, such as Example, which reads those that are not in the form that
+            serializers write.
     """
 
     def __init__(self, keys: Sequence[bytes], message: Any) -> None:
@@ -67,10 +67,10 @@ class Scanner:
         self._layouts: dict[int, _Layout] = {}
 
     def scan(self, items: list[bytes]) -> tuple[list[bytes], list[Spans]]:
-        """The Examples, some of them written anew, and the spans of their features.
+        """The Examples, some of them serialized anew, and the spans of their features.
 
         Raises:
-            ValueError: one is no Example; its number in `items` is the error's argument.
+            ValueError: one is no Example; its index in `items` is the error's argument.
         """
         lengths = list(map(len, items))
         distinct = set(lengths)
@@ -101,7 +101,7 @@ class Scanner:
         return written or items, result
 
     def _alike(self, items: list[bytes]) -> list[Spans] | None:
-        """The spans of Examples of one length that are all alike; None where they are not."""
+        """The spans of Examples of one length, if all have the same layout; else None."""
         layout = self._layout(items[0])
         if layout is None:
             return None
@@ -133,10 +133,10 @@ class Scanner:
         return layout
 
     def rewritten(self, data: bytes, number: int) -> bytes:
-        """A message as serializers write it.
+        """A message, serialized anew.
 
         Raises:
-            ValueError: it is none; `number` is the error's argument.
+            ValueError: it is no such message; `number` is the error's argument.
         """
         from google.protobuf.message import DecodeError
 
@@ -148,10 +148,10 @@ class Scanner:
         return bytes(message.SerializeToString())
 
     def _one(self, data: bytes) -> tuple[Spans, list[tuple[int, int]]]:
-        """The spans of an Example, and the parts of it that other values of the same sizes would change.
+        """The spans of an Example, and the parts of it that may differ in Examples of the same layout.
 
         Raises:
-            _Irregular, IndexError: it is not as serializers write it.
+            _Irregular, IndexError: it is not in the form that serializers write.
         """
         spans = [MISSING, 0, 0] * self._count
         free: list[tuple[int, int]] = []
@@ -235,7 +235,7 @@ def _fits(layout: _Layout, data: bytes) -> bool:
 
 
 def _strings(data: bytes, place: int, stop: int, free: list[tuple[int, int]]) -> tuple[int, int]:
-    """The kind of a list of strings, and where its span begins: at the string, if it is only one."""
+    """The kind of a list of strings, and the start of its span, which is the string itself if it is one."""
     start = place
     count = 0
     while place < stop:
@@ -254,7 +254,7 @@ def _strings(data: bytes, place: int, stop: int, free: list[tuple[int, int]]) ->
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
-    """A length, and the place after it."""
+    """A length, and the position after it."""
     value = shift = 0
     while True:
         byte = data[place]
@@ -271,19 +271,19 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
 
 
 def floats(pieces: list[bytes]) -> tuple[np.ndarray[Any, Any], list[int]]:
-    """The numbers in packed lists, one after the other, and how many each has."""
+    """The numbers in packed lists, one after the other, and the count of each list."""
     return np.frombuffer(b"".join(pieces), "<f4"), [len(piece) >> 2 for piece in pieces]
 
 
 def integers(pieces: list[bytes]) -> tuple[np.ndarray[Any, Any], list[int]]:
-    """The numbers in packed lists of varints, one after the other, and how many each has.
+    """The numbers in packed lists of varints, one after the other, and the count of each list.
 
     Raises:
         ValueError: a varint has no end, or is longer than ten bytes.
     """
     data = np.frombuffer(b"".join(pieces), np.uint8)
     lengths = list(map(len, pieces))
-    is_last = data < 0x80  # the last byte of a varint tells that it is
+    is_last = data < 0x80  # the highest bit is clear only in the last byte of a varint
     if is_last.all():
         return data.astype(np.int64), lengths
     ends = np.cumsum(lengths)
@@ -307,7 +307,7 @@ def integers(pieces: list[bytes]) -> tuple[np.ndarray[Any, Any], list[int]]:
 
 
 def strings(piece: bytes) -> list[bytes]:
-    """The strings of a list, with their tags and lengths before them."""
+    """The strings of a list in which a tag and a length precede each."""
     found = []
     place, end = 0, len(piece)
     while place < end:

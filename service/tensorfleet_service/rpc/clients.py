@@ -24,11 +24,14 @@ from tensorfleet.proto.config_pb2 import RunMetadata, RunOptions
 from tensorfleet.wire.connection import Connection
 from tensorfleet.wire.stream import Frame, FrameTooLarge, Kind, Method, encode, pack_error
 from tensorfleet.wire.traffic import Traffic
+from tensorfleet_service.devices import blocks
 from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.net import limits
-from tensorfleet_service.net.failures import as_op_error
+from tensorfleet_service.net.admission import client_of
+from tensorfleet_service.net.tensor_protos import as_op_error
 from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.security.principal import ANYBODY, Principal
+from tensorfleet_service.threads.turns import Turns
 
 if TYPE_CHECKING:
     from tensorfleet_service.master.master import Master
@@ -56,6 +59,7 @@ class Clients:
         self.guard = guard or Guard()
         self._orphan_seconds = orphan_seconds
         self.deadlines = deadlines
+        self.turns = Turns(max(blocks.thread_count(), 2))
         self.signatures: dict[int, tuple[MasterSession, MasterSignature]] = {}
         self.partial: dict[str, PartialRuns] = {}
         self.traffic = Traffic()
@@ -176,6 +180,8 @@ class _Client:
     def __init__(self, clients: Clients, connection: Connection, principal: Principal = ANYBODY) -> None:
         self._clients = clients
         self.principal = principal
+        self._turns = clients.turns
+        self._share = clients.turns.share(principal.own_name or client_of(connection.sock))
         self._connection = connection
         self._sessions: set[str] = set()
         self._step: MasterStep | None = None
@@ -259,6 +265,7 @@ class _Client:
                 return
             self._sessions.add(handle)
             self._clients.attach(handle)
+        began = self._turns.take(self._share)
         try:
             signature.check_feeds(frame.tensors)
             if signature.direct is not None and not frame.meta and not session.operation_timeout:
@@ -269,6 +276,8 @@ class _Client:
                 self._start(frame, session, signature)
         except errors.OpError as e:
             self._fail(frame.number, e)
+        finally:
+            self._turns.give(self._share, began)
 
     def _fail(self, request: int, error: errors.OpError) -> None:
         """Answers a step with an error."""
@@ -350,8 +359,8 @@ class _Client:
 
     def _create_session(self, data: bytes) -> master_pb2.CreateSessionResponse:
         request = limits.parse(master_pb2.CreateSessionRequest, data)
-        owner = self.principal.id
-        session = self._clients.master.create_session(request.graph_def, request.config, owner)
+        owner, account = self.principal.id, self._clients.guard.quotas.account(self.principal)
+        session = self._clients.master.create_session(request.graph_def, request.config, owner, account)
         self._audit("create_session", session=session.handle, nodes=len(session.graph.nodes))
         self._sessions.add(session.handle)
         self._clients.attach(session.handle)

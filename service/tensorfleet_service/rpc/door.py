@@ -1,4 +1,4 @@
-"""Door: the way of somebody who connects to a task: TLS or a proof where the settings have it, then HELLO."""
+"""Door: lets clients and tasks in that connect to a task: TLS or a proof by the settings, then HELLO."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from tensorfleet.wire.proof import accept_with_proof
 from tensorfleet.wire.stream import Kind
 from tensorfleet.wire.tls import TlsConnection, TlsSocket
 from tensorfleet_service.net import limits
-from tensorfleet_service.net.admission import Admission
+from tensorfleet_service.net.admission import Admission, client_of
 from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.security.principal import Principal
 
 log = logging.getLogger(__name__)
 
 _TLS_HANDSHAKE = 22
-"""The first byte of a connection with TLS; that of a frame is its kind."""
+"""The first byte of a TLS connection; the first byte of a frame is its kind, which is another number."""
 
 
 @dataclass
 class Visitor:
-    """Somebody who has come in.
+    """A client or a task that was let in.
 
     Attributes:
-        hello: what they say of themselves, without secrets.
-        principal: who they are.
-        place: where they have connected from.
+        hello: its statement about itself, without secrets.
+        principal: its identity.
+        place: the address from which it has connected.
     """
 
     connection: Connection
@@ -46,11 +46,11 @@ class Visitor:
 
 
 class Door:
-    """Lets in those whom a guard knows.
+    """Lets in those whom the guard accepts.
 
     Args:
-        hello: what this side says of itself.
-        admission: whose connections these are.
+        hello: this side's statement about itself.
+        admission: counts connections.
     """
 
     def __init__(self, guard: Guard, hello: dict[str, Any], admission: Admission | None = None) -> None:
@@ -62,7 +62,7 @@ class Door:
         """Greets whoever has connected; None, and no connection, for those who are not let in."""
         place = _place(sock)
         stranger = connection = Connection(sock)
-        self._admission.arrived(stranger)
+        self._admission.arrived(stranger, client_of(sock))
         end = time.monotonic() + HELLO_SECONDS
         try:
             sock.settimeout(HELLO_SECONDS)
@@ -80,11 +80,9 @@ class Door:
             if isinstance(e, ssl.SSLError):
                 self._guard.audit.write("refused", "", peer=place, reason=f"TLS: {e}")
             connection.close()
-        except Exception as e:  # whatever the bytes of a stranger lead to ends their connection alone
+        except Exception as e:  # an error that a stranger's bytes cause ends only its connection
             log.info("a connection was refused: %s: %s", type(e).__name__, e)
-            connection.refuse(
-                errors.InvalidArgumentError(None, None, f"The greeting cannot be understood: {e}")
-            )
+            connection.refuse(errors.InvalidArgumentError(None, None, f"The greeting is malformed: {e}"))
         finally:
             self._admission.gone(stranger)
         return None
@@ -97,11 +95,11 @@ class Door:
         if not first:
             raise EOFError("connection closed")
         if first[0] != _TLS_HANDSHAKE:
-            raise self._guard.refusal("it connects without TLS, which this task takes")
+            raise self._guard.refusal("it connects without TLS, which this task requires")
         try:
             return TlsConnection(TlsSocket(sock, certificates(tls).server_context(), server_side=True))
         except ssl.SSLError as e:
-            self._guard.refusal(str(e))  # which is counted; TLS has told the other side
+            self._guard.refusal(str(e))  # counts the refusal; TLS has told the other side
             raise
 
     def _greet(self, connection: Connection, place: str, end: float) -> Visitor:
@@ -128,11 +126,11 @@ class Door:
 
 
 def _place(sock: socket.socket) -> str:
-    """Where a connection comes from, for the log."""
+    """The address from which a connection comes, for the log."""
     if sock.family == socket.AF_UNIX:
         return "this machine"
     try:
         host, port = sock.getpeername()[:2]
     except OSError:
-        return "somebody who has gone"
+        return "a closed connection"
     return f"{host}:{port}"

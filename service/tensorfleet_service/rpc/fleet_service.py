@@ -1,4 +1,4 @@
-"""FleetService: where a task's stream endpoint is, and what the task is doing."""
+"""FleetService: the calls for a task's stream endpoint, its steps, and pushed tensors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PREFIX = "/tensorfleet.FleetService/"
 
 
 class FleetService:
-    """Answers about one task."""
+    """The calls of FleetService on one task."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class FleetService:
         }
 
     def prompt(self) -> Prompt:
-        """Those that do not wait."""
+        """The calls that do not wait."""
         return {
             PREFIX + "GetEndpoint": (fleet_pb2.GetEndpointRequest, at_once(lambda _: self._endpoint)),
         }
@@ -91,13 +91,13 @@ class FleetService:
         return reply
 
     def _sessions(self, call: Call) -> list[MasterSession]:
-        """The sessions that whoever calls gets to see: those with the role `run` see their own."""
+        """The sessions that the caller may see; with the role `run`, only its own."""
         principal = call.principal
         found = self._master.sessions()
         return [s for s in found if s.owner == principal.id] if principal.role == "run" else found
 
     def get_steps(self, request: fleet_pb2.StepsRequest, call: Call) -> fleet_pb2.StepsReply:
-        """The steps that run, and what they wait for."""
+        """The running steps, and what they wait for."""
         reply = self._tasks.steps(request)
         if request.master:
             for session in self._sessions(call):
@@ -110,7 +110,7 @@ class FleetService:
 
 
 def resident_bytes() -> int:
-    """The resident memory of this process, 0 where the system does not tell."""
+    """The resident memory of this process in bytes, 0 if the system does not tell."""
     try:
         with open("/proc/self/statm") as f:
             return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -21,22 +21,25 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 from tensorfleet.core import errors
 from tensorfleet.security.settings import TlsFiles
 from tensorfleet.security.tls import certificates
-from tensorfleet.wire.grpc_socket import MESSAGE_BYTES, PATH as CONNECT, GrpcSocket
+from tensorfleet.wire.grpc_socket import MESSAGE_BYTES, PATH as CONNECT
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import memory
 from tensorfleet_service.net import grpc_loop, limits
-from tensorfleet_service.net.failures import as_op_error
 from tensorfleet_service.net.grpc_loop import INLINE_BYTES
 from tensorfleet_service.net.peer_grpc import OWN_ERROR
+from tensorfleet_service.net.tensor_protos import as_op_error
+from tensorfleet_service.rpc.callers import Callers
 from tensorfleet_service.rpc.grpc_sockets import ServedSocket
 from tensorfleet_service.rpc.request_memory import RequestMemory, Ticket
 from tensorfleet_service.security.guard import Guard
+from tensorfleet_service.security.token_review import ANSWER_SECONDS
 from tensorfleet_service.threads.pool import Pool
 
 log = logging.getLogger(__name__)
 
 _OWN_ERROR = ((OWN_ERROR, "1"),)
 CLIENT_SILENT_MS = 60_000
+HANDSHAKE_SECONDS = 20.0
 START_SECONDS = 60.0
 RESTART_SECONDS = 0.1
 _LARGEST = 1 << 31  # bytes that protobuf writes
@@ -151,7 +154,7 @@ class GrpcServer:
         streams: Streams | None = None,
         max_message: int = -1,
         guard: Guard | None = None,
-        connect: Callable[[GrpcSocket], None] | None = None,
+        connect: Callable[[ServedSocket], None] | None = None,
     ) -> None:
         self._guard = guard or Guard()
         self.traffic = Traffic()
@@ -180,6 +183,8 @@ class GrpcServer:
             # and a client whose machine is gone is noticed, so that its step ends.
             ("grpc.http2.min_ping_interval_without_data_ms", 1_000),
             ("grpc.http2.max_ping_strikes", 0),
+            # Whoever has said nothing for so long is no client.
+            ("grpc.server_handshake_timeout_ms", int(HANDSHAKE_SECONDS * 1000)),
             ("grpc.keepalive_time_ms", CLIENT_SILENT_MS),
             ("grpc.keepalive_timeout_ms", CLIENT_SILENT_MS // 2),
         )
@@ -227,6 +232,10 @@ class GrpcServer:
     def check_principals(self) -> None:
         """Ends the calls of those whose tokens are not accepted any more."""
         self._handlers.check_principals()
+
+    def check_callers(self) -> float:
+        """Ends connections of strangers if there are too many; the seconds until the next look."""
+        return self._handlers.callers.look(self.port)
 
     def stop(self, grace: float) -> None:
         """Refuses new calls, and waits up to `grace` seconds for those under way."""
@@ -310,12 +319,13 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
         traffic: Traffic,
         max_message: int,
         guard: Guard,
-        connect: Callable[[GrpcSocket], None] | None,
+        connect: Callable[[ServedSocket], None] | None,
     ) -> None:
         self._pool = pool
         self._traffic = traffic
         self._guard = guard
         self._memory = RequestMemory(max_message)
+        self.callers = Callers()
         self._by_token: dict[Call, Reply] = {}  # the calls under way of those who have shown a token
         self._methods: dict[str, grpc.RpcMethodHandler] = {}
         for name, (request, function) in methods.items():
@@ -341,7 +351,9 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
 
         async def serve(_: Any, context: Any) -> bytes:
             try:
+                await self._asked(name, context)
                 call = Call(name, context, self._pool, self._guard)
+                self.callers.heard(context, self._guard.reads(name))
             except Exception as e:
                 _fail(context, as_op_error(e, name))
                 return b""
@@ -398,8 +410,16 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
             if not self._guard.still(call.principal):
                 reply(self._guard.refusal("the token was revoked, or has expired"), None)
 
-    async def _connected(self, connect: Callable[[GrpcSocket], None], _: Any, context: Any) -> None:
-        sock = ServedSocket(context)
+    async def _asked(self, name: str, context: Any) -> None:
+        """Waits until it is known who calls, where somebody else has to say it; others' calls go on."""
+        asked = self._guard.to_ask(name, context)
+        if asked is not None:
+            # Whoever else has the same token waits for the same answer.
+            await asyncio.wait([asyncio.shield(asyncio.wrap_future(asked))], timeout=ANSWER_SECONDS)
+
+    async def _connected(self, connect: Callable[[ServedSocket], None], _: Any, context: Any) -> None:
+        self.callers.heard(context, False)
+        sock = ServedSocket(context, partial(self.callers.heard, context, True))
         self._sockets.add(sock)
         try:
             try:
@@ -485,7 +505,9 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
     ) -> Callable[..., Awaitable[None]]:
         async def serve(_: Any, context: Any) -> None:
             try:
+                await self._asked(name, context)
                 call = Call(name, context, self._pool, self._guard)
+                self.callers.heard(context, self._guard.reads(name))
             except Exception as e:
                 _fail(context, as_op_error(e, name))
                 return

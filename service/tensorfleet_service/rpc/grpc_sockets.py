@@ -37,10 +37,15 @@ END_SECONDS = 5.0
 
 
 class ServedSocket(GrpcSocket):
-    """A call to this process. To be made on the event loop."""
+    """A call to this process. To be made on the event loop.
 
-    def __init__(self, context: Any) -> None:
+    Attributes:
+        let_in: is to be called once it is known whose it is.
+    """
+
+    def __init__(self, context: Any, let_in: Callable[[], None] = lambda: None) -> None:
         super().__init__(_place(str(context.peer())))
+        self.let_in = let_in
         self.identity = identities.of_grpc(context.auth_context())
         self._context = context
         self._loop = asyncio.get_running_loop()

@@ -11,9 +11,10 @@ from tensorfleet.proto.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from tensorfleet_service.observe.health import Health
 from tensorfleet_service.rpc.grpc_server import Call, Prompt, Send, Streams, at_once, parse
 
+MAX_WATCHES = 1000  # nobody has to say who they are for one
 PREFIX = "/grpc.health.v1.Health/"
 SERVICES = ("", "tensorflow.MasterService")
-"""The names that may be asked for; "" is the task as a whole."""
+"""The services that have a status; "" is the task as a whole."""
 
 
 class HealthService:
@@ -29,14 +30,14 @@ class HealthService:
         return {PREFIX + "Check": (HealthCheckRequest, at_once(self.check))}
 
     def streams(self) -> Streams:
-        """The calls that have several."""
+        """The calls that have several answers."""
         return {PREFIX + "Watch": self._watch}
 
     def check(self, request: HealthCheckRequest) -> HealthCheckResponse:
         """Whether work should be sent to the task.
 
         Raises:
-            NotFoundError: the service is none of SERVICES.
+            NotFoundError: the service is not one of SERVICES.
         """
         if request.service not in SERVICES:
             raise errors.NotFoundError(None, None, f"unknown service {request.service!r}")
@@ -54,7 +55,7 @@ class HealthService:
         def tell() -> None:
             nonlocal told
             with lock:
-                # The protocol keeps the call open for an unknown service, too: it might come.
+                # By the protocol the call stays open even for an unknown service, which might appear.
                 status = self._status() if known else HealthCheckResponse.SERVICE_UNKNOWN
                 if status != told:
                     told = status
@@ -69,14 +70,23 @@ class HealthService:
                 self._ends.pop(key, None)
 
         with self._lock:
-            self._ends[key] = lambda: send(None)
+            full = len(self._ends) >= MAX_WATCHES
+            if not full:
+                self._ends[key] = lambda: send(None)
+        if full:
+            unwatch()
+            raise errors.ResourceExhaustedError(
+                None,
+                None,
+                f"{MAX_WATCHES} calls watch this task's health, as many as may: call Check instead",
+            )
         if call.add_callback(forget):
             tell()
         else:
             forget()
 
     def close(self) -> None:
-        """Ends the calls of all watchers, for which the server would wait."""
+        """Ends the calls of all watchers, as the server would wait for them."""
         with self._lock:
             ends = list(self._ends.values())
             self._ends.clear()

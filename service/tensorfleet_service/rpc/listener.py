@@ -1,5 +1,5 @@
-"""Listener: the stream endpoint of a task: a TCP port, and on Linux an abstract Unix socket for the same
-machine.
+"""Listener: the stream endpoint of a task, which is a TCP port and, on Linux, an abstract Unix socket for
+clients and tasks on the same machine.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from tensorfleet_service.net import timeouts
 from tensorfleet_service.net.admission import Admission
 from tensorfleet_service.rpc.door import Door, Visitor
 from tensorfleet_service.security.guard import Guard
 
 log = logging.getLogger(__name__)
 
-ROOM_SECONDS = 0.5  # until the next look for a free descriptor
 BACKLOG = 1024
 
 Accept = Callable[[Visitor], None]
 
 
 class Listener:
-    """Accepts connections and greets whoever opened them.
+    """Accepts connections and greets the other sides.
 
     Args:
         host: the interface for TCP.
         port: 0 for any free one.
-        advertised_host: the host that others reach the port at.
-        hello: what this side says of itself.
-        admission: whose connections these are.
-        accept: called with each visitor who was let in, on a thread of the connection's own; the connection
-            ends when it returns, unless it was handed on.
-        guard: says who is let in; by default everybody is.
+        advertised_host: the host by which others reach the port.
+        hello: this side's statement about itself.
+        admission: counts connections.
+        accept: called with each visitor that was let in, on a thread of its own; the connection ends when it
+            returns, unless it was handed on.
+        guard: decides who is let in; by default everybody.
     """
 
     def __init__(
@@ -72,17 +72,17 @@ class Listener:
             try:
                 sock, _ = server.accept()
                 threading.Thread(target=self._greet, args=(sock,), name="connection", daemon=True).start()
-            except (OSError, RuntimeError) as e:  # no descriptor is free, or no thread can be started
+            except (OSError, RuntimeError) as e:  # such as without a free descriptor or thread
                 if sock is not None:
                     sock.close()
                 if self._closed.is_set() or server.fileno() < 0:
                     return
                 if isinstance(e, ConnectionError):
-                    continue  # whoever came has gone already
+                    continue  # the other side has closed the connection already
                 if not refusing:
-                    log.warning("no connection can be accepted, until there is room again: %s", e)
+                    log.warning("connections cannot be accepted now: %s", e)
                 refusing = True
-                self._closed.wait(ROOM_SECONDS)
+                self._closed.wait(timeouts.DESCRIPTOR_SECONDS)
             else:
                 if refusing:
                     log.info("connections are accepted again")
@@ -94,18 +94,18 @@ class Listener:
             self._accept(visitor)
 
     def close(self) -> None:
-        """Takes no more connections; those that are open stay."""
+        """Stops accepting connections; open ones stay."""
         self._closed.set()
         for sock in self._sockets:
             try:
-                sock.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+                sock.shutdown(socket.SHUT_RDWR)  # wakes the accepting thread
             except OSError:
-                pass  # some systems do not let a listening socket be shut down; closing it is enough there
+                pass  # on some systems a listening socket cannot be shut down, and closing it is enough
             sock.close()
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """A socket that listens at the host; for "::" at all interfaces, by IPv4 and, if there is one, IPv6."""
+    """A socket that listens at the host; for "::" at all interfaces, by IPv4 and, if available, IPv6."""
     if host == "::" and not socket.has_dualstack_ipv6():
         host = "0.0.0.0"
     if ":" not in host:

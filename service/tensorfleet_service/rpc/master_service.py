@@ -1,11 +1,10 @@
-"""TensorFlow's MasterService: what an unmodified TensorFlow client calls."""
+"""TensorFlow's MasterService, which unmodified TensorFlow clients call."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import logging
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -19,7 +18,8 @@ from tensorfleet.proto.config_pb2 import RunOptions
 from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet_service.devices import memory
 from tensorfleet_service.master.partial import PartialRuns
-from tensorfleet_service.net.failures import as_op_error, proto_of
+from tensorfleet_service.net import limits, timeouts
+from tensorfleet_service.net.tensor_protos import as_op_error, proto_of
 from tensorfleet_service.rpc.grpc_server import Call, Methods, Prompt, Reply
 from tensorfleet_service.security.guard import Guard
 
@@ -32,14 +32,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-IDLE_VARIABLE = "TENSORFLEET_SESSION_IDLE_SECONDS"
-IDLE_SECONDS = float(os.environ.get(IDLE_VARIABLE, "86400"))
-REMEMBERED_REQUESTS = 10_000  # as TensorFlow's master
 LOCAL = "/tensorflow.MasterService/"
 
 
 class MasterService:
-    """The ten calls, on one master."""
+    """The calls of MasterService on one master."""
 
     def __init__(self, master: Master, deadlines: Deadlines, guard: Guard | None = None) -> None:
         self._master = master
@@ -70,7 +67,7 @@ class MasterService:
         return {}
 
     def running(self) -> Prompt:
-        """The calls that are answered when a step has ended."""
+        """The calls that are answered at the end of a step."""
         return {
             LOCAL + "RunStep": (master_pb2.RunStepRequest, self.run_step),
             LOCAL + "RunCallable": (master_pb2.RunCallableRequest, self.run_callable),
@@ -79,7 +76,8 @@ class MasterService:
     def create_session(
         self, request: master_pb2.CreateSessionRequest, call: Call
     ) -> master_pb2.CreateSessionResponse:
-        session = self._master.create_session(request.graph_def, request.config, call.principal.id)
+        owner, account = call.principal.id, self._guard.quotas.account(call.principal)
+        session = self._master.create_session(request.graph_def, request.config, owner, account)
         self._watch(session)
         session.when_closed(functools.partial(self._forget, session.handle))
         return master_pb2.CreateSessionResponse(
@@ -94,7 +92,7 @@ class MasterService:
         return master_pb2.ExtendSessionResponse(new_graph_version=version)
 
     def run_step(self, request: master_pb2.RunStepRequest, call: Call, reply: Reply) -> None:
-        """Runs a step; errors go into the body where the client asks for it, as they may be long."""
+        """Runs a step; errors, which may be long, go into the body if the client asks for it."""
 
         def answer(error: errors.OpError | None, response: Message | None) -> None:
             if error is not None and request.store_errors_in_response_body:
@@ -152,7 +150,7 @@ class MasterService:
                 begin(prepared)
             else:
                 call.keeps_room = True
-                call.submit(_answering, begin, answer)  # graph work, and other tasks are waited for
+                call.submit(_answering, begin, answer)  # on the pool, as preparing waits for other tasks
         except Exception as e:
             answer(as_op_error(e, "RunStep"), None)
 
@@ -162,7 +160,7 @@ class MasterService:
         session = self._session(request.session_handle, call)
         self._check_new(request.request_id)
         with self._lock:
-            session.check_open()  # what is noted after its end would stay for ever
+            session.check_open()  # entries of a closed session would never be dropped
             runs = self._partial.setdefault(session.handle, PartialRuns(session))
         return master_pb2.PartialRunSetupResponse(
             partial_run_handle=runs.setup(request.feed, request.fetch, request.target)
@@ -231,7 +229,7 @@ class MasterService:
         return master_pb2.ReleaseCallableResponse()
 
     def _session(self, handle: str, call: Call) -> MasterSession:
-        """The session of a handle, if whoever calls may use it."""
+        """The session with a handle, if the caller may use it."""
         session = self._master.session(handle)
         self._guard.check_use(call.principal, session.owner, handle)
         return session
@@ -239,23 +237,28 @@ class MasterService:
     def _watch(self, session: MasterSession) -> None:
         check = functools.partial(self._check_idle, session.handle, session.steps)
         with self._lock:
-            if not session.closed:  # else nobody would cancel it
-                self._idle[session.handle] = self._deadlines.after(IDLE_SECONDS, check)
+            if not session.closed:  # otherwise nobody would cancel the deadline
+                self._idle[session.handle] = self._deadlines.after(timeouts.IDLE_SESSION_SECONDS, check)
 
     def _check_idle(self, handle: str, steps: int) -> None:
-        """Closes a session that has run no step for long: by gRPC, the end of a client is not seen."""
+        """Closes a session without steps for long, as the end of a client by gRPC is not noticed."""
         try:
             session = self._master.session(handle)
             if session.steps != steps or session.running:
                 self._watch(session)
                 return
-            log.info("session %s closed: no step for %g s", handle, IDLE_SECONDS, extra={"session": handle})
+            log.info(
+                "session %s closed: no step for %g s",
+                handle,
+                timeouts.IDLE_SESSION_SECONDS,
+                extra={"session": handle},
+            )
             self._master.close_session(handle)
         except errors.AbortedError:
-            pass  # its client has closed it at this very moment
+            pass  # its client has just closed it
 
     def _forget(self, session: str) -> None:
-        """Drops what is kept for a session, which was closed."""
+        """Drops the entries of a closed session."""
         with self._lock:
             idle = self._idle.pop(session, None)
             self._partial.pop(session, None)
@@ -265,7 +268,7 @@ class MasterService:
             idle.cancel()
 
     def _check_new(self, request_id: int) -> None:
-        """A request that was answered already must not run again: its client has retried it."""
+        """Raises AbortedError for a request that was answered before, which its client has retried."""
         if not request_id:
             return
         with self._lock:
@@ -276,7 +279,7 @@ class MasterService:
                     f"The same request_id {request_id} was received before: the request was retried.",
                 )
             self._requests[request_id] = None
-            if len(self._requests) > REMEMBERED_REQUESTS:
+            if len(self._requests) > limits.REMEMBERED_REQUESTS:
                 self._requests.popitem(last=False)
 
 
@@ -295,7 +298,7 @@ def _seconds(options: RunOptions, session: MasterSession) -> float | None:
 
 
 def _answering(begin: Callable[[None], None], answer: Reply) -> None:
-    """Begins a step that has still to be prepared."""
+    """Begins a step whose signature has to be prepared."""
     try:
         begin(None)
     except Exception as e:
@@ -303,7 +306,7 @@ def _answering(begin: Callable[[None], None], answer: Reply) -> None:
 
 
 class _RunningCall:
-    """A call whose step runs: it ends with the step, and the step with the call, or at its deadline."""
+    """A call with a running step: each ends with the other, or at the deadline."""
 
     def __init__(self, call: Call, respond: Callable[[Sequence[Any]], Message], reply: Reply) -> None:
         self._call = call
@@ -313,7 +316,7 @@ class _RunningCall:
         self._deadline: Deadline | None = None
 
     def done(self, error: errors.OpError | None, values: Sequence[Any]) -> None:
-        """Called by the step at its end, once."""
+        """Called once, at the end of the step."""
         self._ended = True
         if self._deadline is not None:
             self._deadline.cancel()
@@ -326,7 +329,7 @@ class _RunningCall:
         self._reply(error, response)
 
     def started(self, step: MasterStep, timeout: float | None, deadlines: Deadlines) -> None:
-        """Watches over a step that may have ended already."""
+        """Watches a started step, which may have ended already."""
         if self._ended:
             return
 

@@ -1,13 +1,14 @@
-"""Admission of requests by gRPC: by their sizes they are received now, wait, or are refused.
+"""Admission of requests by gRPC: by its size, a request is received at once, waits, or is refused.
 
-gRPC allocates what comes, and ends the process where that fails. So a request that may be large is not read
-before there is room for it within the memory budget; until then its sender is held back by HTTP/2.
+gRPC allocates memory for incoming messages, and ends the process if that fails. So a request that may be
+large is not read before there is room for it within the memory budget; until then HTTP/2 holds its sender
+back.
 
-Clients and tasks of ours say how large a request is (`tensorfleet.wire.sizes`). Of one of TensorFlow's nobody
-knows it before it is there: it is taken for the largest that is allowed, and received after a moment if it is
-alone.
+Clients and tasks of TensorFleet state the size of a request (`tensorfleet.wire.sizes`). The size of one of
+TensorFlow's is not known before it is there: it counts as the largest that is allowed, and is received after
+a moment if there is no other.
 
-Whoever has room, and whose request does not come, keeps it only until others have waited for it for a while.
+A caller whose request does not come keeps its room only until others have waited for it for a while.
 """
 
 from __future__ import annotations
@@ -22,19 +23,17 @@ from typing import Any
 from tensorfleet.core import errors
 from tensorfleet.wire.sizes import SIZE, SMALL
 from tensorfleet_service.devices import memory
-from tensorfleet_service.net import limits
+from tensorfleet_service.net import limits, timeouts
 
-COPIES = 3  # of a request, at most, until its values are arrays
-COPIES_ALONE = 2  # gRPC's own, and Python's: where those that come later fail, it is an error of the call
-WAIT_SECONDS = 30.0  # for room
-RECEIVE_SECONDS = 20.0  # for a request that has room, once another waits for some: less than that waits
-UNKNOWN_SECONDS = 1.0  # for room for one of unknown size, which may be small
-UNCHECKED_SECONDS = 10.0  # after that, while memory is short, nobody of these waits
-RETRY_SECONDS = 0.05  # steps free memory without a word
+COPIES = 3
+"""Number of copies of a request in memory, at most, until its values are arrays."""
+
+COPIES_ALONE = 2
+"""Number of copies, gRPC's and Python's, for which a single request needs room: later ones may fail."""
 
 
 class Ticket:
-    """Room for one request, until it is released."""
+    """The room for one request, until it is released."""
 
     __slots__ = ("_bytes", "_memory")
 
@@ -43,17 +42,17 @@ class Ticket:
         self._bytes = size
 
     def release(self) -> None:
-        """Gives the room back, from any thread; nothing happens the second time."""
+        """Gives the room back, from any thread; has no effect the second time."""
         if self._bytes:
             self._memory._release(self)
 
 
 class RequestMemory:
-    """Memory for the requests that are being received.
+    """The memory for requests that are being received.
 
     Args:
-        largest: bytes of the largest request that gRPC lets in; -1: as many as a message may have.
-        budget: the memory that there is.
+        largest: size in bytes of the largest request that gRPC accepts; -1: that of any message.
+        budget: the memory budget of the process.
     """
 
     def __init__(self, largest: int, budget: memory.Budget = memory.BUDGET) -> None:
@@ -63,15 +62,15 @@ class RequestMemory:
         self._reserved = 0
         self._unchecked_until = 0.0
         self._waiting: deque[asyncio.Event] = deque()
-        self._receiving: dict[asyncio.Timeout, float] = {}  # since when, by the loop's clock
+        self._receiving: dict[asyncio.Timeout, float] = {}  # the start of each, by the loop's clock
         self._loop: asyncio.AbstractEventLoop | None = None
         self._nothing = Ticket(self, 0)
 
     async def take(self, context: Any) -> Ticket:
-        """Waits for room for a call's request, which is to be released.
+        """Waits for room for a call's request, which the caller has to release.
 
         Raises:
-            ResourceExhaustedError: there is none within WAIT_SECONDS, or though nothing else is received.
+            ResourceExhaustedError: there is no room in time, or even without other requests.
         """
         if self._budget.limit is None:
             return self._nothing
@@ -84,10 +83,10 @@ class RequestMemory:
         return await self._reserve(self._largest, False)
 
     async def receive(self, context: Any, room: Ticket) -> Any:
-        """The request of a call that was admitted: its bytes, or EOF.
+        """The request of an admitted call: its bytes, or EOF.
 
         Raises:
-            ResourceExhaustedError: it has not come for RECEIVE_SECONDS, and others wait for its room.
+            ResourceExhaustedError: it has not come in time, and others wait for its room.
         """
         if room is self._nothing:
             return await context.read()
@@ -102,45 +101,46 @@ class RequestMemory:
             raise errors.ResourceExhaustedError(
                 None,
                 None,
-                f"The request did not come within {RECEIVE_SECONDS:g} s, while others waited for the memory "
-                "that was kept for it. Send less at once.",
+                f"The request did not come within {timeouts.REQUEST_SECONDS:g} s, while others waited for "
+                "the memory that was kept for it. Send less at once.",
             ) from None
 
     def _end_slow(self) -> None:
-        """Ends the requests that have had room for long, and are not there."""
+        """Ends the requests that have had room for long, and have not come."""
         now = asyncio.get_running_loop().time()
         for limit, since in self._receiving.items():
-            if since < now - RECEIVE_SECONDS and not limit.expired():
+            if since < now - timeouts.REQUEST_SECONDS and not limit.expired():
                 limit.reschedule(now)
 
     async def _reserve(self, size: int, is_known: bool) -> Ticket:
-        """Room for a request, for one after the other, in the order in which they have come."""
+        """Room for a request. Requests get it in the order of their arrival."""
         if not self._waiting and self._try(size, is_known):
             return Ticket(self, COPIES * size)
         self._loop = asyncio.get_running_loop()
         changed = asyncio.Event()
         self._waiting.append(changed)
-        end = self._loop.time() + WAIT_SECONDS
+        end = self._loop.time() + timeouts.REQUEST_ROOM_SECONDS
         try:
             while self._waiting[0] is not changed or not self._try(size, is_known):
                 left = end - self._loop.time()
                 is_alone = not self._reserved and self._waiting[0] is changed
-                if is_alone and not is_known and left < WAIT_SECONDS - UNKNOWN_SECONDS:
-                    self._unchecked_until = time.monotonic() + UNCHECKED_SECONDS
+                waited = timeouts.REQUEST_ROOM_SECONDS - left
+                if is_alone and not is_known and waited > timeouts.UNKNOWN_REQUEST_SECONDS:
+                    self._unchecked_until = time.monotonic() + timeouts.UNCHECKED_REQUEST_SECONDS
                 elif left <= 0 or (is_alone and is_known):
                     what = f"a request of {size} bytes" if is_known else "a request of unknown size"
                     raise memory.exhausted(f"Out of memory to receive {what} by gRPC")
                 self._end_slow()
                 changed.clear()
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), min(left, RETRY_SECONDS))
+                    await asyncio.wait_for(changed.wait(), min(left, timeouts.REQUEST_RETRY_SECONDS))
         finally:
             self._waiting.remove(changed)
             self._wake()
         return Ticket(self, COPIES * size)
 
     def _try(self, size: int, is_known: bool) -> bool:
-        """Takes the room if it is there."""
+        """Takes the room if it is available."""
         with self._lock:
             if self._reserved:
                 fits = self._reserved + COPIES * size <= self._budget.room()

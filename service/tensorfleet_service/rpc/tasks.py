@@ -1,4 +1,4 @@
-"""The services of a task for the other tasks of its cluster, whichever way they reach it."""
+"""The services of a task for the other tasks of its cluster, by stream and by gRPC."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.core import errors, gc_pause
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.wire.stream import Frame, Method
-from tensorfleet_service.executor.layout import task_of
+from tensorfleet_service.executor.feed_layout import task_of
 from tensorfleet_service.graph.session_graph import check_partition, from_graph_def
 from tensorfleet_service.net import limits, timeouts
 from tensorfleet_service.net.peer import Peer
@@ -27,13 +27,13 @@ log = logging.getLogger(__name__)
 
 
 Owner = Peer | tuple[str, int]
-"""Whose a session is: the master's connection or, by gRPC, the master's task and incarnation."""
+"""The owner of a session: the master's connection or, by gRPC, the master's task and incarnation."""
 
 
 class Tasks:
-    """Serves one worker to its peers, and remembers what belongs to which of them.
+    """Serves one worker to its peers, and knows which steps and sessions belong to which of them.
 
-    A peer that is gone takes with it the steps that it runs here as their master, and its sessions' graphs.
+    At the loss of a peer, the steps and sessions of which it is the master end here.
     """
 
     def __init__(self, worker: Worker, peers: Peers) -> None:
@@ -83,7 +83,7 @@ class Tasks:
         return worker_pb2.GetStatusResponse(device_attributes=devices)
 
     def steps(self, request: fleet_pb2.StepsRequest) -> fleet_pb2.StepsReply:
-        """Descriptions of what parts of steps wait for here."""
+        """Descriptions of what the parts of steps on this task wait for."""
         reply = fleet_pb2.StepsReply(task=self._worker.task)
         parts = [part for step_id in request.step_id for part in activities(self._worker, step_id)]
         for part in parts if request.step_id else activities(self._worker):
@@ -94,16 +94,18 @@ class Tasks:
     def create_session(
         self, request: worker_pb2.CreateWorkerSessionRequest, peer: Peer | None = None
     ) -> worker_pb2.CreateWorkerSessionResponse:
-        """Prepares for a session of a master elsewhere; it ends with `peer`, the stream connection to that.
+        """Prepares for a session of another master; it ends with `peer`, the stream connection to that.
 
-        By gRPC there is no such connection: what a master had before a restart ends when it comes back.
+        By gRPC there is no such connection: sessions from before a restart of a master end when it comes
+            back.
         """
         handle = request.session_handle
         self._worker.create_session(handle, request.isolate_session_state)
         owner: Owner = peer or (request.master_task, request.master_incarnation)
         stale: list[Owner] = []
         with self._lock:
-            # `peer_lost` takes this lock once `lost` is set: it finds the session, or this finds the loss.
+            # `peer_lost` takes this lock after `lost` is set, so either it finds the session or this the
+            # loss.
             lost = None if peer is None else peer.lost
             if lost is None:
                 self._sessions.setdefault(owner, set()).add(handle)
@@ -124,7 +126,7 @@ class Tasks:
     def delete_session(
         self, request: worker_pb2.DeleteWorkerSessionRequest
     ) -> worker_pb2.DeleteWorkerSessionResponse:
-        """Drops what a session has here."""
+        """Drops a session's state on this task."""
         self._worker.delete_session(request.session_handle)
         with self._lock:
             for owner, handles in list(self._sessions.items()):
@@ -140,14 +142,14 @@ class Tasks:
         return worker_pb2.DeregisterGraphResponse()
 
     def cleanup_all(self, request: worker_pb2.CleanupAllRequest) -> worker_pb2.CleanupAllResponse:
-        """Clears containers, all of them if none is named."""
+        """Clears containers; all of them if none is named."""
         self._worker.resources.reset(list(request.container))
         return worker_pb2.CleanupAllResponse()
 
     def register(
         self, request: worker_pb2.RegisterGraphRequest, by_grpc: bool = False
     ) -> worker_pb2.RegisterGraphResponse:
-        """Compiles a graph, which is in TensorFlow's form if it came by gRPC."""
+        """Compiles a graph, which has TensorFlow's form if it comes by gRPC."""
         keys = None
         with gc_pause.paused():
             if by_grpc:
@@ -157,7 +159,7 @@ class Tasks:
                 for node in nodes:
                     node.assigned = node.device
                 check_partition(nodes)
-        # The tasks that this one is going to send to are connected now, not in the middle of the first step.
+        # Connects now to the tasks to which this one will send, not in the middle of the first step.
         for task in sorted({task_of(n.attrs["recv_device"].decode()) for n in nodes if n.op == "_Send"}):
             if task != self._worker.task:
                 self._peers.get(task, timeouts.PEER_SECONDS)
@@ -204,7 +206,7 @@ class Tasks:
         self._worker.abort(step_id, error)
 
     def peer_lost(self, peer: AnyPeer) -> None:
-        """Ends what the peer was master of on this task, and the steps that wait for its tensors."""
+        """Ends the steps and sessions of a lost peer, and the steps that wait for its tensors."""
         self._peers.forget(peer)
         steps: set[int] = set()
         sessions: set[str] = set()

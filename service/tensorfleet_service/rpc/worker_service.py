@@ -1,4 +1,4 @@
-"""TensorFlow's WorkerService: what tasks ask of each other by gRPC, where one has no stream endpoint."""
+"""TensorFlow's WorkerService, by which tasks call each other if one of them has no stream endpoint."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tensorfleet.proto import worker_pb2
 from tensorfleet.wire.connection import cork
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.executor.rendezvous import edge_of
-from tensorfleet_service.net.failures import proto_of, value_of
 from tensorfleet_service.net.peer_grpc import SERVICE
+from tensorfleet_service.net.tensor_protos import proto_of, value_of
 from tensorfleet_service.rpc.grpc_server import Call, Methods, Prompt, Reply, at_once
 from tensorfleet_service.tracing.trace import StepTrace
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 class WorkerService:
-    """The calls, on one worker. Fed values and fetches go in the order of the graph's layout."""
+    """The calls of WorkerService on one worker. Fed values and fetches are in the order of the graph's
+    layout.
+    """
 
     def __init__(self, worker: Worker, tasks: Tasks) -> None:
         self._worker = worker
@@ -58,7 +60,7 @@ class WorkerService:
         return {SERVICE + "CleanupGraph": (worker_pb2.CleanupGraphRequest, at_once(self._cleanup_graph))}
 
     def running(self) -> Prompt:
-        """The calls that are answered when a step has ended, or has a tensor."""
+        """The calls that are answered at the end of a step, or when a tensor is there."""
         return {
             SERVICE + "RunGraph": (worker_pb2.RunGraphRequest, self._run_graph),
             SERVICE + "RecvTensor": (worker_pb2.RecvTensorRequest, self._recv_tensor),
@@ -133,5 +135,5 @@ class WorkerService:
 
 
 def graph_number(handle: str) -> int:
-    """The number of a graph handle; -1, which is no graph's, for one that some other program has made."""
+    """The number of a graph handle; -1, which no graph has, for a handle that another program has made."""
     return int(handle) if handle.isascii() and handle.isdigit() else -1

@@ -1,1 +1,1 @@
-"""Security of a task: who somebody is, what they may do, and the record of what they did."""
+"""Security of a task: the identity and the rights of those who use it, and the audit log."""

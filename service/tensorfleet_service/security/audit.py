@@ -1,7 +1,7 @@
-"""The audit log: who did what, one JSON object a line.
+"""The audit log: who did what, one JSON object per line.
 
-It holds no secrets, and what comes from outside is escaped as JSON has it. Steps are not in it: the metrics
-count them, and the sessions that they belong to are.
+It contains no secrets, and text from outside is escaped by JSON's rules. Steps are not in it, but their
+sessions are; metrics count the steps.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 log = logging.getLogger(__name__)
 
 MAX_TEXT = 1000
-"""Characters of a text; what comes from outside may be longer."""
+"""Limit on the characters of a text, as texts from outside may be long."""
 
 
 class Audit:
@@ -23,7 +23,7 @@ class Audit:
 
     Args:
         task: the task that writes.
-        path: of the file; "-" for standard error, "" for the task's own log.
+        path: the file; "-" for standard error, "" for the task's own log.
 
     Raises:
         OSError: the file cannot be written.
@@ -38,7 +38,7 @@ class Audit:
             self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def write(self, event: str, who: str, **about: Any) -> None:
-        """Notes that somebody did something."""
+        """Writes an event: what `who` did, with further fields."""
         now = time.time()
         fields: dict[str, Any] = {
             "time": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03d}Z",

@@ -1,4 +1,4 @@
-"""Guard: who may come in, on both transports, and what for."""
+"""Guard: decides on both transports who may connect or call, and what for."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from tensorfleet.core import errors
 from tensorfleet.security import identity as identities, settings
 from tensorfleet.security.calls import AUTHORIZATION, PROOF, host_of
 from tensorfleet.security.identity import Identity
+from tensorfleet.security.pod_api import PodApi
 from tensorfleet.security.secret import CallProofs, request_digest, same
 from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.security.tls import Certificates, certificates
@@ -19,11 +21,13 @@ from tensorfleet.security.tokens import HASH, Token
 from tensorfleet.wire.proof import claims
 from tensorfleet_service.security.audit import Audit
 from tensorfleet_service.security.principal import ANYBODY, Principal
+from tensorfleet_service.security.quotas import Quotas
 from tensorfleet_service.security.token_file import TokenFile
+from tensorfleet_service.security.token_review import Rules, TokenReviews
 
 log = logging.getLogger(__name__)
 
-# What a call takes, by the beginning of its name; the first that fits. "": nothing.
+# The role that a call requires, by the beginning of its name; the first match counts. "": none.
 _TAKES = (
     ("/tensorfleet.FleetService/GetEndpoint", ""),
     ("/grpc.health.v1.Health/", ""),
@@ -40,7 +44,7 @@ def _taken_by(method: str) -> str:
 
 
 class Guard:
-    """Knows those who come to one task, and lets them in or not.
+    """Identifies those who connect to a task or call it, and lets them in or refuses them.
 
     Args:
         security: the task's settings.
@@ -50,6 +54,7 @@ class Guard:
     Attributes:
         enabled: whether anybody is asked at all.
         exposure: what others could do to the task as it is set up, or "".
+        quotas: how much each of them may have.
         refused: how many were not let in, by the reason's first word: "unauthenticated" or "forbidden".
 
     Raises:
@@ -70,8 +75,13 @@ class Guard:
         self._task = task
         self._addresses = addresses or {}
         self._tokens = TokenFile(security.tokens) if security.tokens else None
+        self._reviews: TokenReviews | None = None
+        if security.token_review:
+            rules = Rules.parse(security.token_review)
+            self._reviews = TokenReviews(rules, PodApi.of_environment())
         self._certificates: Certificates | None = None if security.tls is None else certificates(security.tls)
         self._proofs = CallProofs(security.secret, incarnation) if security.secret else None
+        self.quotas = Quotas()
         self._lock = threading.Lock()
         try:
             self.audit = Audit(task, security.audit_log)
@@ -85,15 +95,15 @@ class Guard:
     def of_stream(
         self, hello: Mapping[str, Any], identity: Identity | None, proven: Mapping[str, Any] | None
     ) -> Principal:
-        """Who has opened a connection.
+        """The principal that has opened a connection.
 
         Args:
-            hello: what the other side says of itself.
-            identity: that of its certificate, where the connection has TLS.
-            proven: what it has said of itself with a proof of the cluster secret, if it has.
+            hello: the other side's statement about itself.
+            identity: the identity in its certificate, if the connection has TLS.
+            proven: its statement about itself that came with a proof of the cluster secret, if any.
 
         Raises:
-            UnauthenticatedError: it is not who it says, or does not say.
+            UnauthenticatedError: it is not who it says it is, or does not say.
             PermissionDeniedError: it may not use the stream.
         """
         if not self.enabled:
@@ -109,7 +119,7 @@ class Guard:
         return principal
 
     def _task_of(self, task: str, identity: Identity | None, proven: bool) -> Principal:
-        said = ascii(task)[1:-1]  # it may be no text that a log can hold
+        said = ascii(task)[1:-1]  # not all characters can be logged
         if identity is not None:
             assert self._certificates is not None
             host = host_of(self._addresses.get(task, ""))
@@ -119,19 +129,26 @@ class Guard:
             raise self.refusal(f"it says to be {said}, and does not prove it")
         return Principal("task", task, "task")
 
-    def _client(self, token: Any, identity: Identity | None, proven: bool, hash: Any = None) -> Principal:
-        """Who a client is; by the hash of a token only those are known who have proven the secret."""
+    def _client(
+        self, token: Any, identity: Identity | None, proven: bool, hash: Any = None, waits: bool = True
+    ) -> Principal:
+        """The principal of a client. The hash of a token is accepted only with a proof of the secret.
+
+        With `waits`, the call may wait for Kubernetes' answer about a token.
+        """
         if token is None and isinstance(hash, str) and self._tokens is not None:
             return self._holder(*self._tokens.find_hash(hash))
+        if isinstance(token, str) and self._reviews is not None and self._reviews.may_be(token):
+            return self._holder(*(self._reviews.find(token) if waits else self._reviews.known(token)))
         if token is not None:
             if self._tokens is None:
                 if proven or (identity is not None and identity.role):
-                    token = None  # it shows more than it is asked for
+                    token = None  # a proven or certified client needs no token
                 else:
                     raise self.refusal("it shows a token, but this task knows none")
             else:
                 found, why = (
-                    self._tokens.find(token) if isinstance(token, str) else (None, "its token is no text")
+                    self._tokens.find(token) if isinstance(token, str) else (None, "its token is not a text")
                 )
                 return self._holder(found, why)
         if identity is not None:
@@ -153,11 +170,11 @@ class Guard:
     def _holder(self, found: Token | None, why: str) -> Principal:
         if found is None:
             raise self.refusal(why)
-        return Principal("token", found.name, found.role, found.hash)
+        return Principal("token", found.name, found.role, found.hash, found.limits)
 
     def _wanted(self, identity: Identity | None) -> str:
         ways = []
-        if self._tokens is not None:
+        if self._tokens is not None or self._reviews is not None:
             ways.append(f"token, which {settings.TOKEN_FILE} or {settings.TOKEN} would name")
         if self.security.secret:
             ways.append(f"proof of the cluster secret, which {settings.SECRET_FILE} would name")
@@ -170,7 +187,7 @@ class Guard:
     # Calls by gRPC
 
     def of_call(self, method: str, context: Any) -> tuple[Principal, str]:
-        """(who makes a call, the digest that its request must have); before the request is received.
+        """(the caller, the digest that the request must have), before the request is received.
 
         The digest is "" where the call carries no proof of its request; else see `check_request`.
 
@@ -178,8 +195,8 @@ class Guard:
             context: gRPC's.
 
         Raises:
-            UnauthenticatedError: nobody who is known here.
-            PermissionDeniedError: their role does not include the call.
+            UnauthenticatedError: the caller is not known here.
+            PermissionDeniedError: the caller's role does not include the call.
         """
         if not self.enabled:
             return ANYBODY, ""
@@ -199,19 +216,32 @@ class Guard:
             self.audit.write("call", principal.id, peer=peer, call=name)
         return principal, digest
 
-    def reads(self, method: str) -> bool:
-        """Whether requests of a method are read: not of those that nobody has to say who they are for.
+    def to_ask(self, method: str, context: Any) -> Future[None] | None:
+        """What `of_call` needs to know of Kubernetes first, under way; it does not wait itself."""
+        if self._reviews is None or not _taken_by(method):
+            return None
+        for key, value in context.invocation_metadata():
+            token = str(value).partition(" ")[2] if key == AUTHORIZATION else ""
+            if token and self._reviews.may_be(token):
+                try:
+                    return self._reviews.ask(token)
+                except settings.SecurityError as e:
+                    log.warning("%s", e)
+        return None
 
-        Strangers could send as much as a message may have, and gRPC keeps it until it is read. What such
-        methods answer does not depend on it.
+    def reads(self, method: str) -> bool:
+        """Whether requests of a method are read, which they are not for methods without authentication.
+
+        Strangers could send messages of the largest size, which gRPC keeps until they are read. The answers
+        of such methods do not depend on the request.
         """
         return not self.enabled or _taken_by(method) != ""
 
     def check_request(self, method: str, data: bytes, digest: str, context: Any) -> None:
-        """Raises UnauthenticatedError unless a request is the one that its call's proof is for."""
+        """Raises UnauthenticatedError if a request is not the one that its call's proof is for."""
         if same(request_digest(data).encode(), digest.encode("ascii", "replace")):
             return
-        error = self.refusal("its request is not the one that it has proven")
+        error = self.refusal("its request is not the one that its proof is for")
         name = method.rpartition("/")[2]
         self.audit.write("refused", "", peer=str(context.peer()), call=name, reason=error.message)
         raise error
@@ -227,7 +257,7 @@ class Guard:
                 raise self.refusal(why)
             proven = True
         if claim.startswith(HASH):
-            return self._client(None, identity, proven, claim), digest
+            return self._client(None, identity, proven, claim, waits=False), digest
         if claim or (identity is not None and identity.task):
             task = claim or (identity.task if identity is not None else "")
             return self._task_of(task, identity, proven), digest
@@ -239,55 +269,66 @@ class Guard:
         if AUTHORIZATION in found:
             scheme, _, token = str(found[AUTHORIZATION]).partition(" ")
             if scheme.lower() != "bearer":
-                raise self.refusal("its authorization is none by a token")
-        return self._client(token, identity, proven), digest
+                raise self.refusal("its authorization is not by a token")
+        return self._client(token, identity, proven, waits=False), digest
 
     def _task_at(self, identity: Identity) -> str:
-        """The first task whose host a certificate without an identity of its own names; else ""."""
+        """The first task whose host a certificate without an identity names; else ""."""
         assert self._certificates is not None
         for task, address in self._addresses.items():
             if not identity.why_not_task(task, host_of(address), self._certificates.own):
                 return task
         return ""
 
-    # Tokens alone, as for pages by HTTP
+    # Tokens alone, for pages by HTTP
 
     def of_authorization(self, header: str) -> Principal:
-        """Who shows a token in an Authorization header.
+        """The principal of a token in an Authorization header.
 
         Raises:
-            UnauthenticatedError: nobody who is known here.
+            UnauthenticatedError: the caller is not known here.
         """
         scheme, _, token = header.partition(" ")
         return self._client(token if scheme.lower() == "bearer" else None, None, False)
 
     def still(self, principal: Principal) -> bool:
-        """Whether a principal that was let in before still would be."""
+        """Whether a principal that was let in before would still be let in."""
         if not principal.token:
             return True
-        return self._tokens is not None and self._tokens.holds(principal.token, principal.role)
+        return any(
+            known is not None and known.holds(principal.token, principal.role)
+            for known in (self._tokens, self._reviews)
+        )
 
-    # Refusing
+    def close(self) -> None:
+        """Asks nobody any more, and closes the audit log."""
+        if self._reviews is not None:
+            self._reviews.close()
+        self.audit.close()
+
+    # Refusals
 
     def refusal(self, why: str) -> errors.OpError:
-        """The error for somebody who is not let in, which is counted."""
+        """The error for somebody who is not let in; counts the refusal."""
         with self._lock:
             self.refused["unauthenticated"] += 1
         return errors.UnauthenticatedError(None, None, f"{self._task} refuses: {why}")
 
     def forbidden(self, principal: Principal, role: str, what: str) -> errors.OpError:
-        """The error for somebody who does not have a role, which is counted."""
+        """The error for a principal without the required role; counts the refusal."""
         with self._lock:
             self.refused["forbidden"] += 1
-        text = f"{self._task} refuses: {what} takes the role {role}, and {principal.id} has {principal.role}"
+        text = (
+            f"{self._task} refuses: {what} requires the role {role}, and {principal.id} has {principal.role}"
+        )
         return errors.PermissionDeniedError(None, None, text)
 
     def check_use(self, principal: Principal, owner: str, session: str) -> None:
-        """Raises PermissionDeniedError unless a principal may use a session."""
+        """Raises PermissionDeniedError if a principal may not use a session."""
         if principal is ANYBODY or principal.may_use(owner):
             return
         with self._lock:
             self.refused["forbidden"] += 1
         raise errors.PermissionDeniedError(
-            None, None, f"{self._task} refuses: session {session} is not one of {principal.id}"
+            None, None, f"{self._task} refuses: session {session} does not belong to {principal.id}"
         )

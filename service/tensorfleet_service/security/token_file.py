@@ -1,4 +1,4 @@
-"""The task's file of tokens, which is read again when it has changed."""
+"""The task's file of tokens, which is read again after each change."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _Stamp = tuple[int, int, int]
 
 
 class TokenFile:
-    """Who holds which token, as the file says at the time.
+    """The tokens in a file, with their holders.
 
-    A file that cannot be understood, as while it is being edited, leaves what was read before in force; one
-    that is gone lets nobody in.
+    While the file is invalid, such as while it is being edited, the tokens read before stay in force; if it
+    is gone, no token is accepted.
 
     Raises:
         SecurityError: the file cannot be used.
@@ -48,21 +48,23 @@ class TokenFile:
             return self._tokens
         read: list[Token] | None = []
         if stamp is None:
-            log.error("nobody is let in by a token: %s is gone", self._path)
+            log.error("no token is accepted: %s is gone", self._path)
         else:
             try:
                 read = tokens.read(self._path)
                 log.info("%d tokens read again from %s", len(read), self._path)
             except tokens.UnreadableError as e:
-                # Such as for want of descriptors. That says nothing of the file, so the next caller tries
-                # again: else a token that it revokes would stay in force.
+                # Such as for want of descriptors. That says nothing about the file, so the next call tries
+                # again; else a token that the file revokes would stay in force.
                 with self._lock:
                     if self._unread != stamp:
-                        log.error("the tokens are not replaced yet: %s", e)
+                        log.error(
+                            "the token file cannot be read now, the earlier tokens stay in force: %s", e
+                        )
                     self._unread = stamp
                     return self._tokens
             except SecurityError as e:
-                log.error("the tokens are not replaced: %s", e)
+                log.error("the token file is invalid, the earlier tokens stay in force: %s", e)
                 read = None
         with self._lock:
             self._stamp = stamp
@@ -71,11 +73,11 @@ class TokenFile:
             return self._tokens
 
     def find(self, text: str) -> tuple[Token | None, str]:
-        """(the token of a text, why it is not accepted)."""
+        """(the token with a text, or None; the reason why it is not accepted)."""
         return self.find_hash(tokens.hashed(text))
 
     def find_hash(self, hash: str) -> tuple[Token | None, str]:
-        """As `find`, by the hash of a token, from somebody who has proven to know the cluster secret."""
+        """Like `find`, by the hash of a token, for those who have proven to know the cluster secret."""
         found = tokens.find(self._current(), hash)
         if found is None:
             return None, "the token is not known here: it is wrong, or was revoked"
@@ -84,6 +86,6 @@ class TokenFile:
         return found, ""
 
     def holds(self, hash: str, role: str) -> bool:
-        """Whether a token that was accepted before still is one, of the same role."""
+        """Whether a token that was accepted before is still valid, with the same role."""
         now = time.time()
         return any(t.hash == hash and t.role == role and t.valid(now) for t in self._current())

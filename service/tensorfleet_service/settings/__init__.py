@@ -1,1 +1,1 @@
-"""Settings of a task: what can be set, and how the environment spells it."""
+"""Settings of a task: flags and environment variables."""

@@ -1,4 +1,4 @@
-"""The environment of a task: misspelt variables, impossible values, and the host that it runs on."""
+"""Checks of a task's environment: misspelt variables, invalid values, and the host that it runs on."""
 
 from __future__ import annotations
 
@@ -23,13 +23,18 @@ NUMBERS = {
     "TENSORFLEET_MAX_CLIENT_CONNECTIONS": ("a number of connections, 1 or more", 1, True),
     "TENSORFLEET_MAX_ARRIVING_MB": ("a number of MiB, 1 or more", 1, True),
     "TENSORFLEET_MAX_CLIENT_ARRIVING_MB": ("a number of MiB, 1 or more", 1, True),
+    "TENSORFLEET_MAX_CLIENT_SESSIONS": ("a number of sessions, 0 for no limit", 0, True),
+    "TENSORFLEET_MAX_CLIENT_STEPS": ("a number of steps, 0 for no limit", 0, True),
+    "TENSORFLEET_MAX_SESSION_STEPS": ("a number of steps, 0 for no limit", 0, True),
+    "TENSORFLEET_MAX_CLIENT_VARIABLE_MB": ("a number of MiB, 0 for no limit", 0, True),
+    "TENSORFLEET_MAX_STEP_SECONDS": ("a number of seconds, 0 for no limit", 0, False),
     "TENSORFLEET_MEMORY_MB": ("a number of MiB, 0 for no budget", 0, True),
     "TENSORFLEET_RECEIVE_BUFFERS_MB": ("a number of MiB, 0 or more", 0, True),
     "TENSORFLEET_SHARED_MEMORY_MB": ("a number of MiB, 0 or more", 0, True),
     "TENSORFLEET_STALL_SECONDS": ("a number of seconds, 0 to report no step", 0, False),
     "TENSORFLEET_SPIN_MICROSECONDS": ("a number of microseconds, 0 or more", 0, True),
 }
-"""Variables that modules read when they are imported: what to set, the least, whether integers."""
+"""Variables that modules read when they are imported: (description, least value, whether an integer)."""
 
 KNOWN = frozenset({*NUMBERS, *security.VARIABLES}) | {
     PREFIX + name
@@ -53,60 +58,61 @@ KNOWN = frozenset({*NUMBERS, *security.VARIABLES}) | {
         "WRITE_PATHS",
     )
 }
-"""All variables of TensorFleet, those of clients included: a task may be started from a client's shell."""
+"""All variables of TensorFleet, including those of clients, as a task may be started from a client's shell.
+"""
 
 RENAMED = {PREFIX + "WATCH_MICROSECONDS": "TENSORFLEET_SPIN_MICROSECONDS"}
-"""Settings of earlier versions: their names now."""
+"""The current names of settings that had other names in earlier versions."""
 
-# Those of k8s-dev's scripts, from whose shell a developer may start a task.
+# Variables of k8s-dev's scripts, from whose shell a developer may start a task.
 _DEVELOPMENT = (PREFIX + "K8S_", PREFIX + "KIND_")
 
-# Kubernetes tells each container of the Services of its namespace: those of one named tensorfleet, or
-# tensorfleet-worker, begin with our prefix.
+# Kubernetes sets variables for the Services of the namespace in each container. Those of a Service named
+# tensorfleet, or tensorfleet-worker, begin with our prefix.
 _SERVICE_LINK = re.compile(
     r"TENSORFLEET_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?)"
 )
 _SERVICE_PORT = re.compile(r"TENSORFLEET_(\w+_)?PORT")
 _SERVICE_ADDRESS = re.compile(r"(tcp|udp|sctp)://.*")
 
-_ALIKE = 0.8  # the likeness of names from which one is suggested for the other
+_ALIKE = 0.8  # the similarity of names from which one is suggested for the other
 
 
 class SettingsError(ValueError):
-    """A setting is missing or wrong; the text names it and says what to set."""
+    """A setting is missing or invalid; the text names it and says what to set."""
 
 
 def is_service_link(name: str, value: str) -> bool:
-    """Whether a variable is one that Kubernetes has made for a Service, whatever its name."""
+    """Whether Kubernetes has made a variable for a Service."""
     if _SERVICE_LINK.fullmatch(name):
         return True
     return bool(_SERVICE_PORT.fullmatch(name) and _SERVICE_ADDRESS.fullmatch(value))
 
 
 def check(environ: Mapping[str, str]) -> list[str]:
-    """Looks at all variables of TensorFleet; returns warnings about those that nobody reads.
+    """Checks all variables of TensorFleet; returns warnings about unknown ones.
 
     Raises:
-        SettingsError: a name is most likely misspelt, or a value is no number where there must be one.
+        SettingsError: a name is most likely misspelt, or a value that must be a number is not one.
     """
     warnings = []
     for name, value in sorted(environ.items()):
         if not name.startswith(PREFIX) or name.startswith(_DEVELOPMENT) or is_service_link(name, value):
             continue
         if name in RENAMED:
-            raise SettingsError(f"{name} is now called {RENAMED[name]}: set that instead")
+            raise SettingsError(f"{name} was renamed to {RENAMED[name]}: set that instead")
         if name not in KNOWN:
             meant = _meant(name)
             if meant:
-                raise SettingsError(f"{name} is no setting: did you mean {' or '.join(meant)}?")
-            warnings.append(f"{name} is set, but no setting has that name")
+                raise SettingsError(f"{name} is not a setting: did you mean {' or '.join(meant)}?")
+            warnings.append(f"{name} is set, but is not a setting")
         elif name in NUMBERS and value:
             _check_number(name, value)
     return warnings
 
 
 def _meant(name: str) -> list[str]:
-    """The settings that begin with an unknown name, or else the one that it is most like."""
+    """The settings that begin with an unknown name, else the most similar one."""
     longer = [known for known in sorted(KNOWN) if known.startswith(f"{name}_")]
     own = name.removeprefix(PREFIX)
     suffixes = [known.removeprefix(PREFIX) for known in sorted(KNOWN)]
@@ -124,14 +130,14 @@ def _check_number(name: str, value: str) -> None:
 
 
 def check_host(cluster: ClusterSpec, job: str, index: int, host_name: str) -> None:
-    """Sees whether the task's address is another host's, where that is certain.
+    """Checks whether the task's address is certainly that of another host.
 
-    Names of hosts and Services differ in general. But if this host's name is the first label of another
-    task's address, or differs from that of the task's own only in the number at its end, as the pods of one
-    StatefulSet do, then this is another task's place.
+    In general, names of hosts and Services differ. But if this host's name is the first label of another
+    task's address, or differs from that of the task's own address only in the number at its end, as pods of
+    one StatefulSet do, then another task belongs on this host.
 
     Raises:
-        SettingsError: the task runs where another one belongs.
+        SettingsError: another task belongs on this host.
     """
     here = host_name.partition(".")[0].lower()
     address = cluster.task_address(job, index)
@@ -155,7 +161,7 @@ def check_host(cluster: ClusterSpec, job: str, index: int, host_name: str) -> No
 
 
 def _first_label(address: str) -> str:
-    """The name of the host in an address; empty for addresses of digits, such as 10.0.0.1 or [::1]."""
+    """The first label of the host name in an address; empty for IP addresses, such as 10.0.0.1 or [::1]."""
     host = address.rpartition(":")[0].lower()
     return "" if ":" in host or re.fullmatch(r"[\d.]*", host) else host.partition(".")[0]
 

@@ -31,15 +31,15 @@ class Settings:
     """One task's settings.
 
     Attributes:
-        bind_host: the interface to listen on; None: loopback where the task's address is on it, else all.
+        bind_host: the interface to listen on; None: loopback if the task's address is on it, else all.
         stream_port: TCP port of the stream endpoint, 0 for any free one.
-        drain_seconds: how long running steps may go on after SIGTERM.
-        stop_with_stdin: drain when standard input ends, which it does when the parent process dies.
-        metrics_port: TCP port of metrics and health pages, 0 for any free one; None: there are none.
-        gpus: how many GPUs the task must have, and how many it uses; None: all that there are.
-        files: those that ops may use.
-        security: who may come, and how the task proves who it is; these have variables, and no flags.
-        warnings: what is odd about the environment, for the log.
+        drain_seconds: time for which running steps may go on after SIGTERM.
+        stop_with_stdin: whether to drain at the end of standard input, as when the parent process dies.
+        metrics_port: TCP port of metrics and health pages, 0 for any free one; None: no such port.
+        gpus: the number of GPUs that the task uses, and must have; None: all GPUs of the machine.
+        files: the files that ops may use.
+        security: authentication of others and of this task; has variables, but no flags.
+        warnings: warnings about the environment, for the log.
     """
 
     cluster: ClusterSpec
@@ -60,7 +60,7 @@ class Settings:
 
     @property
     def bind(self) -> str:
-        """The host to listen at, as in an address."""
+        """The host to listen at, in the form it has in addresses."""
         host, _, _ = self.cluster.task_address(self.job_name, self.task_index).rpartition(":")
         return self.bind_host or ("127.0.0.1" if host in ("localhost", "127.0.0.1", "::1") else "[::]")
 
@@ -138,7 +138,7 @@ def load(argv: Sequence[str], environ: Mapping[str, str], host_name: str) -> Set
         host_name: of this machine or pod; a StatefulSet's pod has its ordinal at the end.
 
     Raises:
-        SettingsError: a setting is missing or wrong.
+        SettingsError: a setting is missing or invalid.
     """
     return _Reader(vars(parser().parse_args(argv)), environ, host_name).settings()
 
@@ -181,7 +181,7 @@ class _Reader:
             raise SettingsError(str(e)) from None
 
     def _get(self, key: str) -> tuple[str, str]:
-        """A setting's text, empty if it is not set, and the name of where it came from."""
+        """A setting's text, empty if it is not set, and the name of its source."""
         if self._flags[key] is not None:
             return self._flags[key], _flag(key)
         name = PREFIX + key.upper()
@@ -314,7 +314,7 @@ def _json(text: str, source: str) -> Any:
         return json.loads(text)
     except RecursionError:
         raise SettingsError(f"{source} is JSON that is nested too deeply") from None
-    except ValueError as error:  # of numbers with too many digits, too
+    except ValueError as error:  # includes numbers with too many digits
         raise SettingsError(f"{source} is not JSON: {error}; it begins with {text[:40]!r}") from error
 
 
@@ -323,7 +323,7 @@ def _cluster_spec(jobs: Any, source: str) -> ClusterSpec:
     try:
         cluster = ClusterSpec(jobs)
     except (TypeError, ValueError) as error:
-        raise SettingsError(f"{source} is no cluster: {error}") from error
+        raise SettingsError(f"{source} is not a valid cluster: {error}") from error
     seen: dict[str, str] = {}
     for job in cluster.jobs:
         for index in cluster.task_indices(job):

@@ -1,4 +1,4 @@
-"""Conditional accumulators: they add up the gradients of a step, and give the mean once there are enough."""
+"""Conditional accumulators, which add up the gradients of a step and give the mean when there are enough."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Accumulator:
     Args:
         name: for messages.
         dtype, shape: of the gradients; the shape may be partly unknown.
-        mean: whether the mean is taken, rather than the sum.
+        mean: whether the result is the mean, or the sum.
     """
 
     def __init__(self, name: str, dtype: DType, shape: Dims, mean: bool) -> None:
@@ -42,7 +42,7 @@ class Accumulator:
         return np.array([b"", self.name.encode()], object)
 
     def set_global_step(self, step: int) -> None:
-        """Drops gradients of earlier steps from now on."""
+        """Sets the step; gradients of earlier steps are dropped from now on."""
         with self._lock:
             if step < self._step:
                 log.warning(
@@ -71,7 +71,7 @@ class Accumulator:
             ended[0].complete(ended[1])
 
     def take(self, required: int) -> Any:
-        """The input of `result`, once so many gradients were added; a Future until then.
+        """The input of `result`, when `required` gradients have been added; a Future until then.
 
         The next gradients are those of the following step.
 
@@ -89,7 +89,7 @@ class Accumulator:
         return future
 
     def waits_for(self, future: Future) -> str:
-        """A description of what one who takes the mean waits for."""
+        """A description of what a step that takes the mean waits for."""
         with self._lock:
             required = next((number for number, other in self._taking if other is future), 0)
             return f"the accumulator '{self.name}' has {self.count} of {required} gradients"
@@ -104,7 +104,7 @@ class Accumulator:
             ended[0].complete(ended[1])
 
     def close(self) -> None:
-        """Ends those who wait: the accumulator is dropped."""
+        """Cancels those who wait, as the accumulator is dropped."""
         with self._lock:
             waiting = [future for _, future in self._taking]
             self._taking.clear()
@@ -112,7 +112,7 @@ class Accumulator:
             future.complete(None, errors.CancelledError(None, None, "TakeGrad operation was cancelled"))
 
     def _give(self) -> Any:
-        """The sum and the number of gradients in it, which go; under the lock."""
+        """Takes out the sum and the number of gradients in it; under the lock."""
         given = self._sum, self.count
         self._sum, self.count = None, 0
         self._step += 1
@@ -125,7 +125,7 @@ class Accumulator:
         expected = self.shape if self._sum is None else self._sum.shape
         if not compatible(expected, gradient.shape) or not compatible(self.shape, gradient.shape):
             raise _mismatch(expected, gradient.shape)
-        # The first gradient may be anybody's; the first sum of two is the accumulator's own.
+        # The first gradient may be shared; only a sum of two is the accumulator's own array.
         if self._sum is None:
             self._sum = gradient
         elif gradient.ndim and self.count > 1:
@@ -134,7 +134,7 @@ class Accumulator:
             self._sum = self._sum + gradient
 
     def result(self, given: Any) -> Any:
-        """The mean, or the sum, of what `take` gave."""
+        """The mean, or the sum, from what `take` gave."""
         total, count = given
         if not self.mean or count == 1:
             return total

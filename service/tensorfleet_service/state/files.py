@@ -1,12 +1,12 @@
-"""The files that a task's programs may use: all that its user may, or what is in certain directories.
+"""The files that ops may use: all files of the task's user, or those in certain directories.
 
-Whoever runs a graph on a task has ops open files there, with the rights of the task's user. So every kernel
-that opens one does so by its task's `Files` (`node.resources.files`). A `ConfinedFiles` lets through what is
-inside of the directories that the task's settings name (`TENSORFLEET_READ_PATHS`, `TENSORFLEET_WRITE_PATHS`).
+Whoever runs a graph on a task can have ops open files there, with the rights of the task's user. So every
+kernel opens files by its task's `Files` (`node.resources.files`). `ConfinedFiles` allows only those inside of
+the directories that the task's settings name (`TENSORFLEET_READ_PATHS`, `TENSORFLEET_WRITE_PATHS`).
 
-Links count for what they lead to: a path is resolved first, and what is resolved is opened component by
-component from the root, each relative to the one before and none through a link. So a directory that turns
-into a link in between is an error, never a way out.
+Symbolic links are followed before the check: a path is resolved first, and the resolved path is opened
+component by component from the root, each relative to the one before and none through a link. So a directory
+that is replaced by a link meanwhile is an error, never a way out.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ STATE_DIRECTORY = "TENSORFLEET_STATE_DIR"
 ANY, NONE = "any", "none"
 
 _SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# A pipe would be waited for, and a terminal would become the task's.
+# Opening a pipe would block, and a terminal would become the task's controlling one.
 _OPEN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-# What is no file must not be emptied before that is seen, so nothing is truncated at once.
+# No O_TRUNC: whether it is a regular file is checked before it is truncated.
 _CREATE: dict[WriteMode, int] = {
     "wb": os.O_CREAT,
     "ab": os.O_CREAT | os.O_APPEND,
     "xb": os.O_CREAT | os.O_EXCL,
 }
-_FILE_MODE, _DIRECTORY_MODE = 0o666, 0o777  # less the process's umask, as open and mkdir have it
+_FILE_MODE, _DIRECTORY_MODE = 0o666, 0o777  # the umask applies, as with open and mkdir
 
 
 class ConfinedFiles(Files):
@@ -47,8 +47,8 @@ class ConfinedFiles(Files):
     Args:
         read: directories whose files may be read.
         write: directories whose files may be written, and read as well.
-        read_all: whether any file may be read that the user may read.
-        kept: files and directories that are neither read nor written, wherever they are: the credentials.
+        read_all: whether all files may be read that the user may read.
+        kept: files and directories that may be neither read nor written, wherever they are: the credentials.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ConfinedFiles(Files):
 
     def prepare(self) -> None:
         for directory in self._write:
-            with suppress(OSError):  # of a user who may not make it, and will be told when it is used
+            with suppress(OSError):  # without the right to make it, its first use is an error that says so
                 os.makedirs(directory, mode=0o700, exist_ok=True)
 
     def open_for_read(self, path: str) -> BinaryIO:
@@ -120,12 +120,12 @@ class ConfinedFiles(Files):
         """The open directory of a path, and its name in it.
 
         Args:
-            writes: whether it is to be written.
-            itself: a link at the end of the path is meant itself, not what it leads to.
+            writes: whether the path will be written.
+            itself: whether a link at the end of the path is not followed.
 
         Raises:
             PermissionDeniedError: it is outside of the directories.
-            OSError: a directory on the way is not there, or has just become a link.
+            OSError: a directory on the way does not exist, or has just become a link.
         """
         text = local_path(path)
         if not text:
@@ -153,12 +153,16 @@ class ConfinedFiles(Files):
             os.close(descriptor)
 
     def _check_not_kept(self, real: str, path: str, itself: bool) -> None:
-        """Refuses what is kept from ops, and to move or remove a directory that it is in."""
+        """Raises PermissionDeniedError for the credentials, and for moving or removing directories above
+        them.
+        """
         for kept in self._kept:
-            for place in (kept, os.path.realpath(kept)):  # which differ where a link leads to it, or has come
+            for place in (kept, os.path.realpath(kept)):  # they differ if a link leads there
                 if _is_inside(real, place) or (itself and _is_inside(place, real)):
                     raise errors.PermissionDeniedError(
-                        None, None, f"{path!r} is of the credentials on this machine, which ops may not use"
+                        None,
+                        None,
+                        f"{path!r} belongs to the credentials of this machine, which ops may not use",
                     )
 
     def _refusal(self, path: str, writes: bool) -> errors.PermissionDeniedError:
@@ -187,14 +191,14 @@ def _is_inside(real: str, directory: str) -> bool:
 
 
 def _regular(descriptor: int, path: str, mode: str) -> BinaryIO:
-    """The file of a descriptor, which it takes over."""
+    """The file of a descriptor, which belongs to the file from then on."""
     try:
         kind = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(kind):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         if not stat.S_ISREG(kind):
             raise errors.PermissionDeniedError(
-                None, None, f"{path!r} is no file, but a pipe, a socket or a device: ops may use files only"
+                None, None, f"{path!r} is a pipe, a socket or a device: ops may use regular files only"
             )
         buffering = -1 if mode == "rb" else 0
         return open(descriptor, mode.replace("x", "w"), buffering)  # type: ignore[return-value]
@@ -208,7 +212,7 @@ def _listed(directories: Sequence[str]) -> str:
 
 
 class PathsError(ValueError):
-    """A setting of directories is wrong; the text names it and says what to set."""
+    """An invalid setting of directories; the text names it and says what to set."""
 
 
 def from_environment(environ: Mapping[str, str], local: bool) -> Files:
@@ -221,7 +225,7 @@ def from_environment(environ: Mapping[str, str], local: bool) -> Files:
             temporary one.
 
     Raises:
-        PathsError: a setting names what is no directory.
+        PathsError: a setting names something that is not a directory.
     """
     write = _directories(environ, WRITE_PATHS)
     read = _directories(environ, READ_PATHS)
@@ -237,9 +241,9 @@ def from_environment(environ: Mapping[str, str], local: bool) -> Files:
 
 
 def _credentials(environ: Mapping[str, str]) -> list[str]:
-    """What ops could become somebody else by, or hide what they did, if it is in their directories."""
+    """Files by which ops could act as somebody else, or hide what they did."""
     found = [environ.get(name, "") for name in settings.FILES]
-    with suppress(RuntimeError):  # no home
+    with suppress(RuntimeError):  # the user has no home directory
         found.append(str(local_credentials.folder()))
     return [path for path in found if path not in ("", "-")]
 

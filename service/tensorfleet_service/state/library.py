@@ -32,7 +32,7 @@ class Function(Protocol):
 
 
 class Library(Protocol):
-    """The functions that a session has on a task, and what lives in the background for as long as it does."""
+    """The functions of a session on a task, and the session's work in the background."""
 
     @property
     def pool(self) -> Pool: ...
@@ -42,5 +42,5 @@ class Library(Protocol):
         ...
 
     def on_close(self, closer: Callable[[], None]) -> None:
-        """Has something ended with the session; at once if that has ended."""
+        """Has `closer` called when the session ends; at once if it has ended."""
         ...

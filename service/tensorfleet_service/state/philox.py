@@ -1,4 +1,4 @@
-"""Philox4x32-10, the counter-based generator of TensorFlow's random ops, and the distributions made of it.
+"""Philox4x32-10, the counter-based generator of TensorFlow's random ops, and distributions based on it.
 
 A stream is a key (64 bits) and a counter (128 bits); each counter value gives four 32-bit numbers, so any
 part of a stream can be computed by itself. NumPy computes many counter values at a time.
@@ -24,14 +24,14 @@ _SHIFT = np.uint64(32)
 _ROUNDS = 10
 
 _CHUNK = 1 << 13
-"""Counter values computed at a time: what a round works on stays in the cache."""
+"""Number of counter values computed at a time, so that the arrays of a round stay in the cache."""
 
 SAMPLES_PER_OUTPUT = 256
-"""Samples by which TensorFlow moves a stream for one output, whatever the output took."""
+"""Number of samples by which TensorFlow advances a stream for one output, however many it took."""
 
 
 class Stream:
-    """A place in a Philox stream, which `reserve` moves. Safe to use from several threads."""
+    """A position in a Philox stream, which `reserve` moves. Safe to use from several threads."""
 
     def __init__(self, key: int, counter: int) -> None:
         self.key = key & (2**64 - 1)
@@ -39,7 +39,7 @@ class Stream:
         self._lock = threading.Lock()
 
     def reserve(self, count: int) -> Stream:
-        """The stream from here on; this one goes on after `count` counter values."""
+        """A stream at the current position, which moves on by `count` counter values."""
         with self._lock:
             here = self.skip(0)
             self.counter = (self.counter + count) % 2**128
@@ -58,7 +58,7 @@ class Stream:
         return result
 
     def at(self, offsets: Array) -> Array:
-        """The uint32 numbers at counter values this much further on: shape [len(offsets), 4]."""
+        """The uint32 numbers at counter values that are `offsets` further on: shape [len(offsets), 4]."""
         result = np.empty((len(offsets), 4), np.uint32)
         self._rounds(result, offsets.astype(np.uint64))
         return result
@@ -91,7 +91,7 @@ def seeded_stream(seed: int, seed2: int) -> Stream:
 
 
 def stateless_key_counter(seed: Array) -> tuple[int, int]:
-    """The key and the counter for the two seeds of a stateless random op: the seeds, scrambled."""
+    """The key and the counter for the two seeds of a stateless random op, derived by Philox from them."""
     seed0, seed1 = (int(s) & (2**64 - 1) for s in seed)
     mixed = Stream(0x02461E293EC8F720, seed0 | seed1 << 64).numbers(1)[0]
     a, b, c, d = (int(m) for m in mixed)
@@ -139,7 +139,7 @@ def _box_muller(bits: Array, double: bool) -> Array:
         angle = 2 * np.pi * unit[:, 1:]
         return np.concatenate((np.sin(angle) * radius, np.cos(angle) * radius), axis=1)
     unit = ((bits & np.uint32(0x7FFFFF)) | np.uint32(127 << 23)).view(np.float32) - np.float32(1)
-    # log, sin and cos of a float32 are computed in float64 and rounded, as exactly as C's libraries do.
+    # log, sin and cos of a float32 are computed in float64 and rounded, which is as exact as C's libraries.
     u = np.maximum(unit[:, 0::2], np.float32(1e-7)).astype(np.float64)
     radius = np.sqrt(np.float32(-2) * np.log(u).astype(np.float32))
     angle = (2 * np.pi * unit[:, 1::2].astype(np.float64)).astype(np.float32).astype(np.float64)
@@ -163,7 +163,7 @@ def normal(stream: Stream, size: int, dtype: DType) -> Array:
 def truncated_normal(stream: Stream, size: int, dtype: DType) -> Array:
     """`size` normally distributed numbers within two standard deviations, of the dtype.
 
-    Every group of outputs draws from a part of the stream of its own, until it has enough.
+    Each group of outputs draws from its own part of the stream until it has enough numbers.
     """
     double = dtype.size == 8
     group = 2 if double else 4

@@ -1,8 +1,8 @@
 """Queues: elements that steps hand to each other, in the order of arrival, at random, or by priority.
 
-Those who have to wait stand in two lines, one for putting in and one for taking out. Only the first of a line
-may act, so nobody is overtaken. Every call that changes the queue lets the lines go on as far as they can,
-and completes those who are done after it has let go of the lock.
+Calls that have to wait stand in two lines, one of enqueues and one of dequeues. Only the first of a line may
+act, so none is overtaken. Every call that changes the queue serves the lines as far as possible, and
+completes the futures of those served after it has released the lock.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Element = tuple[Any, ...]
 
 
 class _Attempt:
-    """One who stands in line: to put `elements` in, to take `wanted` of them out into `elements`, or to close
-    the queue.
+    """A place in a line: to put `elements` in, to take `wanted` of them out into `elements`, or to close the
+    queue.
     """
 
     __slots__ = ("closes", "elements", "future", "small", "wanted")
@@ -50,8 +50,8 @@ class Queue:
     Args:
         name: for messages.
         dtypes: of the components of an element.
-        shapes: of the components; empty: anything.
-        capacity: how many elements fit; negative: any number.
+        shapes: of the components; empty: any shapes.
+        capacity: the number of elements that fit; negative: any number.
     """
 
     kind = "FIFOQueue"
@@ -110,7 +110,7 @@ class Queue:
     def enqueue(self, elements: list[Element]) -> Future | None:
         """Puts elements in; a Future if they do not all fit yet.
 
-        Those that fit are in then, and stay there if the future is cancelled.
+        Then those that fit are in the queue, and stay there if the future is cancelled.
 
         Raises:
             CancelledError: the queue is closed.
@@ -130,9 +130,9 @@ class Queue:
         return taken
 
     def close(self, cancel_pending: bool = True) -> Future | None:
-        """Takes no more elements.
+        """Closes the queue to new elements.
 
-        Those who stand in line to put some in are cancelled, or go on, and the queue is closed after them.
+        Enqueues that stand in line are cancelled; or they go on, and the queue closes after them.
 
         Raises:
             CancelledError: it is closed already, and `cancel_pending` is not set.
@@ -169,7 +169,7 @@ class Queue:
         return mine[1]
 
     def waits_for(self, future: Future) -> str:
-        """A description of what one who stands in line waits for."""
+        """A description of what a place in a line waits for."""
         with self._lock:
             size = len(self._elements)
             taking = next((a for a in self._taking if a.future is future), None)
@@ -197,7 +197,7 @@ class Queue:
         _tell(ended)
 
     def _go_on(self, ended: _Ended) -> None:
-        """Lets both lines act until neither can; under the lock."""
+        """Serves both lines until neither can act; under the lock."""
         changed = True
         while changed:
             changed = False
@@ -227,7 +227,7 @@ class Queue:
                 ended.append((self._taking.popleft(), list(attempt.elements), None))
 
     def _end_short(self, attempt: _Attempt, ended: _Ended) -> None:
-        """Ends one who wants more than there will ever be."""
+        """Ends an attempt that wants more elements than will ever come."""
         self._put_back(attempt.elements)
         size = len(self._elements)
         if attempt.small and size:
@@ -260,8 +260,12 @@ class Queue:
             if batch:
                 expected = (size, *(got[1:] if expected is None else expected))
             if not compatible(expected, got):
-                text = f"Shape mismatch in tuple component {i}. Expected {_text(expected)}, got {_text(got)}"
-                raise errors.InvalidArgumentError(None, None, text)
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"Shape mismatch in tuple component {i}. Expected {dims_text(expected)}, "
+                    f"got {dims_text(got)}",
+                )
 
     def batch(self, elements: list[Element], xp: Any) -> Element:
         """The elements' components, stacked."""
@@ -273,7 +277,7 @@ class Queue:
         return tuple(xp.stack(column) for column in zip(*elements, strict=True))
 
     def check_batch(self, count: int, name: str) -> None:
-        """Raises InvalidArgumentError where elements cannot be taken as a batch of so many."""
+        """Raises InvalidArgumentError if a batch of `count` elements cannot be taken."""
         if count < 0:
             raise errors.InvalidArgumentError(None, None, f"{name}Op requested {count} < 0 elements")
         if not self.shapes:
@@ -292,10 +296,11 @@ def _tell(ended: _Ended) -> None:
 
 def shapes_text(shapes: list[Dims]) -> str:
     """The shapes of an element as messages write them."""
-    return f"[{','.join(map(_text, shapes))}]"
+    return f"[{','.join(map(dims_text, shapes))}]"
 
 
-def _text(dims: Dims) -> str:
+def dims_text(dims: Dims) -> str:
+    """A shape as messages of queues and iterators write it: "[2,?]", or "<unknown>"."""
     return "<unknown>" if dims is None else f"[{','.join('?' if d is None else str(d) for d in dims)}]"
 
 
@@ -303,8 +308,8 @@ class RandomShuffleQueue(Queue):
     """A queue that gives its elements in random order (`RandomShuffleQueueV2`).
 
     Args:
-        min_after_dequeue: how many elements stay in the queue until it is closed.
-        draw: gives a random number of 32 bits.
+        min_after_dequeue: the number of elements that stay in the queue until it is closed.
+        draw: returns a random number of 32 bits.
     """
 
     kind = "RandomShuffleQueue"
@@ -374,7 +379,7 @@ class PriorityQueue(Queue):
     op = "PriorityQueueV2"
 
     def _container(self) -> Any:
-        self._arrivals = itertools.count()  # equal ones come in the order of their arrival
+        self._arrivals = itertools.count()  # equal elements come in the order of their arrival
         return []
 
     def _put(self, element: Element) -> None:

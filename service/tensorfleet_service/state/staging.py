@@ -1,7 +1,7 @@
 """Staging areas: tuples that one step leaves for another, in order or by key.
 
-Who cannot be served yet stands in line. Every call that changes the area lets the line go on as far as it
-can, and completes those who are done after it has let go of the lock.
+Calls that have to wait stand in line. Every call that changes the area serves the line as far as possible,
+and completes the futures of those served after it has released the lock.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Attempt = Callable[[], Any]
 
 
 class _Waiting:
-    """One who stands in line: what it tries, what it wants, and the future that it holds."""
+    """A place in the line: what it attempts, a description of what it wants, and its future."""
 
     __slots__ = ("attempt", "future", "wants")
 
@@ -35,12 +35,12 @@ _Ended = list[tuple[_Waiting, Any, BaseException | None]]
 
 
 class Area:
-    """What both kinds of staging areas have.
+    """Base class of the staging areas.
 
     Args:
         name: for messages.
-        capacity: how many tuples fit; 0: any number.
-        memory_limit: how many bytes they may have together; 0: any number.
+        capacity: the number of tuples that fit; 0: any number.
+        memory_limit: limit on the bytes of all tuples together; 0: none.
     """
 
     def __init__(self, name: str, capacity: int, memory_limit: int) -> None:
@@ -52,7 +52,7 @@ class Area:
         self._bytes = 0
 
     def _check_size(self, size: int) -> None:
-        """Raises ResourceExhaustedError: tensors of so many bytes never fit."""
+        """Raises ResourceExhaustedError if tensors of `size` bytes never fit."""
         if self.memory_limit and size > self.memory_limit:
             raise errors.ResourceExhaustedError(
                 None,
@@ -62,13 +62,13 @@ class Area:
             )
 
     def _has_room(self, count: int, size: int) -> bool:
-        """Whether so many bytes more fit, with `count` tuples there."""
+        """Whether another tuple of `size` bytes fits beside `count` tuples."""
         if self.capacity and count >= self.capacity:
             return False
         return not self.memory_limit or self._bytes + size <= self.memory_limit
 
     def _do(self, attempt: Attempt, wants: str) -> Any:
-        """What the attempt gives; a Future if it is too early."""
+        """The result of the attempt, or a Future for it."""
         waiting = _Waiting(attempt, wants)
         ended: _Ended = []
         with self._lock:
@@ -87,7 +87,7 @@ class Area:
         return mine[1]
 
     def _go_on(self, ended: _Ended) -> None:
-        """Serves those in line until nobody can be; under the lock."""
+        """Serves the line until nobody in it can act; under the lock."""
         changed = True
         while changed:
             changed = False
@@ -108,7 +108,7 @@ class Area:
                 self._line.remove(waiting)
 
     def waits_for(self, future: Future) -> str:
-        """A description of what one who stands in line waits for."""
+        """A description of what a place in the line waits for."""
         with self._lock:
             wants = next((waiting.wants for waiting in self._line if waiting.future is future), "")
         return f"{wants} of staging area '{self.name}'" if wants else f"staging area '{self.name}'"
@@ -121,7 +121,7 @@ def _tell(ended: _Ended) -> None:
 
 
 def bytes_of(values: Sequence[Any]) -> int:
-    """The bytes of tensors; of strings, those of their texts."""
+    """The bytes of tensors; strings count with the bytes of their texts."""
     return sum(
         sum(map(len, value.reshape(-1).tolist())) if value.dtype == object else value.nbytes
         for value in map(_array, values)
@@ -143,7 +143,7 @@ class StagingArea(Area):
         """Puts a tuple in; a Future while there is no room.
 
         Raises:
-            ResourceExhaustedError: it has more bytes than may ever be there.
+            ResourceExhaustedError: it is larger than the memory limit.
         """
         size = bytes_of(values)
         self._check_size(size)
@@ -171,7 +171,7 @@ class StagingArea(Area):
         return self._do(attempt, "a tuple")
 
     def peek(self, index: int) -> Any:
-        """The tuple at an index, which stays; a Future while there are not so many.
+        """The tuple at an index, which stays; a Future while there are fewer tuples.
 
         Raises:
             InvalidArgumentError: the index is negative.
@@ -200,7 +200,7 @@ class MapStagingArea(Area):
     """Tuples by key, whose parts may come and go one by one (`MapStage`, `MapUnstage`).
 
     Args:
-        ordered: who does not name a key gets the smallest one; else the one that was complete first.
+        ordered: whether a call without a key gets the smallest key, or the first that was complete.
     """
 
     def __init__(self, name: str, capacity: int, memory_limit: int, ordered: bool) -> None:
@@ -214,7 +214,7 @@ class MapStagingArea(Area):
 
         Raises:
             InvalidArgumentError: the indices are not those of missing parts.
-            ResourceExhaustedError: they have more bytes than may ever be there.
+            ResourceExhaustedError: they are larger than the memory limit.
         """
         if len(indices) != len(values) or any(not 0 <= i < width for i in indices):
             raise _wrong(f"the indices {indices} do not fit {len(values)} of {width} tensors")
@@ -282,7 +282,7 @@ class MapStagingArea(Area):
         return len(self._complete)
 
     def incomplete_size(self) -> int:
-        """The number of tuples of which parts are missing."""
+        """The number of tuples with missing parts."""
         return len(self._incomplete)
 
     def clear(self) -> None:

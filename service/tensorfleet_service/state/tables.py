@@ -20,7 +20,7 @@ def _invalid(text: str) -> errors.OpError:
 
 
 def _array(items: Sequence[Any], dtype: DType, shape: Shape) -> Any:
-    """Scalars as an array; of rank 0 as NumPy scalars are."""
+    """Scalars as an array; of rank 0 as a NumPy scalar."""
     array = np.empty(len(items), dtype.as_numpy_dtype)
     array[:] = items
     return array.reshape(shape)[()]
@@ -33,8 +33,8 @@ def _shown(item: Any) -> str:
 class Table:
     """A table that programs change.
 
-    Keys are scalars, or vectors of one size, which stand in the dictionary as tuples; values are scalars or
-    arrays of one shape.
+    Keys are scalars, or vectors of one size, which are tuples in the dictionary; values are scalars or arrays
+    of one shape.
 
     Attributes:
         name: for errors.
@@ -58,14 +58,14 @@ class Table:
         return len(self._values)
 
     def check_types(self, key_dtype: DType, value_dtype: DType | None = None) -> None:
-        """Raises InvalidArgumentError: an op asks for other dtypes than the table has."""
+        """Raises InvalidArgumentError if an op asks for other dtypes than the table has."""
         if key_dtype is not self.key_dtype or value_dtype not in (None, self.value_dtype):
             wanted = f"{self.key_dtype.name}-{self.value_dtype.name}"
             got = key_dtype.name + ("" if value_dtype is None else f"-{value_dtype.name}")
             raise _invalid(f"Conflicting key/value dtypes {wanted} with {got} for table {self.name}")
 
     def find(self, keys: Any, default: Any) -> Any:
-        """The value of each key, `default` where there is none: one for all, or one for each key."""
+        """The value of each key; `default`, which is one value or one for each key, where there is none."""
         shape = self._keys_shape(keys)
         items = self._key_items(keys)
         whole = (*shape, *self.value_dims)
@@ -95,7 +95,7 @@ class Table:
             self._values.update(pairs)
 
     def remove(self, keys: Any) -> None:
-        """Keys that are not there count as removed."""
+        """Removes keys; those that are not there do no harm."""
         self._keys_shape(keys)
         items = self._key_items(keys)
         with self._lock:
@@ -103,7 +103,7 @@ class Table:
                 self._values.pop(item, None)
 
     def replace(self, keys: Any, values: Any) -> None:
-        """Takes these keys and values in place of what there was."""
+        """Replaces the table's content by these keys and values."""
         made = dict(self._pairs(keys, values))
         with self._lock:
             self._values = made
@@ -126,7 +126,7 @@ class Table:
         return _array(keys, self.key_dtype, (count,)), exported
 
     def _keys_shape(self, keys: Any) -> Shape:
-        """Of an array of keys, one key less: how many there are."""
+        """The shape of an array of keys without the dimensions of a key."""
         rank = keys.ndim - len(self.key_dims)
         if rank < 0 or keys.shape[rank:] != self.key_dims:
             raise _invalid(
@@ -155,7 +155,7 @@ class Table:
 
 
 class DenseTable(Table):
-    """A table in which two keys mean "nothing here" and "removed": they cannot be used."""
+    """A table with two reserved keys, for empty and for deleted entries, which cannot be used."""
 
     kind = "MutableDenseHashTable"
 
@@ -193,7 +193,7 @@ class DenseTable(Table):
 
 
 class StaticTable(Table):
-    """A table that gets its content once."""
+    """A table that is initialized once."""
 
     kind = "HashTable"
 
@@ -221,7 +221,7 @@ class StaticTable(Table):
         self.initialize(self._pairs(keys, values))
 
     def initialize(self, pairs: Iterable[tuple[Any, Any]]) -> None:
-        """Gives the table its content; the same content a second time does nothing.
+        """Sets the table's content; doing so again with the same content has no effect.
 
         Raises:
             FailedPreconditionError: a key has two values, or the table has another content.

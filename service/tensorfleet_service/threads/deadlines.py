@@ -1,4 +1,4 @@
-"""Deadlines: functions to be called at a later time, on one thread."""
+"""Deadlines: functions that one thread calls at a later time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Deadlines:
         self._cancelled = 0
 
     def after(self, seconds: float, function: Callable[[], None]) -> Deadline:
-        """Has `function` called in so many seconds; it must not block."""
+        """Has `function`, which must not block, called after `seconds`."""
         deadline = Deadline(self, time.monotonic() + seconds, function)
         with self._changed:
             heapq.heappush(self._heap, (deadline.time, next(self._order), deadline))
@@ -65,7 +65,7 @@ class Deadlines:
         return deadline
 
     def forget_one(self) -> None:
-        """Counts a cancelled deadline; once those are the most, drops them: far ones must not pile up."""
+        """Counts a cancelled deadline. Drops all cancelled ones when they are the majority."""
         with self._changed:
             self._cancelled += 1
             if self._cancelled > max(len(self._heap) // 2, MIN_DROPPED_DEADLINES):
@@ -74,7 +74,7 @@ class Deadlines:
                 self._cancelled = 0
 
     def close(self) -> None:
-        """Ends the thread; deadlines that are left do not expire."""
+        """Ends the thread; the remaining deadlines do not expire."""
         with self._changed:
             self._closed = True
             self._changed.notify()

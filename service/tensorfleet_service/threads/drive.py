@@ -1,4 +1,4 @@
-"""Work that waits several times, one Future after the other, and no thread meanwhile."""
+"""Work that waits for one Future after the other, without a thread meanwhile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def drive(generator: Generator[Future, Any, Any], pool: Pool) -> Any:
-    """Runs a generator that yields a Future where it has to wait: what it returns, or a Future for that."""
+    """Runs a generator that yields a Future when it has to wait; gives its result, or a Future for it."""
     return _Drive(generator, pool).start()
 
 
@@ -34,7 +34,7 @@ class _Drive:
         return self._result
 
     def _go_on(self, future: Future) -> None:
-        """Waits; raises StopIteration where the generator ends at once."""
+        """Goes on until the generator waits again; raises StopIteration if it ends at once."""
         while True:
             with self._lock:
                 self._current = future
@@ -56,7 +56,7 @@ class _Drive:
             self._result.complete(None, e)
 
     def waits_for(self, _: Future) -> str:
-        """A description of what the work waits for at this moment."""
+        """A description of what the work waits for now."""
         with self._lock:
             current = self._current
         return "nothing: it is about to go on" if current is None else current.what

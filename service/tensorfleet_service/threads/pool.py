@@ -20,10 +20,9 @@ _Work = tuple[Callable[..., None], tuple[Any, ...]]
 class Pool:
     """Runs functions on threads, the last idle one first; a function never waits for a thread.
 
-    Steps may depend on each other (a step that fills a queue, another that drains it), so the number of
-    threads is
-    not bounded: it is that of partitions that compute at the same time. Where the system has no thread to
-    give, a function waits for the first one that is free.
+    Steps may depend on each other (one fills a queue, another drains it), so the number of threads is not
+    bounded: there are as many as partitions that compute at the same time. If the system cannot start a
+        thread, a function waits for the first one that is free.
     """
 
     def __init__(self, name: str) -> None:
@@ -36,7 +35,7 @@ class Pool:
         self._threads = 0
 
     def submit(self, function: Callable[..., None], *arguments: Any) -> None:
-        """Runs `function(*arguments)` on a thread of the pool; what it raises is logged.
+        """Runs `function(*arguments)` on a thread of the pool; its exceptions are logged.
 
         Raises:
             RuntimeError, MemoryError: the pool has no thread, and none can be started.
@@ -55,7 +54,7 @@ class Pool:
         thread.give(function, arguments)
 
     def _new(self) -> _Thread | None:
-        """A new thread; None if there is none to be had, and others will be free."""
+        """A new thread; None if none can be started, but others will be free."""
         try:
             thread = _Thread(self, f"{self._name} {self._made + 1}")
         except (RuntimeError, MemoryError) as e:
@@ -79,7 +78,7 @@ class Pool:
             thread.give(None, ())
 
     def _wait(self, thread: _Thread) -> bool:
-        """Gives a thread what waits for one, or puts it among the idle ones; False if it shall end."""
+        """Gives a thread work that waits for one, or puts it among the idle ones; False if it shall end."""
         with self._lock:
             if self._closed:
                 return False
@@ -90,7 +89,7 @@ class Pool:
             return True
 
     def _retire(self, thread: _Thread) -> bool:
-        """Takes a thread that was idle for long out; False if work has been given to it meanwhile."""
+        """Removes a thread that was idle for long; False if it has got work meanwhile."""
         with self._lock:
             if thread in self._idle:
                 self._idle.remove(thread)
@@ -113,7 +112,7 @@ class _Thread:
         self._given.release()
 
     def _run(self) -> None:
-        np.seterr(all="ignore")  # kernels give TensorFlow's NaN and infinity without a word
+        np.seterr(all="ignore")  # kernels give NaN and infinity without warnings, as TensorFlow's do
         while True:
             if not self._given.acquire(timeout=IDLE_SECONDS):
                 if self._pool._retire(self):

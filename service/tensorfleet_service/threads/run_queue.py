@@ -1,8 +1,8 @@
-"""The run queue: runs that another step has set off, as an enqueue sets off a dequeue, and their threads.
+"""The run queue: runs that another step has made runnable, as an enqueue does with a dequeue.
 
-In general the thread is one of the pool: whoever completes a future is in the middle of something else. But a
-thread that handles short work from a connection can as well do it afterwards, which takes less time than to
-wake another thread, and lets all that is sent meanwhile go out together.
+In general a thread of the pool runs them, as the thread that completes a future is in the middle of other
+work. But a thread that handles short work from a connection can run them afterwards, which takes less time
+than to wake another thread, and lets everything that is sent meanwhile go out together.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tensorfleet_service.threads.pool import Pool
 
 INLINE_SECONDS = 0.002
-"""A plan known to take less than this runs on the thread that made it runnable."""
+"""Time of a plan, in seconds, below which it runs on the thread that made it runnable."""
 
 
 class Resumable(Protocol):
@@ -34,7 +34,7 @@ _queue = _Queue()
 
 
 class run_queue:
-    """Lets this thread go on, at the end of the block, with short runs that the block has set off."""
+    """Has this thread go on, at the end of the block, with short runs that the block has made runnable."""
 
     __slots__ = ("_outer",)
 
@@ -60,11 +60,11 @@ class run_queue:
 
 
 def resume(run: Resumable, future: Future, seconds: float, pool: Pool) -> None:
-    """Goes on with a run whose future has been completed, soon, and not within this call.
+    """Has a run whose future has been completed go on soon, but not within this call.
 
     Args:
-        seconds: how long the run is known to take.
-        pool: where it runs if this thread has other work.
+        seconds: the time that the run is known to take.
+        pool: the pool on which it runs if this thread has other work.
     """
     runs = _queue.runs
     if runs is not None and _queue.seconds + seconds < INLINE_SECONDS:

@@ -1,9 +1,9 @@
-"""Spinning: looking for an answer in a loop for a moment, before a thread goes to sleep until it comes.
+"""Spinning: polling for an answer in a loop for a moment, before a thread goes to sleep until it comes.
 
-To be woken takes some 50 us, in a virtual machine more: as long as a small step computes. A thread that has
-just sent something and will soon get an answer therefore looks for it itself, as long as nobody else has a
-use for the core. That shows in the time that it takes to offer it (`sched_yield`): where others are waiting,
-for the core or for the interpreter's lock, the thread goes to sleep at once, the next times, too.
+A wake-up takes some 50 us, more in a virtual machine, as long as a small step computes. So a thread that has
+just sent something and will soon get an answer polls for it, as long as nobody else can use the core. That is
+seen by the time that it takes to offer it (`sched_yield`): if others wait for the core or for the
+interpreter's lock, the thread goes to sleep at once, and does so the next times, too.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import threading
 from time import perf_counter
 
 LONGEST_SECONDS = int(os.environ.get("TENSORFLEET_SPIN_MICROSECONDS", "1000")) / 1e6
-"""How long a thread spins, in seconds; 0 for never."""
+"""Limit on the time for which a thread spins, in seconds; 0 for never."""
 
 WANTED_SECONDS = 15e-6
-"""The time from which on an offer of the core counts as taken by another thread."""
+"""Duration of an offer of the core, in seconds, from which it counts as taken by another thread."""
 
 SKIPPED_SPINS = 2
-"""The number of times that no thread spins after that."""
+"""Number of times that no thread spins after that."""
 
 
 class Spinner:
@@ -48,7 +48,7 @@ class Spinner:
         try:
             poll.register(sock, select.POLLIN)
         except ValueError:
-            return False  # closed meanwhile, as the next look at the socket itself will say better
+            return False  # closed meanwhile; the next use of the socket raises the error
         look, offer = poll.poll, os.sched_yield
         end = perf_counter() + LONGEST_SECONDS
         while not look(0):
@@ -64,4 +64,4 @@ class Spinner:
 
 
 SPINNER = Spinner()
-"""That of this process."""
+"""The spinner of this process."""

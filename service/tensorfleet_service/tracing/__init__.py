@@ -1,1 +1,1 @@
-"""Traces and counts, which steps keep of themselves."""
+"""Traces and counts that steps record."""

@@ -1,8 +1,8 @@
-"""Counts of a task at work: plain numbers, which only a scrape turns into metrics.
+"""Counters of a task: plain numbers, which only a scrape turns into metrics.
 
-A step takes some 40 µs, an op less than one: nothing here takes a lock or calls into a metrics library where
-steps pass. An increment such as `counts[i] += 1` is not interrupted by another thread in CPython, which
-switches threads at calls and jumps only.
+A step takes some 40 µs, an op less than one, so nothing on a step's way takes a lock or calls a metrics
+library. An increment such as `counts[i] += 1` is not interrupted by another thread in CPython, which switches
+threads only at calls and jumps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SMALLEST_POWER = 4
 LARGEST_POWER = 27
 BOUNDS = tuple(2**power / 1e6 for power in range(SMALLEST_POWER, LARGEST_POWER + 1))
-"""The upper bounds of a histogram's buckets in seconds: 16 µs, and twice as much each time, to 134 s."""
+"""The upper bounds of a histogram's buckets in seconds: from 16 µs, each twice the one before, to 134 s."""
 
 STAGES = ("prune", "place", "optimize", "partition", "register")
 """The stages of `prepare` for a run signature, in order."""
@@ -41,7 +41,7 @@ class Histogram:
         self._nanoseconds = 0
 
     def observe(self, nanoseconds: int) -> None:
-        """Counts one more. What takes exactly a bucket's bound is in that bucket, as Prometheus has it."""
+        """Counts a time. A bucket includes its upper bound, as in Prometheus."""
         power = ((nanoseconds - 1) // 1000).bit_length()
         if power > LARGEST_POWER:
             power = LARGEST_POWER + 1
@@ -54,11 +54,11 @@ class Histogram:
 
     @property
     def seconds(self) -> float:
-        """The sum of all."""
+        """The sum of all times."""
         return self._nanoseconds / 1e9
 
     def cumulative(self) -> list[int]:
-        """The number of times that were not longer than each of BOUNDS; at last, the number of all."""
+        """The number of times up to each of BOUNDS, and last the number of all."""
         counts = list(self._counts)
         totals = [sum(counts[: SMALLEST_POWER + 1])]
         for count in counts[SMALLEST_POWER + 1 :]:
@@ -73,10 +73,10 @@ class Histogram:
 
 
 class OpSampler:
-    """The time of single ops, from a few steps that run op by op as for a trace.
+    """The times of single ops, from a few steps that run op by op as for a trace.
 
-    Of a graph's runs it is one in 128 at most, and one a second at most; graphs with more than
-    MAX_SAMPLED_NODES ops are left out, as code with clocks has to be compiled for them.
+    At most one in 128 of a graph's runs is a sample, and at most one per second. Graphs with more than
+    MAX_SAMPLED_NODES ops are left out, as code with clocks would have to be compiled for them.
     """
 
     def __init__(self) -> None:
@@ -95,22 +95,22 @@ class OpSampler:
         return True
 
     def record(self, node: Node, start: int, end: int, value: Any) -> None:
-        """A node has run from `start` to `end`, in nanoseconds; what generated code with clocks calls."""
+        """Notes that a node has run from `start` to `end`, in nanoseconds; called by generated code."""
         entry = self._times.get(node.op)
         if entry is None:
             entry = self._times.setdefault(node.op, [0, 0])
         entry[0] += 1
         entry[1] += end - start
 
-    trace = record  # its name on a step
+    trace = record  # the name by which generated code calls it
 
     def times(self) -> dict[str, tuple[int, float]]:
-        """The number of ops that were timed, and the seconds that they took together, by op type."""
+        """The number of timed ops and their total time in seconds, by op type."""
         return {op: (count, ns / 1e9) for op, (count, ns) in sorted(self._times.copy().items())}
 
 
 class Errors:
-    """The number of errors of each code. Errors are rare enough for a lock."""
+    """The number of errors by code. It takes a lock, as errors are rare."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -131,9 +131,9 @@ class MasterMeter:
     Attributes:
         local: steps that this task ran alone.
         distributed: steps in which other tasks took part.
-        stages: the parts of `prepare`, by STAGES.
-        step_errors, prepare_errors: what steps and run signatures failed with.
-        sampler: times ops; the same as the worker's.
+        stages: the times of the stages of `prepare`.
+        step_errors, prepare_errors: the errors of steps and of preparing run signatures.
+        sampler: the sampler of the times of ops, which is the worker's.
     """
 
     def __init__(self, sampler: OpSampler) -> None:
@@ -147,7 +147,7 @@ class MasterMeter:
 
 @contextmanager
 def timed(meter: MasterMeter | None, stage: str) -> Iterator[None]:
-    """Counts how long the block takes as a stage of `prepare`; without a meter, nothing."""
+    """Counts the time of the block as a stage of `prepare`; has no effect without a meter."""
     started = time.perf_counter_ns()
     yield
     if meter is not None:
@@ -155,12 +155,13 @@ def timed(meter: MasterMeter | None, stage: str) -> Iterator[None]:
 
 
 class PlanTotals:
-    """The work of plans, those of dropped graphs included.
+    """The work of plans, including those of dropped graphs.
 
     Attributes:
-        ops: by type, how many have run.
-        waits, wait_seconds: how often and how long plans were suspended: for tensors of other devices
-            ("tensor"), and for resources such as queues ("resource").
+        ops: the number of ops that have run, by type.
+        waits, wait_seconds: the number and the total time of suspensions of plans, for tensors of other
+            devices
+            ("tensor") and for resources such as queues ("resource").
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Timed: how a plan runs, as far as that is known."""
+"""Timed: measurements of a plan's runs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ NOT_RUN = frozenset(("_Arg", "_Retval", "Const", "NoOp"))
 
 
 class Timed:
-    """The times of a plan: how long it computes at a stretch, how often it has run, and how it has waited.
+    """Base class of plans: their times, runs and waits.
 
     Attributes:
-        nodes: what it runs.
-        seconds: how long it computes at a stretch, as measured so far; infinite before the first run.
-        runs: how many runs have ended well.
-        tensor_waits, tensor_wait_seconds: how often and how long it was suspended for another device's
+        nodes: the nodes that it runs.
+        seconds: the measured time that it computes without a pause; infinite before the first run.
+        runs: the number of successful runs.
+        tensor_waits, tensor_wait_seconds: the number and the total time of suspensions for another device's
             tensor.
         resource_waits, resource_wait_seconds: the same for resources, such as queues.
-        loops: whether it may run without an end, and has to be told that the step has failed.
+        loops: whether it may run for ever, so that it has to check whether the step has failed.
         next_sample: the monotonic time before which its ops are not timed again.
     """
 
@@ -50,15 +50,15 @@ class Timed:
         self._op_counts: Counter[str] | None = None
 
     def took(self, seconds: float) -> None:
-        """Notes the end of a run, and how long it took. One that was interrupted by other work of the machine
-        counts little.
+        """Notes the time of a run that has ended. A run that other work of the machine has interrupted counts
+        little.
         """
         self.runs += 1
         known = self.seconds
         self.seconds = seconds if seconds < known else known + (seconds - known) * 0.1
 
     def waited(self, tensor: bool, seconds: float) -> None:
-        """Notes that a run was suspended for so long, for a tensor or for a resource."""
+        """Notes that a run was suspended for `seconds`, for a tensor or for a resource."""
         if tensor:
             self.tensor_waits += 1
             self.tensor_wait_seconds += seconds
@@ -67,7 +67,7 @@ class Timed:
             self.resource_wait_seconds += seconds
 
     def ops_run(self) -> dict[str, int]:
-        """The number of ops that have run, in runs that ended well, by op type."""
+        """The number of ops that have run in successful runs, by op type."""
         runs = self.runs
         if not runs:
             return {}

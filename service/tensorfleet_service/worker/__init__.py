@@ -1,1 +1,1 @@
-"""A task's worker: graphs, steps, resources."""
+"""A task's worker: its graphs, steps and resources."""

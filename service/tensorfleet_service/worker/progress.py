@@ -1,7 +1,7 @@
-"""Progress of steps: the tensors and resources that they wait for, the ops that they compute.
+"""Progress of steps: the tensors and resources that they wait for, and the ops that they compute.
 
-Nothing of this is noted while a step runs. It is read, when somebody asks, from where a step stands: those
-who wait are known to their steps, and a thread that computes has the op's line in its stack.
+Nothing is recorded for this while a step runs. When somebody asks, it is read from the step, which knows its
+suspended partitions, and from the stacks of computing threads, which contain the op's line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet_service.executor.dataflow import DataflowPlan
 from tensorfleet_service.executor.dataflow_run import DataflowRun
 from tensorfleet_service.executor.execution import Execution
-from tensorfleet_service.executor.layout import task_of
+from tensorfleet_service.executor.feed_layout import task_of
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.rendezvous import edge_number, iteration_of
 from tensorfleet_service.executor.step import Step, _Run
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
     from tensorfleet_service.worker.worker import Worker
 
-MAX_WAITS = 20  # of one step that are told
+MAX_WAITS = 20  # limit on the waits of one step in a text
 
 
 @dataclass(frozen=True)
 class Activity:
-    """One thing that a part of a step waits for or does.
+    """Something that a part of a step waits for or does.
 
     Attributes:
         text: for people.
-        mark: the same as long as there is no progress.
+        mark: stays the same as long as there is no progress.
     """
 
     text: str
@@ -50,7 +50,7 @@ class StepActivity:
     """This task's knowledge of a step.
 
     Attributes:
-        began: as a monotonic time.
+        began: monotonic time of the start.
     """
 
     id: int
@@ -70,7 +70,7 @@ class StepActivity:
 
 
 def activities(worker: Worker, only: int | None = None) -> list[StepActivity]:
-    """The activities of the steps that a task's worker runs, or of the one of that number."""
+    """The activities of the steps that a task's worker runs, or only of the step with a number."""
     found: dict[int, StepActivity] = {}
     for step in worker.known_steps():
         if only is None or step.id == only:
@@ -85,7 +85,7 @@ def activities(worker: Worker, only: int | None = None) -> list[StepActivity]:
 
 
 def waits(step: Step) -> list[Activity]:
-    """The activities of a step's suspended partitions: what each waits for."""
+    """The activities of a step's suspended partitions, each with what it waits for."""
     result = []
     for source, run in step.waiting():
         node = _suspended_at(run, source)
@@ -107,17 +107,18 @@ def _tensor(edge: int, plan: AnyPlan) -> str:
             name = attrs["tensor_name"].decode().split("_", 2)[-1]
             source, target = attrs["send_device"].decode(), attrs["recv_device"].decode()
             if task_of(source) != task_of(target):
-                source, target = _short(task_of(source)), _short(task_of(target))
+                source, target = short_name(task_of(source)), short_name(task_of(target))
             return f"tensor {name} (edge {number}{turn}) from {source} to {target}"
     return f"the tensor of edge {number}{turn}"
 
 
-def _short(task: str) -> str:
+def short_name(task: str) -> str:
+    """`/job:ps/task:0` of a canonical name."""
     return task.replace("/replica:0", "")
 
 
 def _suspended_at(run: AnyRun, source: int | Future) -> Node | None:
-    """The node that waits; None if the run has gone on meanwhile, or the text says it anyway."""
+    """The node that waits; None if the run has gone on meanwhile, or the text names it anyway."""
     if isinstance(source, int):
         return None
     if isinstance(run, DataflowRun):
@@ -130,12 +131,12 @@ def _suspended_at(run: AnyRun, source: int | Future) -> Node | None:
 
 _RUNS = frozenset(
     function.__code__
-    for function in (_Run.begin, _Run.resume, DataflowRun._turn)  # those that have a `self`
+    for function in (_Run.begin, _Run.resume, DataflowRun._turn)  # methods, whose frames have `self`
 )
 
 
 def _computing(worker: Worker) -> Iterator[tuple[int, float, Activity]]:
-    """The steps of which a thread computes a part: their number, begin and op."""
+    """The steps of which a thread computes a part: their number, start time and op."""
     simple = worker.simple_code
     for frame in sys._current_frames().values():
         inner: Node | None = None
@@ -165,7 +166,7 @@ def computes(worker: Worker) -> bool:
 
 
 def computing_in(thread: int, plan: AnyPlan) -> Activity:
-    """The activity of a thread that runs a plan by itself: the node that it computes."""
+    """The activity of a thread that runs a plan directly: the node that it computes."""
     frame = sys._current_frames().get(thread)
     node, mark = _op(list(_chain(frame)), plan) if frame is not None else (None, ())
     return _computes(node, mark)
@@ -184,7 +185,7 @@ def _chain(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def _op(frames: Sequence[FrameType], plan: AnyPlan) -> tuple[Node | None, tuple[int, ...]]:
-    """The op of a plan that runs in these frames, and where its code stands."""
+    """The op of a plan that runs in these frames, and the position in its code."""
     for frame in frames:
         if isinstance(plan, DataflowPlan):
             node = plan.node_at(frame)

@@ -1,7 +1,7 @@
-"""The steps that a task knows: those that run, those to come, and for a while those that have ended.
+"""The steps of a task: those that run, those that will, and for a while those that have ended.
 
-Tensors may arrive before the request to run their step, and after its end. The first are kept within limits,
-as nobody may ever ask; the others are dropped.
+Tensors may arrive before the request to run their step, and after its end. Early ones are kept within limits,
+as the request may never come; late ones are dropped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class _Early:
-    """The tensors of a step that the task has not been asked to run."""
+    """The tensors of a step that the task has not been asked to run yet."""
 
     __slots__ = ("began", "bytes")
 
@@ -39,7 +39,7 @@ class Steps:
     """The steps of one task, by number.
 
     Args:
-        no_push: what a step sends tensors with until it runs.
+        no_push: the function that a step uses to send tensors until it runs.
     """
 
     def __init__(self, pool: Pool, no_push: Push) -> None:
@@ -59,11 +59,11 @@ class Steps:
         return len(self._known)
 
     def known(self) -> list[Step]:
-        """The steps that run, and those of which tensors came before the request to run."""
+        """The running steps, and those whose tensors came before the request to run."""
         return list(self._known.values())
 
     def find(self, step_id: int, early: bool = False) -> Step | None:
-        """The step of a number, made if need be; None if it has ended. `early`: not asked to run yet."""
+        """The step with a number, made if need be; None if it has ended. `early`: it is not to run yet."""
         with self._lock:
             step = self._known.get(step_id)
             if step is None:
@@ -84,7 +84,7 @@ class Steps:
         return self._ended.get(step_id)
 
     def deliver(self, step_id: int, edges: Sequence[int], values: Sequence[Any]) -> None:
-        """Takes tensors from another task, for a step that runs, or one that is going to."""
+        """Takes tensors from another task, for a step that runs or will run."""
         step = self._known.get(step_id) or self.find(step_id, early=True)
         if step is not None:
             step.deliver(edges, values)
@@ -103,7 +103,7 @@ class Steps:
         return step
 
     def wait_idle(self, end: float) -> bool:
-        """Waits until no step runs or the monotonic time is `end`; whether none does."""
+        """Waits for running steps until the monotonic time `end`; whether none runs."""
         self._waits_idle = True
         with self._fewer:
             return self._fewer.wait_for(
@@ -111,17 +111,17 @@ class Steps:
             )
 
     def close(self) -> None:
-        """Ends the thread that drops what came too early."""
+        """Ends the thread that drops early tensors."""
         self._deadlines.close()
 
     def _begun(self, step_id: int) -> None:
-        """Counts a step as an early one no more."""
+        """Stops counting a step as early."""
         early = self._early.pop(step_id, None)
         if early is not None:
             self._early_bytes -= early.bytes
 
     def _count_early(self, step_id: int, values: Sequence[Any]) -> None:
-        """Holds the tensors that come before their steps to the limit on their bytes."""
+        """Counts early tensors, and enforces the limit on their bytes."""
         size = sum(getattr(value, "nbytes", 0) for value in values)
         with self._lock:
             early = self._early.get(step_id)
@@ -138,7 +138,7 @@ class Steps:
                 self._deadlines.after(timeouts.EARLY_SECONDS / 4, self._drop_old)
 
     def _drop_stale(self) -> None:
-        """Drops early steps that are too old or too many: the masters that would ask for them are gone."""
+        """Drops early steps that are too old or too many, as their masters are gone."""
         dropped = []
         oldest = time.monotonic() - timeouts.EARLY_SECONDS
         with self._lock:
@@ -156,7 +156,7 @@ class Steps:
         if dropped:
             log.warning("dropped the tensors of %d steps that no master has asked to run", len(dropped))
             dropped.clear()
-            BUDGET.release()  # no step is going to use that memory again, as it does that of others
+            BUDGET.release()  # no step will reuse that memory soon
 
     def _remember(self, step_id: int, error: errors.OpError | None = None) -> None:
         self._ended[step_id] = error

@@ -1,16 +1,16 @@
-"""TaskGraph: one task's part of a signature, as it is registered, and with whom it exchanges tensors."""
+"""TaskGraph: the part of a signature that a task has registered, and its exchange with other tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet_service.executor.layout import task_of
+from tensorfleet_service.executor.feed_layout import task_of
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.rendezvous import key_of
 
 if TYPE_CHECKING:
-    from tensorfleet_service.executor.layout import Layout
+    from tensorfleet_service.executor.feed_layout import Layout
     from tensorfleet_service.executor.step import AnyPlan, Push
     from tensorfleet_service.graph.graph import Node
     from tensorfleet_service.kernels.registry import Watch
@@ -21,13 +21,13 @@ Pull = tuple[str, int, str]
 
 
 class TaskGraph:
-    """A task's part of a signature, a plan per device; its fed values and fetches come in `layout`'s order.
+    """A task's part of a signature, with a plan for each device; in the order of `feed_layout`.
 
     Attributes:
         push: sends a tensor to another task.
-        sources: the other tasks of whose tensors the plans wait.
+        sources: the other tasks for whose tensors the plans wait.
         sends_first: whether a plan may send tensors before it waits for one.
-        keys: what fed values and fetches are called by gRPC, where the graph came that way.
+        keys: the names of fed values and fetches, if the graph came by gRPC.
     """
 
     __slots__ = (
@@ -64,7 +64,7 @@ class TaskGraph:
         self.keys: Keys | None = None
         place = {index: i for i, index in enumerate(layout.args)}
         self._arg_positions = [[place[index] for index in plan.args] for plan in plans]
-        # The plan that is all of it, receives nothing, takes the fed values as they come, and does end.
+        # The only plan, if it receives nothing, takes the fed values in their order, and always ends.
         self.simple: AnyPlan | None = None
         if len(plans) == 1 and not plans[0].waits and plans[0].args == list(layout.args):
             self.simple = None if plans[0].loops else plans[0]
@@ -88,9 +88,9 @@ def senders(nodes: Sequence[Node]) -> set[str]:
 def pulls(
     nodes: Sequence[Node], own_task: str, pulls_from: Callable[[str], bool]
 ) -> tuple[list[Pull], dict[int, tuple[str, Node]]]:
-    """The tensors that a task has to ask for, as tasks do not push them of which `pulls_from` is true.
+    """The tensors that a task has to ask for, which are those of tasks for which `pulls_from` is true.
 
-    Those of loops, of which there is one in each iteration, are by edge, with their task.
+    Tensors of loops, of which there is one in each iteration, are given by edge, with their task.
     """
     once: list[Pull] = []
     in_loops = {}
@@ -110,6 +110,6 @@ def _sends_first(plan: AnyPlan) -> bool:
     for node in plan.nodes:
         if node.op == "_Send":
             return True
-        if node.op == "_Recv" and isinstance(plan, Plan):  # the others run in the order in which tensors come
+        if node.op == "_Recv" and isinstance(plan, Plan):  # dataflow plans run in the order of arrival
             return False
     return False

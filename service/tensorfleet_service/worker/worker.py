@@ -1,7 +1,7 @@
 """Worker: the graphs registered on one task, and the steps that run on it.
 
-Everything here is free of transports: the master of the same task calls it, the stream service and the gRPC
-service call it for masters elsewhere. What it needs of other tasks is one function, `push`.
+It knows no transports: the master of the same task calls it, and the stream service and the gRPC service call
+it for other masters. It reaches other tasks by `Connections`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tensorfleet.core.files import LOCAL, Files
 from tensorfleet_service.devices.allocator import keep_freed_memory
 from tensorfleet_service.devices.blas import limit_threads
 from tensorfleet_service.executor.dataflow import DataflowPlan, needs_dataflow
+from tensorfleet_service.executor.feed_layout import by_device, layout, task_of
 from tensorfleet_service.executor.functions import Library
-from tensorfleet_service.executor.layout import by_device, layout, task_of
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.plan_writer import StatefulKernels
 from tensorfleet_service.executor.rendezvous import Rendezvous, edge_number, key_of
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class Connections(Protocol):
-    """The ways to other tasks: what sends tensors to them, and asks those that do not push for theirs."""
+    """The connections to other tasks, to send tensors and to ask for those that are not pushed."""
 
     def sender(self, tasks: Iterable[str]) -> Push: ...
     def pulls_from(self, task: str) -> bool: ...
@@ -56,8 +56,8 @@ class Worker:
     """The graphs, steps and resources of one task.
 
     Args:
-        sampler: times ops of a step now and then.
-        files: those that ops may use; by default all that the process may.
+        sampler: measures the times of ops in a few steps.
+        files: the files that ops may use; by default all files that the process may use.
     """
 
     def __init__(
@@ -83,12 +83,12 @@ class Worker:
         self._dropped = PlanTotals()  # the work of the plans of dropped graphs
         self._no_push: Push = partial(_no_push, task)
         self._peers: Connections | None = None
-        self._lock = threading.Lock()  # of graphs and sessions; steps have their own
+        self._lock = threading.Lock()  # for graphs and sessions; steps have their own
         self._draining = False
         self._steps = Steps(self.pool, self._no_push)
         self.deliver = self._steps.deliver
         self._graphs: dict[int, TaskGraph] = {}
-        # A handle of the task's process before a restart must not name another graph now.
+        # Random, so that no handle from before a restart of the task names another graph now.
         self._handles = itertools.count(secrets.randbits(47) << 15)
         self._isolated: dict[str, Resources] = {}
         self._stateful: dict[str, StatefulKernels] = {}
@@ -96,13 +96,13 @@ class Worker:
         self._gone: OrderedDict[str, None] = OrderedDict()
 
     def connect(self, peers: Connections) -> None:
-        """Makes this one of the tasks of a cluster."""
+        """Makes this the worker of a task of a cluster."""
         self._peers = peers
 
     # Sessions and graphs
 
     def create_session(self, handle: str, isolate: bool) -> None:
-        """Prepares for a master's session; an isolated one gets resources of its own.
+        """Prepares for a master's session; an isolated one gets its own resources.
 
         Raises:
             AbortedError: the session has ended already.
@@ -130,7 +130,7 @@ class Worker:
             isolated.close()
 
     def _check_session(self, handle: str) -> None:
-        """Raises AbortedError if a session has ended: what is added to it now, nobody would drop."""
+        """Raises AbortedError if a session has ended, as nobody would drop what is added to it now."""
         if handle in self._gone:
             raise errors.AbortedError(None, None, f"Session {handle} has ended on {self.task}")
 
@@ -146,12 +146,12 @@ class Worker:
     def register_graph(
         self, session: str, nodes: Sequence[Node], functions: Sequence[FunctionDef] = ()
     ) -> tuple[int, TaskGraph]:
-        """Compiles this task's part of a signature: the nodes of all its devices, in the order to run.
+        """Compiles this task's part of a signature: the nodes of all its devices, in the order of running.
 
         Args:
             session: the session's handle.
-            nodes: every node's `assigned` names a device of this task.
-            functions: what the nodes call.
+            nodes: their `assigned` names devices of this task.
+            functions: the functions that the nodes call.
 
         Raises:
             AbortedError: the session has ended, possibly meanwhile.
@@ -188,7 +188,7 @@ class Worker:
         return handle, graph
 
     def _watches(self, session: str, nodes: Sequence[Node]) -> list[Watch]:
-        """The watches of the graph's kernels, to be called when a step begins."""
+        """The watches of the graph's kernels, which are called when a step begins."""
         kernels = self._stateful.get(session, {})
         found = [kernels.get((node.assigned, node.name)) for node in nodes if node.opdef.is_stateful]
         return [k.watch for k in found if isinstance(k, AsyncKernel) and k.watch is not None]
@@ -203,7 +203,7 @@ class Worker:
         """A registered graph.
 
         Raises:
-            AbortedError: there is none; most likely the task has restarted.
+            AbortedError: it does not exist; most likely the task has restarted.
         """
         graph = self._graphs.get(handle)
         if graph is None:
@@ -266,21 +266,21 @@ class Worker:
                 self._steps.forget(step_id)
             if error is not None:
                 self.step_errors.add(error.error_code)
-                self.rendezvous.fail(step_id, error)  # who asks for a tensor of it waits for nothing
+                self.rendezvous.fail(step_id, error)  # so that nobody waits for its tensors
                 for withdraw in questions:
                     withdraw()
             done(error, results)
             if error is not None:
-                # Not before the error is on its way: what it does to collectives is not why the step failed.
+                # After the error was sent: failures of collectives that this causes must not come first.
                 for failed in watchers:
                     failed(error)
             if draining:
-                self._steps.forget(step_id)  # not before the result is on its way: then the task may end
+                self._steps.forget(step_id)  # after the result was sent, as the task may end then
 
         step.start(graph.plans, graph.split_args(values), end, trace, may_block)
 
     def _ask(self, pulls: Sequence[Pull], step_id: int) -> list[Callable[[], None]]:
-        """Asks for tensors of other tasks; returns what withdraws each question."""
+        """Asks for tensors of other tasks; returns functions that withdraw the requests."""
         assert self._peers is not None
         questions: list[Callable[[], None]] = []
         try:
@@ -297,14 +297,14 @@ class Worker:
         questions: deque[Callable[[], None]],
         edge: int,
     ) -> None:
-        """Asks for a tensor of one iteration, if it is one to ask for."""
+        """Asks for a tensor of one iteration, if its task does not push it."""
         found = pulls.get(edge_number(edge))
         if found is not None:
             task, node = found
             questions.extend(self._ask([(task, edge, key_of(node, edge))], step_id))
 
     def _run_simple(self, plan: AnyPlan, step_id: int, values: Sequence[Any], done: Done, push: Push) -> None:
-        """Runs a plan to which nothing can be delivered: nobody needs to find its step."""
+        """Runs a plan to which nothing can be delivered, so that its step need not be found."""
         started = time.perf_counter()
         try:
             results = plan.function(Sender(step_id, push), values)
@@ -318,14 +318,14 @@ class Worker:
         done(None, results)
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
-        """Ends a step on this task, now or when it comes."""
+        """Ends a step on this task, at once or when the request to run it comes."""
         step = self._steps.forget(step_id)
         self.rendezvous.fail(step_id, error)
         if step is not None:
             step.fail(error)
 
     def task_lost(self, task: str, error: errors.OpError) -> None:
-        """Ends the steps that wait for tensors of a task to which the connection is lost."""
+        """Ends the steps that wait for tensors of a task whose connection is lost."""
         for step in self._steps.known():
             if task in step.sources:
                 self.abort(step.id, error)
@@ -336,22 +336,22 @@ class Worker:
             self.abort(step.id, error)
 
     def known_steps(self) -> list[Step]:
-        """The steps that run, and those of which tensors came before the request to run."""
+        """The running steps, and those whose tensors came before the request to run."""
         return self._steps.known()
 
     @property
     def simple_code(self) -> CodeType:
-        """The code of the function in which steps run that nobody needs to find."""
+        """The code of the function that runs steps which need not be found."""
         return Worker._run_simple.__code__
 
     @property
     def steps(self) -> int:
-        """The number of steps known at this moment."""
+        """The number of known steps."""
         return len(self._steps)
 
     @property
     def running(self) -> list[float]:
-        """The start times of steps that run at this moment and can be found, as monotonic times."""
+        """The start times, as monotonic times, of the running steps that can be found."""
         return [step.began for step in self._steps.known() if step.started]
 
     def totals(self) -> PlanTotals:
@@ -373,7 +373,7 @@ class Worker:
         return len(self._graphs)
 
     def drain(self, end: float) -> bool:
-        """Refuses new steps, and waits until none runs or the monotonic time is `end`; whether none does."""
+        """Refuses new steps, and waits for running ones until the monotonic time `end`; whether none runs."""
         self._draining = True
         return self._steps.wait_idle(end)
 

@@ -81,7 +81,23 @@ def match(path: bytes, resources: Resources) -> None:
     assert len(run_op("MatchingFiles", path + b".ind?x", resources=resources)) == 1
 
 
+def remap(path: bytes, resources: Resources) -> None:
+    sizes = {"new_vocab_offset": 0, "num_new_vocab": 0}
+    run_op("GenerateVocabRemapping", path + b".index", path + b".index", **sizes, resources=resources)
+
+
+def load_matrix(path: bytes, resources: Resources) -> None:
+    remappings = np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
+    with pytest.raises((errors.PermissionDeniedError, errors.InvalidArgumentError)) as caught:
+        run_op("LoadAndRemapMatrix", path, b"x", *remappings, num_rows=1, num_cols=1, resources=resources)
+    if isinstance(caught.value, errors.PermissionDeniedError):
+        raise caught.value
+    assert "must be a matrix" in caught.value.message  # there is a number
+
+
 USES = {
+    "GenerateVocabRemapping": remap,
+    "LoadAndRemapMatrix": load_matrix,
     "ReadFile": read,
     "WriteFile": write,
     "MatchingFiles": match,

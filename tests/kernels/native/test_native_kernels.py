@@ -12,8 +12,8 @@ import pytest
 from tensorfleet.core import dtypes
 from tensorfleet_service.devices import native
 from tensorfleet_service.kernels.state import scatter
+from tensorfleet_service.kernels.training.optimizer_updates import RULES
 from tensorfleet_service.kernels.training.recording import Recorder, apply_recorded
-from tensorfleet_service.kernels.training.training_rules import RULES
 from tests.kernels.harness import run_op
 
 pytestmark = pytest.mark.skipif(native.native is None, reason="no compiled kernels")

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tensorfleet.core import dtypes, errors
-from tensorfleet_service.state.resources import RESOURCE, Resources, Variable
+from tensorfleet_service.state.resources import Resources
+from tensorfleet_service.state.variables import RESOURCE, Variable
 from tests.kernels.harness import run_op
 
 

@@ -211,5 +211,7 @@ def test_leader(tasks: list[str], configured: str, chosen: str) -> None:
 
 
 def test_leader_that_is_no_task() -> None:
-    with pytest.raises(errors.InvalidArgumentError, match="collective_group_leader /job:x/task:0 is no task"):
+    with pytest.raises(
+        errors.InvalidArgumentError, match="collective_group_leader /job:x/task:0 is not a task"
+    ):
         choose(TASKS, "/job:x/task:0")

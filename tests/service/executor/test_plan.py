@@ -13,7 +13,7 @@ import pytest
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.executor import plan_writer
-from tensorfleet_service.executor.layout import task_of
+from tensorfleet_service.executor.feed_layout import task_of
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.kernels import registry
 from tensorfleet_service.master.partition import partition

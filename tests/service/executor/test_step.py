@@ -21,7 +21,7 @@ import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
 from tensorfleet.core import errors
 from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.executor import step as step_module
-from tensorfleet_service.executor.layout import task_of
+from tensorfleet_service.executor.feed_layout import task_of
 from tensorfleet_service.kernels import registry
 from tensorfleet_service.master.partition import partition
 from tensorfleet_service.master.place import place

@@ -10,7 +10,7 @@ import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
 from tensorfleet.core import errors
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet_service.devices.task_devices import task_devices
-from tensorfleet_service.executor.layout import layout
+from tensorfleet_service.executor.feed_layout import layout
 from tensorfleet_service.graph.graph import Node
 from tensorfleet_service.master.members import Functions, Member, MemberDone, Registered
 from tensorfleet_service.master.session import MasterSession

@@ -204,3 +204,24 @@ def test_names_of_clients(pair: Any) -> None:
         socket.create_connection(server.getsockname()) as sock,
     ):
         assert client_of(sock) == "127.0.0.1"
+
+
+def test_who_has_most_strangers_loses_one() -> None:
+    """So an address that sends many drives out nobody else's, however old these are."""
+    admission = Admission()
+    pairs = [socket.socketpair() for _ in range(limits.MAX_STRANGERS + 50)]
+    connections = [Connection(ours) for ours, _ in pairs]
+    try:
+        for connection in connections[:5]:
+            admission.arrived(connection, "10.0.0.1")
+        for connection in connections[5:]:
+            admission.arrived(connection, "10.0.0.2")
+        assert [c._closed for c in connections] == [
+            *[False] * 5,
+            *[True] * 50,
+            *[False] * (limits.MAX_STRANGERS - 5),
+        ]
+    finally:
+        for (_, theirs), connection in zip(pairs, connections, strict=True):
+            connection.close()
+            theirs.close()

@@ -40,10 +40,10 @@ from tensorfleet.wire.stream import (
     unpack_error,
 )
 from tensorfleet.wire.traffic import Traffic
+from tensorfleet_service.net import timeouts
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.net.peer_grpc import GrpcPeer
 from tensorfleet_service.net.peers import Peers
-from tensorfleet_service.rpc import listener as listener_module
 from tensorfleet_service.rpc.clients import _Client, _Done
 from tensorfleet_service.rpc.door import Visitor
 from tensorfleet_service.rpc.listener import Listener
@@ -518,7 +518,7 @@ def test_no_free_descriptor_is_said_once(
     caplog.set_level(logging.INFO)
     greeted: list[Any] = []
     listener = Listener("127.0.0.1", 0, "127.0.0.1", {"incarnation": secrets.randbits(60)}, lambda *_: None)
-    monkeypatch.setattr(listener_module, "ROOM_SECONDS", 0.02)
+    monkeypatch.setattr(timeouts, "DESCRIPTOR_SECONDS", 0.02)
     monkeypatch.setattr(listener, "_greet", greeted.append)
     refused = 0
 

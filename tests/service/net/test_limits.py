@@ -10,8 +10,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet_service.devices.memory import Limit
-from tensorfleet_service.net import limits
-from tensorfleet_service.rpc import master_service
+from tensorfleet_service.net import limits, timeouts
 
 MB = 1 << 20
 
@@ -55,7 +54,7 @@ def test_a_graph_over_the_limit(server: tf.train.Server, monkeypatch: pytest.Mon
 
 
 def test_a_session_without_steps_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(master_service, "IDLE_SECONDS", 0.2)
+    monkeypatch.setattr(timeouts, "IDLE_SESSION_SECONDS", 0.2)
     monkeypatch.setenv("TENSORFLEET_TRANSPORT", "grpc")
     server = tf.train.Server.create_local_server()
     try:

@@ -94,7 +94,7 @@ def test_a_graph_in_an_order_that_would_wait_for_ever() -> None:
 def test_a_name_that_is_no_edge() -> None:
     made = graph_pb2.GraphDef()
     _exchange(made, "_Recv", "received", "something")
-    with pytest.raises(errors.InvalidArgumentError, match="Invalid name of a tensor that is sent: something"):
+    with pytest.raises(errors.InvalidArgumentError, match="Invalid name of a sent tensor: something"):
         from_wire(made)
 
 

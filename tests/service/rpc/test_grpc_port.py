@@ -14,8 +14,7 @@ import tensorfleet as tf
 from tensorfleet.proto import worker_pb2
 from tensorfleet.wire.sizes import SIZE
 from tensorfleet_service.devices import memory
-from tensorfleet_service.net import limits
-from tensorfleet_service.rpc import request_memory
+from tensorfleet_service.net import limits, timeouts
 from tensorfleet_service.rpc.grpc_server import GrpcServer, check_free
 from tensorfleet_service.threads import pool
 from tests.until import until
@@ -131,7 +130,7 @@ def test_a_request_that_does_not_come_keeps_no_room_that_others_wait_for(
     budget.limit = memory.Limit(1000, "this test")
     monkeypatch.setattr(budget, "room", lambda: 1000)
     monkeypatch.setattr(ask.memory, "_budget", budget)
-    monkeypatch.setattr(request_memory, "RECEIVE_SECONDS", 0.5)
+    monkeypatch.setattr(timeouts, "REQUEST_SECONDS", 0.5)
     over = threading.Event()
 
     def silent() -> Iterator[bytes]:

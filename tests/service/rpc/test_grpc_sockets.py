@@ -48,7 +48,7 @@ Connect = Callable[[], tuple[GrpcSocket, GrpcSocket]]
 @pytest.fixture
 def connect(callers: str) -> Iterator[Connect]:
     """Makes pairs: the side that calls, and the side that is called."""
-    served: SimpleQueue[GrpcSocket] = SimpleQueue()
+    served: SimpleQueue[ServedSocket] = SimpleQueue()
     server = GrpcServer("127.0.0.1:0", {}, {}, connect=served.put)
     server.start()
     made: list[GrpcSocket] = []
@@ -124,7 +124,7 @@ def test_what_the_called_side_sent_before_it_ended_arrives(connect: Connect) -> 
 
 
 def test_a_server_that_stops_ends_its_connections_at_once(callers: str) -> None:
-    served: SimpleQueue[GrpcSocket] = SimpleQueue()
+    served: SimpleQueue[ServedSocket] = SimpleQueue()
     server = GrpcServer("127.0.0.1:0", {}, {}, connect=served.put)
     server.start()
     caller = open_grpc_socket(f"127.0.0.1:{server.port}", OPEN)

@@ -46,18 +46,18 @@ def test_variables_that_kubernetes_makes_of_services_are_nobodys_settings(servic
     ],
 )
 def test_a_misspelt_variable_is_an_error(name: str, meant: str) -> None:
-    with pytest.raises(SettingsError, match=f"{name} is no setting: did you mean {meant}\\?"):
+    with pytest.raises(SettingsError, match=f"{name} is not a setting: did you mean {meant}\\?"):
         check({name: "1"})
 
 
 def test_a_setting_that_was_renamed_names_the_new_one() -> None:
-    with pytest.raises(SettingsError, match="is now called TENSORFLEET_SPIN_MICROSECONDS: set that instead"):
+    with pytest.raises(SettingsError, match="was renamed to TENSORFLEET_SPIN_MICROSECONDS: set that instead"):
         check({"TENSORFLEET_WATCH_MICROSECONDS": "100"})
 
 
 def test_an_unknown_variable_is_a_warning() -> None:
     assert check({"TENSORFLEET_FAVOURITE_COLOUR": "red", "PATH": "/bin"}) == [
-        "TENSORFLEET_FAVOURITE_COLOUR is set, but no setting has that name"
+        "TENSORFLEET_FAVOURITE_COLOUR is set, but is not a setting"
     ]
 
 

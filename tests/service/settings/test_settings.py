@@ -48,7 +48,7 @@ def test_environment() -> None:
         stop_with_stdin=False,
         metrics_port=8080,
         gpus=2,
-        warnings=("TENSORFLEET_MOOD is set, but no setting has that name",),
+        warnings=("TENSORFLEET_MOOD is set, but is not a setting",),
     )
     assert settings.task == "/job:worker/task:1"
 
@@ -134,9 +134,9 @@ def test_variables_win_over_tf_config() -> None:
     [
         ({"TENSORFLEET_CLUSTER_SPEC": ""}, ["TENSORFLEET_CLUSTER_SPEC", "--cluster-spec", "TF_CONFIG"]),
         ({"TENSORFLEET_CLUSTER_SPEC": "{"}, ["TENSORFLEET_CLUSTER_SPEC is not JSON"]),
-        ({"TENSORFLEET_CLUSTER_SPEC": "[1]"}, ["TENSORFLEET_CLUSTER_SPEC is no cluster"]),
-        ({"TENSORFLEET_CLUSTER_SPEC": '{"worker": 3}'}, ["is no cluster", "'worker'"]),
-        ({"TENSORFLEET_CLUSTER_SPEC": '{"worker": {"x": "b:2"}}'}, ["is no cluster", "'x'"]),
+        ({"TENSORFLEET_CLUSTER_SPEC": "[1]"}, ["TENSORFLEET_CLUSTER_SPEC is not a valid cluster"]),
+        ({"TENSORFLEET_CLUSTER_SPEC": '{"worker": 3}'}, ["is not a valid cluster", "'worker'"]),
+        ({"TENSORFLEET_CLUSTER_SPEC": '{"worker": {"x": "b:2"}}'}, ["is not a valid cluster", "'x'"]),
         ({"TENSORFLEET_CLUSTER_SPEC": "{}"}, ["TENSORFLEET_CLUSTER_SPEC has no tasks"]),
         ({"TENSORFLEET_CLUSTER_SPEC": '{"worker": ["b"]}'}, ["/job:worker/task:0", "'b'", "host:port"]),
         ({"TENSORFLEET_CLUSTER_SPEC": '{"worker": ["b:70000"]}'}, ["'b:70000'", "host:port"]),

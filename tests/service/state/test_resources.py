@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tensorfleet.core import dtypes, errors
-from tensorfleet_service.state.resources import REFERENCE, RESOURCE, Resources, Variable
+from tensorfleet_service.state.resources import Resources
+from tensorfleet_service.state.variables import REFERENCE, RESOURCE, Variable
 
 
 def make(value: object = None, dims: object = None, kind: str = REFERENCE) -> Variable:

@@ -12,7 +12,7 @@ import tensorfleet as tf
 from tensorfleet.wire.connection import Connection
 from tensorfleet.wire.heartbeat import Heart
 from tensorfleet_service.local_cluster import free_ports
-from tensorfleet_service.net.failures import as_op_error
+from tensorfleet_service.net.tensor_protos import as_op_error
 from tensorfleet_service.threads.deadlines import Deadlines
 from tests.until import until
 

@@ -13,7 +13,7 @@ import pytest
 import tensorfleet_service.kernels  # noqa: F401 - registers the kernels
 from tensorfleet.core import errors
 from tensorfleet_service.devices.task_devices import task_devices
-from tensorfleet_service.executor.layout import Layout, by_device, layout
+from tensorfleet_service.executor.feed_layout import Layout, by_device, layout
 from tensorfleet_service.graph.graph import Node
 from tensorfleet_service.master.partition import partition
 from tensorfleet_service.master.place import place

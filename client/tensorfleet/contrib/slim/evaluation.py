@@ -1,4 +1,4 @@
-"""`slim.evaluation`: evaluation of checkpoints as they come."""
+"""`slim.evaluation`: evaluation of checkpoints as they appear."""
 
 import typing as _typing
 

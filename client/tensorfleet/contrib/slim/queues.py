@@ -1,4 +1,4 @@
-"""`slim.queues`: queue runners for the length of a block."""
+"""`slim.queues`: queue runners for the duration of a block."""
 
 import typing as _typing
 

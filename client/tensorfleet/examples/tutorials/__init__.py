@@ -1,1 +1,1 @@
-"""The modules that TensorFlow 1.x kept for its tutorials."""
+"""The modules of TensorFlow 1.x's tutorials."""

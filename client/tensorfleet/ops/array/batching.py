@@ -68,7 +68,7 @@ def _from_batch(dims: Dims, count: int | None, block: Any, crops: Any) -> Dims:
 
 
 def _general(node: RuleNode) -> tuple[Dims, int | None, Any, Any]:
-    """The input's shape, how many dimensions the block has, its shape and the paddings or crops."""
+    """The input's shape, the number of block dimensions, the block's shape and the paddings or crops."""
     block, pads = static_value(node.inputs[1]), static_value(node.inputs[2])
     if node.inputs[1].dims is None or len(node.inputs[1].dims) != 1:
         raise ValueError("block_shape must have rank 1.")
@@ -173,7 +173,7 @@ def required_space_to_batch_paddings(
     Args:
         input_shape: int32 [n], the sizes.
         block_shape: int32 [n].
-        base_paddings: int32 [n, 2], what there shall be at least; none by default.
+        base_paddings: int32 [n, 2], the least paddings; zeros by default.
 
     Returns:
         (paddings, crops), each [n, 2].

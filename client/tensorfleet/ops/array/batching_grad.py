@@ -1,4 +1,4 @@
-"""Gradients of `batching` and `sorting`: each op of blocks is undone by its inverse."""
+"""Gradients of `batching` and `sorting`: the gradient of a block op is its inverse."""
 
 from __future__ import annotations
 

@@ -84,10 +84,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """`value` in another dtype; what lies outside of its range becomes its least or greatest number.
-
-    `tf.saturate_cast`.
-    """
+    """`value` in another dtype, clipped to the range of that dtype (`tf.saturate_cast`)."""
     target = dtypes.as_dtype(dtype).base
     with get_default_graph().name_scope(name or "saturate_cast") as scope:
         value = convert_to_tensor(value, name="value")
@@ -100,7 +97,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
 
 
 def _within(source: DType, limit: Any, bound: Any) -> np.generic:
-    """`limit` as a `source` number that does not round to beyond `bound`, the target's own limit."""
+    """`limit` as a number of dtype `source`, rounded so that it is not beyond `bound`, the target's limit."""
     number = source.as_numpy_dtype(limit)
     exact = float(number) if source.is_floating else int(number)
     beyond = exact > bound if bound > 0 else exact < bound
@@ -111,8 +108,8 @@ def _within(source: DType, limit: Any, bound: Any) -> np.generic:
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     """The same memory read as another dtype (`tf.bitcast`).
 
-    To a smaller dtype, a last dimension is added that counts the parts; to a larger one, the last dimension
-    must be the number of parts, and goes.
+    For a smaller dtype the result has one more dimension, the parts of each element. For a larger dtype the
+    last dimension must be the number of parts; the result does not have it.
     """
     return apply_one("Bitcast", input, type=type, name=name)
 

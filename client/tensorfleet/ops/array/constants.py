@@ -1,4 +1,4 @@
-"""Tensors made of nothing but a shape or a range: constant, zeros, ones, fill, range."""
+"""Tensors made from a shape or a range: constant, zeros, ones, fill, range."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tensorfleet.ops.array.shaping import reshape, shape_tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import unchanged, with_rank
 
-# Up to here a constant is written into the graph; from here on it is made by a Fill when it is needed.
 _SMALL = 1000
+"""Number of elements up to which zeros and ones are constants in the graph; above it a Fill makes them."""
 _RANGE_DTYPES = [
     dtypes.int32,
     dtypes.int64,
@@ -43,7 +43,7 @@ def _fill_shape(op: RuleNode) -> list[Dims]:
 
 
 def _spelled(tensor: RuleTensor) -> Dims:
-    """The shape that a shape argument spells; -1 is no size."""
+    """The static shape that a shape argument gives; -1 is not a size."""
     with_rank(tensor.dims, 1)
     value = static_value(tensor)
     if value is not None and (value < 0).any():
@@ -78,7 +78,7 @@ def range_size(start: Any, limit: Any, delta: Any) -> int:
 
 
 def _number(value: Any) -> str:
-    """As C++ prints it."""
+    """The number as C++ prints it, for TensorFlow's error messages."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -228,7 +228,7 @@ def range(
 ) -> Tensor:
     """The numbers start, start + delta, … before `limit` (`tf.range`); `range(limit)` starts at 0.
 
-    Without `dtype`, the widest of the arguments' dtypes.
+    Without `dtype`, the result has the widest of the arguments' dtypes.
 
     Example:
         >>> tf.Session().run(tf.range(1, 7, 2))

@@ -1,4 +1,4 @@
-"""Values as they are: placeholders, identity, gradient stops and checks."""
+"""Ops that pass a value through: placeholders, identity, gradient stops and checks."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
-    """`x`, whose shape is checked when it runs (`tf.ensure_shape`).
+    """`x`, after a check of its shape in the run (`tf.ensure_shape`).
 
     Raises:
         InvalidArgumentError: in a run, where the value has another shape.

@@ -1,4 +1,4 @@
-"""IndexedSlices: some rows of a tensor, which is how the gradient of a gather looks."""
+"""IndexedSlices: some rows of a tensor, the form of the gradient of a gather."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class IndexedSlices:
 
     @property
     def device(self) -> str:
-        """The device that was asked for the values."""
+        """The device requested for the values."""
         return self._values.device
 
     @property
@@ -131,7 +131,7 @@ def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str
 
 
 LARGE = 100_000_000
-"""The number of elements from which making a tensor of an IndexedSlices draws a warning."""
+"""Number of elements from which the conversion of an IndexedSlices to a tensor gives a warning."""
 
 
 def _to_tensor(

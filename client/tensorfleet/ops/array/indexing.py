@@ -61,7 +61,7 @@ def _tensor_scatter_shape(op: RuleNode) -> list[Dims]:
 
 
 def _scattered(indices: Dims, updates: Dims, output: Dims) -> Dims:
-    """`output`, where updates have the shape that the indices ask for."""
+    """`output`, after a check that `updates` has the shape that `indices` implies."""
     if output is not None and len(output) < 1:
         raise ValueError("Shape must be at least rank 1 but is rank 0")
     if not indices or updates is None:
@@ -76,11 +76,11 @@ def _scattered(indices: Dims, updates: Dims, output: Dims) -> Dims:
 
 
 _Part = tuple[str, tuple[int | None, ...], int, int]
-"""A name, its dimensions, and the first and the end of those that are meant."""
+"""The name of an input, its dimensions, and the first and the end of the range of them to compare."""
 
 
 def _must_match(a: _Part, b: _Part) -> None:
-    """Raises ValueError where dimensions are not the same."""
+    """Raises ValueError where the two ranges of dimensions differ."""
     parts = [dims[first:end] for _, dims, first, end in (a, b)]
     try:
         dims_module.merge(*parts)
@@ -224,7 +224,7 @@ def gather(
 
 
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
-    """`gather` in which all but the last dimension of `indices` are shared ones (`tf.batch_gather`)."""
+    """`gather` whose batch dimensions are all but the last of `indices` (`tf.batch_gather`)."""
     with get_default_graph().name_scope(name or "BatchGather"):
         indices = convert_to_tensor(indices, name="indices")
         if indices.dims is None:
@@ -253,7 +253,7 @@ def gather_nd(
 
 
 def _batch_gather_nd(params: Any, indices: Any, batch_dims: int, bad_indices_policy: str) -> Tensor:
-    """Every index gets the coordinates of its own batch in front."""
+    """`gather_nd` with the coordinates of its batch put in front of every index."""
     from tensorfleet.ops.array.casting import cast
     from tensorfleet.ops.array.constants import range as range_
     from tensorfleet.ops.array.joining import concat
@@ -315,14 +315,14 @@ def tensor_scatter_nd_sub(
 def tensor_scatter_nd_min(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
 ) -> Tensor:
-    """`tensor`, at `indices` the lesser of it and `updates` (`tf.tensor_scatter_nd_min`)."""
+    """`tensor` with the lesser of it and `updates` at `indices` (`tf.tensor_scatter_nd_min`)."""
     return _scatter("TensorScatterMin", tensor, indices, updates, bad_indices_policy, name)
 
 
 def tensor_scatter_nd_max(
     tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
 ) -> Tensor:
-    """`tensor`, at `indices` the greater of it and `updates` (`tf.tensor_scatter_nd_max`)."""
+    """`tensor` with the greater of it and `updates` at `indices` (`tf.tensor_scatter_nd_max`)."""
     return _scatter("TensorScatterMax", tensor, indices, updates, bad_indices_policy, name)
 
 

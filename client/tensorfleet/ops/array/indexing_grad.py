@@ -23,8 +23,8 @@ not_differentiable("OneHot")
 def rows_gradient(
     grad: Tensor, indices: Tensor, shape: Tensor, row: tuple[int | None, ...] | None
 ) -> IndexedSlices:
-    """The gradient of a gather along the first axis of a tensor of that shape; `row` is what is known of
-    the shape of its rows.
+    """The gradient of a gather along the first axis of a tensor of the given shape; `row` is the static shape
+    of a row, None if unknown.
     """
     count = apply_one("ExpandDims", size_of(indices), 0)
     sizes: Any = shape
@@ -91,7 +91,7 @@ def _gather_v2(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def scattered(grad: Tensor, indices: Tensor, shape: Tensor) -> Tensor | IndexedSlices:
-    """The gradient of a gather by points, of a tensor of that shape."""
+    """The gradient of a gather_nd from a tensor of the given shape."""
     if indices.ndim == 2 and indices.dims is not None and indices.dims[-1] == 1:
         return IndexedSlices(grad, apply_one("Squeeze", indices, squeeze_dims=[-1]), shape)
     return apply_one("ScatterNd", indices, grad, shape)

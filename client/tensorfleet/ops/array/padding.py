@@ -114,7 +114,7 @@ def pad(
 
     Args:
         paddings: integers [rank(tensor), 2]: how many before and after, in each dimension.
-        mode: "CONSTANT"; "REFLECT", a mirror in the outermost elements; "SYMMETRIC", one outside of them.
+        mode: "CONSTANT"; "REFLECT" mirrors without the outermost elements; "SYMMETRIC" mirrors with them.
         constant_values: the scalar that "CONSTANT" adds.
 
     Raises:

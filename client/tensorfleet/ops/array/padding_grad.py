@@ -48,7 +48,7 @@ def _mirror_pad_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
 def _tile(op: Operation, grad: Tensor) -> list[Tensor | None]:
     x, multiples = op.inputs
     shape = shape_of(x, multiples.dtype.base.as_numpy_dtype)
-    # Multiples and sizes take turns: [m0, s0, m1, s1, …]; the sum is over the multiples.
+    # Multiples and sizes alternate: [m0, s0, m1, s1, …]; the sum is over the multiples.
     split = apply_one("Reshape", apply_one("Pack", [multiples, shape], axis=1), [-1])
     axes = apply_one("Range", 0, apply_one("Size", split), 2)
     return [reshape_like(apply_one("Sum", apply_one("Reshape", grad, split), axes), x), None]

@@ -216,7 +216,7 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 def sequence_mask(
     lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None
 ) -> Tensor:
-    """A row for each length that is true in its first places (`tf.sequence_mask`).
+    """For each length, a row with that many elements true, then false ones (`tf.sequence_mask`).
 
     Args:
         lengths: an integer tensor.

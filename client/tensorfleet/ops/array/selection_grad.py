@@ -40,7 +40,7 @@ def _top_k(op: Operation, grad: Tensor, _: Any) -> list[Tensor | None]:
     x, indices = op.inputs[0], op.outputs[1]
     places = apply_one("Cast", indices, DstT=np.int32)
     width, chosen = (_last_size(t) for t in (x, indices))
-    # Numbered through all rows.
+    # Positions in all rows taken as one vector.
     rows = apply_one("Reshape", places, apply_one("Pack", [-1, chosen], axis=0))
     starts = apply_one("Range", 0, apply_one("GatherV2", apply_one("Shape", rows), 0, 0), 1) * width
     ids = apply_one("Reshape", rows + apply_one("ExpandDims", starts, 1), ints([-1]))

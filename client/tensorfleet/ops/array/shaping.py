@@ -45,7 +45,7 @@ def _reshape_shape(op: RuleNode) -> list[Dims]:
 
 
 def spelled_dims(tensor: RuleTensor) -> Dims:
-    """The shape that a shape argument spells, in which -1 is an unknown size. Raises ValueError."""
+    """The static shape that a shape argument gives; -1 is an unknown size. Raises ValueError."""
     with_rank(tensor.dims, 1)
     value = static_value(tensor)
     if value is not None and value.size and value.min() < -1:
@@ -100,7 +100,7 @@ def _broadcast_to_shape(op: RuleNode) -> list[Dims]:
         d, w = given[i], wanted[i]
         if d is not None and w is not None and d not in (1, w):
             raise ValueError(f"Dimensions must be equal, but are {d} and {w}")
-        # Of all sizes only 1 can become another.
+        # Only size 1 can be broadcast to another size.
         result[i] = d if w is None and d != 1 else w
     return [tuple(result)]
 
@@ -200,7 +200,7 @@ def shape(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
 
 
 def shape_tensor(input: Any, name: str | None = None, optimize: bool = True, out_type: Any = None) -> Tensor:
-    """Like `shape`; without `optimize` always an op. A tuple of int stands for itself, as a constant.
+    """`shape`, always as an op unless `optimize`. A tuple of int is the shape itself, as a constant.
 
     Without `out_type`, a known shape is int64 where int32 cannot hold it.
     """
@@ -270,7 +270,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
-    """`input` with a dimension of size 1 more, at `axis` (`tf.expand_dims`).
+    """`input` with one more dimension, of size 1, at `axis` (`tf.expand_dims`).
 
     Args:
         axis: counts the dimensions of the result; -1 is the last. `dim` is its older name.
@@ -335,7 +335,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
     """The value of `tensor` as an array if it is known before any run, else None (`tf.get_static_value`).
 
-    What has been decided by a value stays decided: the tensor cannot be fed any more.
+    A tensor whose value has been read this way cannot be fed any more, as the graph may depend on the value.
 
     Args:
         tensor: anything that is not a Tensor is returned as it is.

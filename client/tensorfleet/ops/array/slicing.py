@@ -204,7 +204,7 @@ def strided_slice(
     Args:
         begin, end, strides: integer vectors of one length; without `strides`, ones.
         begin_mask, end_mask: bit i set: the slice reaches to that end of the dimension.
-        ellipsis_mask: bit i set: position i stands for all dimensions that no other position is for.
+        ellipsis_mask: bit i set: position i stands for all dimensions that no other position refers to.
         new_axis_mask: bit i set: position i makes a new dimension of size 1.
         shrink_axis_mask: bit i set: position i picks the index begin[i], and the dimension goes.
         var: the variable that was sliced: the result gets a method `assign`, which sets the slice of it.
@@ -234,7 +234,7 @@ class SlicedVariable(Tensor):
 
     @classmethod
     def replace(cls, part: Tensor, variable: Any) -> SlicedVariable:
-        """Takes the place of a new tensor, the result of the StridedSlice `part.op`."""
+        """A SlicedVariable that replaces `part` as the output of the StridedSlice `part.op`."""
         result = cls(part.op, 0, part.dtype, part.dims)
         result._sliced = variable
         part.op.outputs[0] = result

@@ -1,4 +1,4 @@
-"""Sorting, and places in sorted rows: `tf.sort`, `tf.argsort`, `tf.searchsorted`."""
+"""Sorting and binary search: `tf.sort`, `tf.argsort`, `tf.searchsorted`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | 
 def argsort(
     values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
-    """The places, an int32 each, from which `tf.sort` takes its elements (`tf.argsort`).
+    """The int32 indices that sort `values` along an axis (`tf.argsort`).
 
     Equal elements keep their order, whatever `stable` says.
     """
@@ -78,13 +78,13 @@ def _sorted(values: Any, axis: Any, direction: str, places: bool) -> Tensor:
     values = convert_to_tensor(values, name="values")
     if direction == "DESCENDING":
         return _descending(values, int(known), places)
-    # The greatest of the negatives are the least.
+    # TopK finds the greatest elements only: the least ones are the greatest of the reversed values.
     result = _descending(_turned(values), int(known), places)
     return result if places else _turned(result)
 
 
 def _turned(values: Tensor) -> Tensor:
-    """`values` in the reverse order, with nothing that overflows."""
+    """`values` mapped so that their order is reversed, without overflow."""
     dtype = values.dtype.base
     if dtype.is_unsigned:
         result: Tensor = dtype.max - values
@@ -106,7 +106,7 @@ def _descending(values: Tensor, axis: int, places: bool) -> Tensor:
             listed[axis], listed[-1] = listed[-1], listed[axis]
             order = constant(listed, name="transposition")
         else:
-            # The places of the axis and of the last dimension, exchanged.
+            # Exchanges the axis and the last dimension.
             place: Any = axis if axis >= 0 else count + axis
             order = tensor_scatter_nd_update(array_range(count), [[place], [count - 1]], [count - 1, place])
         values = transpose(values, order)
@@ -122,7 +122,7 @@ def searchsorted(
     out_type: Any = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Where values belong in sorted rows: how many elements come before (`tf.searchsorted`).
+    """The indices at which values belong in sorted rows (`tf.searchsorted`).
 
     Args:
         sorted_sequence: [..., n], each row in ascending order.

@@ -33,7 +33,7 @@ from tensorfleet.ops.shape_rules import add_dims, merge_dim, with_rank
 
 
 def _checked(op: RuleNode, first: int = 0) -> tuple[int | None, int | None]:
-    """The number of elements and the rank that indices, values and shape from input `first` on agree on."""
+    """The number of elements and the rank of the indices, values and shape from input `first` on, checked."""
     indices = with_rank(op.inputs[first].dims, 2)
     values = with_rank(op.inputs[first + 1].dims, 1)
     sizes = with_rank(op.inputs[first + 2].dims, 1)
@@ -195,7 +195,7 @@ def _constant(dims: list[int]) -> Tensor:
 
 
 def _joined_dims(inputs: list[SparseTensor], axis: int, expand: bool) -> list[int] | None:
-    """The shape of what is joined, where all shapes are known and fit."""
+    """The static shape of the result, if all shapes are known and fit."""
     shapes = [_known(each) for each in inputs]
     first = shapes[0]
     if first is None or not -len(first) <= axis < len(first):
@@ -216,7 +216,7 @@ def _joined_dims(inputs: list[SparseTensor], axis: int, expand: bool) -> list[in
 
 
 def _known(sparse: SparseTensor) -> list[int] | None:
-    """The shape, where all of it is known."""
+    """The static shape, if all of it is known."""
     dims = static_dims(sparse.dense_shape)
     found = [d for d in dims or () if d is not None]
     return None if dims is None or len(found) < len(dims) else found
@@ -237,7 +237,7 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
 
 
 class KeywordRequired:
-    """What stands for no value of the first argument, which is there so that the others get names."""
+    """The default of a first argument that exists so that callers give the others by name."""
 
     def __repr__(self) -> str:
         return "KeywordRequired()"
@@ -254,8 +254,8 @@ def sparse_split(
     name: str | None = None,
     split_dim: Any = None,
 ) -> list[SparseTensor]:
-    """`num_split` parts of a SparseTensor along a dimension, the first ones longer where it does not divide
-    (`tf.sparse.split`). All arguments are given by name."""
+    """`num_split` parts of a SparseTensor along a dimension (`tf.sparse.split`); the first ones are longer if
+    it does not divide evenly. All arguments are given by name."""
     if keyword_required is not _keyword_required:
         raise ValueError("Keyword arguments are required for this function.")
     if sp_input is None:
@@ -298,7 +298,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
 
 
 def _reshaped(sparse: SparseTensor, wanted: Any) -> list[int] | None:
-    """The new shape, where it is known."""
+    """The new static shape, if it is known."""
     if wanted is None:
         return None
     sizes = [int(size) for size in wanted.tolist()]
@@ -344,7 +344,7 @@ def _reversed_axes(sparse: SparseTensor) -> Any:
 
 
 def rank_of_sparse(sparse: SparseTensor) -> Tensor:
-    """The rank, an int32 of rank 0."""
+    """The rank as an int32 scalar."""
     sizes: Any = shape(sparse.dense_shape)
     found: Tensor = sizes[0]
     return found
@@ -413,7 +413,7 @@ def sparse_mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSl
 
 
 def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """The elements of a tensor that are not zero (`tf.sparse.from_dense`)."""
+    """A SparseTensor of the elements of a tensor that are not zero (`tf.sparse.from_dense`)."""
     with framework.name_scope(name, "dense_to_sparse"):
         tensor = convert_to_tensor(tensor)
         places = where(apply_one("NotEqual", tensor, zeros_like(tensor)))

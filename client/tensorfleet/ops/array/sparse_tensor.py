@@ -254,10 +254,10 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
 def sparse_tensor_to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
-    """The whole tensor (`tf.sparse.to_dense`).
+    """A SparseTensor as a dense tensor (`tf.sparse.to_dense`).
 
     Args:
-        default_value: of the elements that are not given; by default 0, "" or False.
+        default_value: the value of elements that are not given; by default 0, "" or False.
         validate_indices: the places must be in order, and none may come twice.
     """
     sparse = as_sparse(sp_input)
@@ -333,15 +333,15 @@ def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: Any 
 def deserialize_sparse(
     serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """The SparseTensor that `serialize_sparse` wrote; of several, one with dimensions before
-    (`tf.io.deserialize_sparse`)."""
+    """The SparseTensor that `serialize_sparse` wrote (`tf.io.deserialize_sparse`); from [..., 3] strings, one
+    with those leading dimensions."""
     return _deserialize("DeserializeSparse", serialized_sparse, dtype, rank, name)
 
 
 def deserialize_many_sparse(
     serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """The SparseTensor of which the rows of strings are slices (`tf.io.deserialize_many_sparse`)."""
+    """The SparseTensor whose slices are the rows of strings (`tf.io.deserialize_many_sparse`)."""
     return _deserialize("DeserializeManySparse", serialized_sparse, dtype, rank, name)
 
 

@@ -26,7 +26,7 @@ from tensorfleet.ops.shape_rules import unchanged, with_rank, with_rank_at_least
 
 
 def _gathered(op: RuleNode) -> list[Dims]:
-    """The first dimension times the group's size, which only the first form knows."""
+    """The input's shape, its first dimension times the group's size, which only version 1 of the op knows."""
     dims = with_rank_at_least(op.inputs[0].dims, 1)
     if dims is None:
         return [None]

@@ -1,4 +1,4 @@
-"""Branches and loops as messages, by which MetaGraphDefs keep them and imported graphs get them back."""
+"""Conversion of branches and loops to and from their messages in MetaGraphDefs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def cond_to_proto(context: CondContext, scope: str | None) -> CondContextDef | None:
-    """A branch as a message; None outside of the name scope to export."""
+    """A branch as a message; None if it is outside of the name scope to export."""
     from tensorfleet.proto.control_flow_pb2 import CondContextDef
 
     if scope is not None and not context.name.startswith(scope):
@@ -38,7 +38,7 @@ def cond_to_proto(context: CondContext, scope: str | None) -> CondContextDef | N
 
 
 def while_to_proto(context: WhileContext, scope: str | None) -> WhileContextDef | None:
-    """A loop as a message; None outside of the name scope to export."""
+    """A loop as a message; None if it is outside of the name scope to export."""
     from tensorfleet.proto.control_flow_pb2 import WhileContextDef
 
     if scope is not None and not context.name.startswith(scope):
@@ -78,7 +78,7 @@ def _fill(message: Any, context: ControlFlowContext, scope: str | None) -> None:
 
 
 def cond_from_proto(context: CondContext, message: CondContextDef, scope: str | None) -> None:
-    """Makes a context the branch that a message describes, of nodes in the default graph."""
+    """Initializes a context as the branch that a message describes, with nodes of the default graph."""
     context._name = prepend_scope(message.context_name, scope)
     context._pred = _tensor(message.pred_name, scope)
     context._pivot = _tensor(message.pivot_name, scope)
@@ -87,7 +87,7 @@ def cond_from_proto(context: CondContext, message: CondContextDef, scope: str | 
 
 
 def while_from_proto(context: WhileContext, message: WhileContextDef, scope: str | None) -> None:
-    """Makes a context the loop that a message describes, of nodes in the default graph."""
+    """Initializes a context as the loop that a message describes, with nodes of the default graph."""
     context._name = prepend_scope(message.context_name, scope)
     limit = message.maximum_iterations_name
     context._maximum_iterations = _tensor(limit, scope) if limit else None
@@ -99,7 +99,7 @@ def while_from_proto(context: WhileContext, message: WhileContextDef, scope: str
     context._loop_exits = [_tensor(name, scope) for name in message.loop_exit_names]
     context._loop_enters = [_tensor(name, scope) for name in message.loop_enter_names]
     if scope:
-        # Frames are named after the context, and so that two imports of a loop are two loops.
+        # The frame is named after the context, so that two imports of a loop are two loops.
         frame = attr_value_pb2.AttrValue(s=context.name.encode())
         for name in message.values_def.values:
             op = _tensor(name, scope).op
@@ -127,16 +127,16 @@ _restorers: dict[str, Callable[[Any, str | None], ControlFlowContext]] = {}
 
 
 def serve_restoring(kind: str, restore: Callable[[Any, str | None], ControlFlowContext]) -> None:
-    """Registers what makes a context of a message and a name scope; called by the classes of contexts.
+    """Registers the function from a message and a name scope to a context; called by the classes of contexts.
 
     Args:
-        kind: the field of ControlFlowContextDef that has the message.
+        kind: the field of ControlFlowContextDef with the message.
     """
     _restorers[kind] = restore
 
 
 def from_proto(message: ControlFlowContextDef, scope: str | None) -> ControlFlowContext:
-    """The context of a message that says of which kind it is."""
+    """The context of a ControlFlowContextDef, a branch or a loop."""
     kind = message.WhichOneof("ctxt") or "cond_ctxt"
     return _restorers[kind](getattr(message, kind), scope)
 

@@ -36,14 +36,14 @@ def _flatten(value: Any) -> Iterator[Any]:
 def group(*inputs: Any, **kwargs: Any) -> Operation:
     """An operation that has run once all `inputs` have (`tf.group`).
 
-    Each device gets a NoOp of its own, so that the last one waits for one signal from each.
+    Each device gets its own NoOp, so that the last one waits for one signal from each device.
 
     Args:
         inputs: operations, tensors or variables, and lists of them.
         name: keyword only.
 
     Raises:
-        TypeError: something else among the inputs.
+        TypeError: an input of another type.
 
     Example:
         >>> a, b = tf.Variable(1), tf.Variable(2)
@@ -97,7 +97,7 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
 
     Raises:
         ValueError: there is no tensor or operation among `tensors`.
-        TypeError: `control_inputs` has something else than operations and tensors.
+        TypeError: an item of `control_inputs` is neither an operation nor a tensor.
     """
     from tensorfleet.ops.array.identity import identity
 

@@ -33,13 +33,12 @@ def cond(
 ) -> Any:
     """The result of `true_fn` if `pred` holds, else that of `false_fn` (`tf.cond`).
 
-    Only ops that are made inside of the functions are on a branch: of them, only those of the branch that is
-    taken run.
+    Only ops that are made inside of the functions belong to a branch and run only if it is taken.
 
     Args:
         pred: bool, rank 0.
         true_fn, false_fn: return tensors in the same nested structure, of the same dtypes.
-        strict: whether a list or tuple of one tensor is returned as such.
+        strict: whether a list or tuple of one tensor is returned as it is, instead of the tensor.
         fn1, fn2: older names of `true_fn` and `false_fn`.
 
     Raises:
@@ -141,14 +140,14 @@ def while_loop(
     """The values of `loop_vars` when `cond` no longer holds (`tf.while_loop`).
 
     Args:
-        cond, body: functions of the loop's variables: `cond` returns a bool tensor of rank 0, `body` the next
+        cond, body: functions of the loop variables: `cond` returns a bool tensor of rank 0, `body` the next
             values of the variables.
         loop_vars: tensors and TensorArrays, in a list or tuple that may be nested.
         shape_invariants: in the same structure, the shapes that the variables keep in all iterations; by
-            default, those that they have at first.
-        parallel_iterations: how many iterations may run at the same time.
-        maximum_iterations: the loop ends after so many, at the latest.
-        return_same_structure: whether one variable alone is returned in its list.
+            default, those of their first values.
+            parallel_iterations: the number of iterations that may run at the same time.
+            maximum_iterations: the greatest number of iterations, after which the loop ends.
+            return_same_structure: whether a single variable is returned in its list, instead of alone.
 
     Raises:
         TypeError: an argument is of the wrong type.
@@ -189,7 +188,7 @@ def while_loop(
 def _counted(
     cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any, limit: Tensor, single: bool
 ) -> tuple[Callable[..., Any], Callable[..., Any], Any]:
-    """A loop that counts its iterations, too."""
+    """A loop that also counts its iterations and ends after `limit` of them."""
     from tensorfleet.graph.convert import constant
     from tensorfleet.ops.math.comparison import logical_and
 
@@ -216,12 +215,12 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """The result of the function beside the first condition that holds (`tf.case`).
+    """The result of the function of the first condition that holds (`tf.case`).
 
     Args:
         pred_fn_pairs: a list or dict of pairs of a bool tensor of rank 0 and a function.
-        default: the function for when no condition holds; without one, it is an error if none does.
-        exclusive: whether it is an error if several hold.
+        default: the function to call if no condition holds; by default that is an error.
+        exclusive: whether it is an error if several conditions hold.
 
     Raises:
         TypeError: an argument is of the wrong type.
@@ -312,17 +311,17 @@ def _at_most(predicates: list[Tensor], count: int, message: str) -> Any:
 def switch_case(
     branch_index: Any, branch_fns: Any, default: Any = None, name: str | None = "switch_case"
 ) -> Any:
-    """The result of one of several functions, by its number (`tf.switch_case`).
+    """The result of the function number `branch_index` (`tf.switch_case`).
 
-    It is a row of conditionals. Of several branches only the ops of the one that is taken run.
+    Only the ops of the branch that is taken run. The graph has a chain of conditionals.
 
     Args:
         branch_index: an int32 of rank 0.
         branch_fns: functions in the order of their numbers, or pairs of a number and a function, or a dict.
-        default: the function for all other numbers; that of the greatest number by default.
+        default: the function for all other numbers; by default the one with the greatest number.
 
     Raises:
-        TypeError: `branch_fns` is none of that.
+        TypeError: `branch_fns` is of another type.
         ValueError: the numbers are not 0, 1, …, or there is no function.
     """
     listed = list(branch_fns.items()) if isinstance(branch_fns, dict) else list(branch_fns)

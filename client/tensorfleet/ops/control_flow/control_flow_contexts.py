@@ -1,7 +1,7 @@
-"""Contexts: what makes an op that is built on a branch, or in a loop, a part of it.
+"""Contexts, which make new ops part of a branch or a loop.
 
-While a context is entered, each new op is handed to its `AddOp`. Tensors from outside come in by a Switch on
-a branch, and by an Enter in a loop, made at their first use.
+While a context is entered, each new op is passed to its `AddOp`. A tensor from outside gets a Switch (on a
+branch) or an Enter (in a loop) at its first use.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def output_context(op: Operation) -> ControlFlowContext | None:
-    """The context that an op's outputs are in: an Exit belongs to its loop, what it gives does not."""
+    """The context of an op's outputs: an Exit belongs to its loop, its output does not."""
     context: ControlFlowContext | None = op._control_flow_context
     return context.outer_context if context is not None and is_exit(op) else context
 
@@ -38,7 +38,7 @@ def _is_within(op: Operation, context: ControlFlowContext) -> bool:
 
 @contextlib.contextmanager
 def within(context: ControlFlowContext | None) -> Iterator[None]:
-    """Within, new ops belong to a context, and to those around it alone."""
+    """A scope in which new ops belong to `context` and to the contexts around it only."""
     scopes = get_default_graph()._scopes
     old, scopes.control_flow = scopes.control_flow, context
     try:
@@ -56,13 +56,13 @@ class ControlFlowContext:
         self._start()
 
     def _start(self) -> None:
-        """Puts the context into the one that is entered."""
+        """Makes the context part of the current one."""
         self._outer_context: ControlFlowContext | None = get_default_graph()._scopes.control_flow
         self._nested_contexts: list[ControlFlowContext] = []
         if self._outer_context is not None:
             self._outer_context._nested_contexts.append(self)
         self._context_stack: list[Any] = []
-        # The names of the tensors inside, and for each one from outside what stands for it here.
+        # The names of the tensors inside, and for each tensor from outside the one that replaces it here.
         self._values: set[str] = set()
         self._external_values: dict[str, Tensor] = {}
 
@@ -75,7 +75,7 @@ class ControlFlowContext:
         return self._outer_context
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The context as a message; None outside of the name scope `export_scope`."""
+        """The context as a message; None if it is outside of the name scope `export_scope`."""
         raise NotImplementedError
 
     @property
@@ -97,19 +97,19 @@ class ControlFlowContext:
         get_default_graph()._scopes.control_flow = self._context_stack.pop()
 
     def AddName(self, name: str) -> None:
-        """Notes that a tensor of this name is inside."""
+        """Records that the tensor of this name is inside."""
         self._values.add(name)
 
     def AddOp(self, op: Operation) -> None:
-        """Makes a new op part of the context: its inputs and control inputs come from inside then."""
+        """Makes a new op part of the context, with inputs and control inputs from inside."""
         raise NotImplementedError
 
     def _add_own_op(self, op: Operation) -> None:
-        """Like `AddOp`, for an op that is known to belong here."""
+        """`AddOp` for an op that is known to belong to this context, not to a nested one."""
         raise NotImplementedError
 
     def AddValue(self, val: Tensor) -> Tensor:
-        """The tensor that stands for another inside of the context."""
+        """The tensor that stands for `val` inside of the context."""
         raise NotImplementedError
 
     def AddInnerOp(self, op: Operation) -> None:
@@ -118,7 +118,7 @@ class ControlFlowContext:
             self._outer_context.AddInnerOp(op)
 
     def ExitResult(self, result: Iterable[Any]) -> None:
-        """Makes results known to the outer context."""
+        """Adds results to the outer context."""
         if self._outer_context is not None:
             for tensor in structures.flatten(result):
                 self._outer_context.AddName(tensor.name)
@@ -163,7 +163,7 @@ class ControlFlowContext:
         return external
 
     def _add_outputs(self, op: Operation) -> None:
-        """Makes the outputs known here and outside; they cannot be fetched, as they may be dead."""
+        """Records the outputs here and in outer contexts; they cannot be fetched, as they may be dead."""
         names = [tensor.name for tensor in op.outputs]
         context: ControlFlowContext | None = self
         while context is not None:
@@ -198,7 +198,7 @@ class CondContext(ControlFlowContext):
 
     @staticmethod
     def from_proto(context_def: CondContextDef, import_scope: str | None = None) -> CondContext:
-        """The branch that a message describes, of nodes that are in the default graph."""
+        """The branch that a message describes, with nodes of the default graph."""
         context = CondContext.__new__(CondContext)
         context._start()
         context_protos.cond_from_proto(context, context_def, import_scope)

@@ -31,7 +31,7 @@ not_differentiable("LoopCond", "StackV2", "StackPushV2", "StackPopV2", "StackClo
 
 
 def _current() -> Any:
-    """The context that gradient ops go to."""
+    """The current context, to which gradient ops belong."""
     return get_default_graph()._scopes.control_flow
 
 
@@ -50,8 +50,8 @@ def _switch(op: Operation, *grads: Any) -> tuple[Any, None]:
 
 
 def _loop_variable(op: Operation, context: WhileContext, from_exit: Any, from_body: Any) -> Any:
-    """First, the gradient that comes from the Exit begins the gradient's own loop variable; then, that which
-    comes from the body closes it.
+    """The gradient of a loop variable's Switch, which is visited twice: the gradient from the Exit starts the
+    loop variable of the gradient, and later the gradient from the body closes it.
     """
     current = _current()
     if current is context:
@@ -77,7 +77,7 @@ def _entered(op: Operation) -> Operation:
 
 
 def _close(joined: Any, grad: Any) -> None:
-    """Makes a gradient of one iteration what comes into the next one."""
+    """Makes a gradient the next value of its loop variable."""
     if not isinstance(joined, IndexedSlices):
         joined.op._update_input(1, next_iteration(convert_to_tensor(grad)))
         return

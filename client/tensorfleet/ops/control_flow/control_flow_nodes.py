@@ -15,7 +15,7 @@ from tensorfleet.ops.array.indexed_slices import IndexedSlices
 
 
 def by_part(function: Callable[[Tensor], Tensor], value: Any) -> Any:
-    """The result of a function for a tensor, or for each part of an IndexedSlices."""
+    """The function applied to a tensor, or to each part of an IndexedSlices."""
     if not isinstance(value, IndexedSlices):
         return function(value)
     shape = value.dense_shape
@@ -27,7 +27,7 @@ def by_part(function: Callable[[Tensor], Tensor], value: Any) -> Any:
 def switch(data: Any, pred: Any, name: str | None = None) -> Any:
     """`data` as the first output if `pred` is false, as the second if it is true; the other one is dead.
 
-    Of an IndexedSlices, two of them.
+    For an IndexedSlices both outputs are IndexedSlices.
     """
     if isinstance(data, IndexedSlices):
         parts: list[Any] = [None if part is None else switch(part, pred) for part in _parts(data)]
@@ -43,7 +43,7 @@ def _parts(slices: IndexedSlices) -> tuple[Tensor | None, ...]:
 
 
 def switch_by_kind(data: Any, pred: Tensor, name: str = "Switch") -> Any:
-    """Like `switch`, where the data is; a reference stays one."""
+    """`switch` on the device of the data; a reference stays one."""
     if not isinstance(data, IndexedSlices):
         data = convert_to_tensor(data, name="data", as_ref=True)
     with get_default_graph().colocate_with(data.op, ignore_existing=True):
@@ -55,7 +55,7 @@ def switch_by_kind(data: Any, pred: Tensor, name: str = "Switch") -> Any:
 def merge(inputs: Any, name: str | None = None) -> Any:
     """The first live tensor of `inputs`, and its position: (output, value_index).
 
-    If one is an IndexedSlices, all are made such.
+    If one input is an IndexedSlices, all are converted to it.
 
     Raises:
         ValueError: one of the inputs is None.
@@ -98,7 +98,7 @@ def enter(
     keep_shape: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """A tensor as it comes into a loop."""
+    """The tensor inside of a loop, as the output of an Enter."""
     result: Tensor = apply_op(
         _kind("Enter", tensor),
         tensor,
@@ -112,12 +112,12 @@ def enter(
 
 
 def exit_loop(tensor: Tensor, name: str | None = None) -> Tensor:
-    """A tensor as it leaves a loop."""
+    """The tensor after a loop, as the output of an Exit."""
     return apply_one(_kind("Exit", tensor), tensor, name=name)
 
 
 def next_iteration(tensor: Tensor) -> Tensor:
-    """A tensor as it comes into the next iteration."""
+    """The tensor in the next iteration, as the output of a NextIteration."""
     return apply_one(_kind("NextIteration", tensor), tensor)
 
 

@@ -16,7 +16,7 @@ def _switch_shape(op: RuleNode) -> list[Dims]:
 
 
 def _merge_shape(op: RuleNode) -> list[Dims]:
-    """The shape common to all inputs: any of them may come. The input that closes a loop is not known yet."""
+    """The common shape of all inputs, as any may arrive. The one that closes a loop is not known yet."""
     shape: Dims = op.inputs[0].dims
     for tensor in op.inputs[1:]:
         if tensor.op.type in ("NextIteration", "RefNextIteration"):

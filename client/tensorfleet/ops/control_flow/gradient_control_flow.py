@@ -1,8 +1,7 @@
-"""Conditionals and loops, as backpropagation sees them.
+"""The interface between backpropagation and conditionals and loops.
 
-`ControlFlow` is the answer for graphs without them. Who implements control flow registers a subclass by
-`set_control_flow` in a module `ops/…_grad.py`; the rules of Switch, Merge, Enter, Exit and NextIteration are
-ordinary gradient rules.
+`ControlFlow` is the implementation for graphs without them. `set_control_flow` registers the subclass for
+graphs with them; the rules of Switch, Merge, Enter, Exit and NextIteration are ordinary gradient rules.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def is_trainable(tensor: Tensor) -> bool:
 class Received:
     """The gradients that each operation has received at each of its outputs.
 
-    They are lists while gradients still arrive, and one gradient or None once they were added up.
+    They are lists while gradients still arrive, then one gradient or None, their sum.
     """
 
     def __init__(self) -> None:
@@ -47,7 +46,7 @@ class Received:
         """Adds a gradient of a tensor."""
         op = tensor.op
         if op in self.sums:
-            # Around a loop one more gradient arrives after the operation had its turn.
+            # In a loop one more gradient arrives after the operation was differentiated.
             self.sums[op][tensor.value_index] = grad
             return
         if op not in self._lists:
@@ -59,17 +58,17 @@ class Received:
         return any(self._lists.get(op, ())) or any(g is not None for g in self.sums.get(op, ()))
 
     def lists(self, op: Operation) -> list[list[Gradient]]:
-        """The gradients that arrived, for each output."""
+        """The gradients that have arrived, for each output."""
         return self._lists.get(op) or [[] for _ in op.outputs]
 
 
 class ControlFlow:
-    """One call of `tf.gradients`, as conditionals and loops take part in it.
+    """The part of conditionals and loops in one call of `tf.gradients`.
 
     Args:
         between: the operations on paths from xs to ys, those nearest to ys first.
         received: the gradients that operations have received so far.
-        colocate: whether each gradient op goes where its forward op is.
+        colocate: whether gradient ops are colocated with their forward ops.
     """
 
     def __init__(self, between: list[Operation], received: Received, colocate: bool) -> None:
@@ -78,36 +77,36 @@ class ControlFlow:
         self.colocate = colocate
 
     def start(self, pending: dict[Operation, int], ready: set[Operation]) -> Iterable[Operation]:
-        """Further operations to begin with, such as the exits of loops that nothing after them uses.
+        """Further operations to start from, such as the exits of loops that no other op uses.
 
         Args:
-            pending: for each operation, how many of its consumers' gradients are still to come.
-            ready: the operations of ys that backpropagation begins with.
+            pending: for each operation, the number of gradients still expected from its consumers.
+            ready: the operations of ys, from which backpropagation starts.
         """
         return ()
 
     def gathering(self, op: Operation) -> AbstractContextManager[Any]:
-        """Held while the gradients that arrived at the operation are added up."""
+        """The context in which the gradients that arrived at the operation are added up."""
         return contextlib.nullcontext()
 
     def differentiating(self, op: Operation) -> AbstractContextManager[Any]:
-        """Held while the operation's rule builds its ops: the context that these belong to."""
+        """The context in which the operation's gradient rule builds its ops."""
         return contextlib.nullcontext()
 
     def zeros_like(self, op: Operation, index: int) -> Tensor | None:
-        """The gradient of an output that ys do not depend on, while they do depend on another one."""
+        """The gradient of an output that ys do not depend on, if they depend on another output."""
         return zeros_like(op.outputs[index])
 
     def next(self, tensor: Tensor, pending: int) -> Iterable[Operation]:
-        """The operations to differentiate now that a consumer of the tensor has been.
+        """The operations that are ready after a consumer of the tensor was differentiated.
 
         Args:
-            pending: how many gradients the operation that makes the tensor still waits for.
+            pending: the number of gradients for which the tensor's operation still waits.
         """
         return () if pending else (tensor.op,)
 
     def finish(self) -> None:
-        """Called once everything has been differentiated."""
+        """Called after everything has been differentiated."""
 
 
 def zeros_like(tensor: Tensor) -> Tensor | None:
@@ -119,7 +118,7 @@ _factory: Callable[[list[Operation], Received, bool], ControlFlow] = ControlFlow
 
 
 def set_control_flow(factory: Callable[[list[Operation], Received, bool], ControlFlow]) -> None:
-    """Sets what is made, with the arguments of `ControlFlow`, for each call of `tf.gradients`."""
+    """Sets the factory that makes the ControlFlow of each call of `tf.gradients`."""
     global _factory
     _factory = factory
 

@@ -1,4 +1,4 @@
-"""LoopFlow: one call of `tf.gradients` as it comes through conditionals and loops."""
+"""LoopFlow: the part of conditionals and loops in one call of `tf.gradients`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SWITCHES = frozenset(("Switch", "RefSwitch"))
 
 
 class LoopFlow(ControlFlow):
-    """Each loop on the way from xs to ys gets a gradient loop."""
+    """Makes a gradient loop for each loop between xs and ys."""
 
     def __init__(self, between: list[Operation], received: Received, colocate: bool) -> None:
         super().__init__(between, received, colocate)
@@ -44,7 +44,7 @@ class LoopFlow(ControlFlow):
         if forward in self._loops:
             return
         state = self._loops[forward] = LoopGradient(forward, self._outer_of(forward))
-        # A loop is differentiated with all of its variables, as each has a part in every iteration.
+        # All variables of a loop are differentiated, as each takes part in every iteration.
         for tensor in state.forward_exits:
             if tensor.op not in self._between:
                 self._between.add(tensor.op)
@@ -57,7 +57,7 @@ class LoopFlow(ControlFlow):
         return None if loop is None else self._loops.get(loop)
 
     def _state_of(self, op: Operation, before: bool) -> LoopGradient | None:
-        """The loop that an op is in; of an Exit, before it the one around its loop."""
+        """The loop of an op. With `before`, an Exit counts as being in the loop around its own."""
         context: ControlFlowContext | None = op._control_flow_context
         if context is not None:
             context = context.GetWhileContext()
@@ -87,10 +87,10 @@ class LoopFlow(ControlFlow):
         return self._with_zeros(first, others=False)
 
     def _with_zeros(self, exits: list[Tensor], others: bool) -> list[Operation]:
-        """The exits' ops, with zeros for the gradients of those that have one.
+        """The exits' ops, after zeros were added as gradients of trainable exits.
 
         Args:
-            others: whether those that have none are included.
+            others: whether exits that are not trainable are included.
         """
         ops = []
         for tensor in exits:
@@ -112,7 +112,7 @@ class LoopFlow(ControlFlow):
     def next(self, tensor: Tensor, pending: int) -> Iterable[Operation]:
         op = tensor.op
         if pending:
-            # A loop variable's Switch is visited twice: with the gradient from its Exit, and at its end.
+            # A loop variable's Switch is visited twice: with the gradients from its Exit and from the body.
             return (op,) if pending > 0 and is_loop_switch(op) else ()
         if not is_exit(op):
             return (op,)
@@ -131,7 +131,7 @@ class LoopFlow(ControlFlow):
     # Zeros
 
     def _zeros_of_exit(self, tensor: Tensor) -> Tensor | None:
-        """The gradient of a loop variable whose value after the loop has no part in ys."""
+        """The zero gradient of a loop variable whose final value ys do not depend on."""
         dims, forward = tensor.dims, tensor.op._control_flow_context
         outer = self._outer_of(forward)
         known = dims is not None and None not in dims
@@ -161,7 +161,7 @@ class LoopFlow(ControlFlow):
             assert isinstance(context, CondContext)
             guarded: Tensor = switch_by_kind(zero, state.history_map[context.pred.name])[1 - context.branch]
             return guarded
-        # The shape is known in each iteration alone.
+        # The shape is known only inside of an iteration.
         if dead:
             assert isinstance(context, CondContext)
             assert context.outer_context is not None
@@ -177,7 +177,7 @@ class LoopFlow(ControlFlow):
         return zeros(state.replay(history, shape, dead), _dtype_of_zeros(tensor))
 
     def finish(self) -> None:
-        """Closes loop variables whose gradient does not depend on that of the next iteration: it is zero."""
+        """Closes with zeros the loop variables whose gradient does not depend on the following iteration."""
         for state in self._loops.values():
             for joined in state.switch_map.values():
                 parts = [joined] if isinstance(joined, Tensor) else [joined.values, joined.indices]
@@ -197,7 +197,7 @@ class LoopFlow(ControlFlow):
 
 
 def _entered(state: LoopGradient | None) -> AbstractContextManager[Any]:
-    """Within, new ops belong to the gradient loop."""
+    """A scope in which new ops belong to the gradient loop."""
     return contextlib.nullcontext() if state is None else within(state.grad_context)
 
 
@@ -210,7 +210,7 @@ def is_loop_switch(op: Operation) -> bool:
 
 
 def _is_cond_switch(op: Operation) -> bool:
-    """Whether all that uses the Switch is on a branch: then it brings a value there."""
+    """Whether all consumers of the Switch are on a branch, so that it passes a value into a conditional."""
     for tensor in op.outputs:
         for consumer in tensor._consumers:
             context = consumer._control_flow_context
@@ -226,7 +226,7 @@ def _has_numbers(tensor: Tensor) -> bool:
 
 
 def _shape_for_zeros(tensor: Tensor) -> Tensor:
-    """The shape of a tensor's gradient: for a variable's handle, that of the variable."""
+    """The shape of a tensor's gradient; for a handle, that of its variable."""
     return apply_one("Shape" if tensor.dtype.base.name != "resource" else "VariableShape", tensor)
 
 
@@ -240,14 +240,14 @@ def _dtype_of_zeros(tensor: Tensor) -> Any:
 
 
 def _zeros_beside(op: Operation, index: int) -> Tensor | None:
-    """Zeros for an output that has no part in ys, outside of the loops that are differentiated."""
+    """Zeros for an output that ys do not depend on, outside of the loops that are differentiated."""
     tensor = op.outputs[index]
     context = op._control_flow_context
     if op.type not in _SWITCHES or not isinstance(context, CondContext):
         return zeros_like(tensor)
     if tensor.dtype.base.name == "variant":
         return None
-    # The zeros are for when the other branch is taken: the tensor itself is dead then.
+    # The zeros are needed when the other branch is taken, when the tensor itself is dead.
     value = switch(op.inputs[0], context.pred)[1 - context.branch]
     taken = identity(value)
     shape = _shape_for_zeros(value)

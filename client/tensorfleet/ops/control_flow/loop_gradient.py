@@ -1,7 +1,7 @@
-"""LoopGradient: a loop that is differentiated, and the loop that does it, from the last iteration on.
+"""LoopGradient: a loop that is differentiated and its gradient loop, which runs from the last iteration back.
 
-What a gradient rule uses of the forward loop is pushed on a stack there, in each iteration, and popped in the
-gradient loop. Constants and what all iterations share need no stack.
+A forward value that a gradient rule uses is pushed on a stack in each iteration of the forward loop, and
+popped in the gradient loop. Constants and values that all iterations share need no stack.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ _PASSING = frozenset(("Switch", "RefSwitch", "Identity", "RefIdentity"))
 
 
 class LoopGradient:
-    """Attributes:
-    forward_context, grad_context: the loop and its gradient loop.
-    outer: of the loop around it, if that is differentiated, too.
-    history_map: for tensors of the loop, by name, what stands for them in the gradient loop.
-    switch_map: for the Switch of each loop variable, the Merge of its gradient.
+    """A forward loop and its gradient loop.
+
+    Attributes:
+        forward_context, grad_context: the loop and its gradient loop.
+        outer: the LoopGradient of the loop around it, if that is differentiated, too.
+        history_map: from the names of the loop's tensors to the tensors for them in the gradient loop.
+        switch_map: from the Switch of each loop variable to the Merge of its gradient.
     """
 
     def __init__(self, forward: WhileContext, outer: LoopGradient | None) -> None:
@@ -79,7 +81,7 @@ class LoopGradient:
 
     @property
     def forward_sync(self) -> Operation:
-        """The operation after all pushes on branches of one iteration, and before the next iteration."""
+        """The operation that runs after all pushes on branches of an iteration and before the next one."""
         if self._forward_sync is None:
             self._forward_sync = self._trigger("f_sync", self.forward_context, self.forward_index)
             self.forward_index.op._add_control_input(self._forward_sync)
@@ -87,7 +89,7 @@ class LoopGradient:
 
     @property
     def grad_sync(self) -> Operation:
-        """Like `forward_sync`, for the pops of the gradient loop."""
+        """`forward_sync` for the pops of the gradient loop."""
         if self._grad_sync is None:
             self._grad_sync = self._trigger("b_sync", self.grad_context, self.grad_index)
             self.grad_index.op._add_control_input(self._grad_sync)
@@ -103,15 +105,15 @@ class LoopGradient:
         return made
 
     def record(self, value: Tensor, dead_branch: bool = False) -> Tensor:
-        """Has the forward loop push a value in each iteration; the stack.
+        """Makes the forward loop push a value on a stack in each iteration; returns the stack.
 
         Args:
-            value: of the loop, or of a branch in it.
-            dead_branch: the value is made where the branch of its context is not taken.
+            value: a tensor of the loop, or of a branch in it.
+            dead_branch: whether the value is made when the branch of its context is not taken.
         """
         graph = get_default_graph()
         around: ControlFlowContext | None = graph._scopes.control_flow
-        # Stack, pushes and pops are where the value is, wherever the gradient is put.
+        # Stack, pushes and pops are on the device of the value, wherever the gradient is placed.
         with graph.control_dependencies(None), graph.colocate_with(value.op, ignore_existing=True):
             with within(around):
                 history = stacks.stack(value.dtype.base, name="f_acc")
@@ -130,7 +132,7 @@ class LoopGradient:
                 else:
                     pushed = self._push(entered, value, context)
                 self.forward_sync._add_control_input(pushed)
-            # The counter's addition tells one iteration from the next, also if the value is a constant.
+            # The push waits for the counter's addition, so even a constant is pushed in each iteration.
             pushed._add_control_input(self.forward_index.op.inputs[0].op)
         return history
 
@@ -139,7 +141,7 @@ class LoopGradient:
             return stacks.push(history, value, self.forward_context.swap_memory).op
 
     def replay(self, history: Tensor, value: Tensor, dead_branch: bool = False) -> Tensor:
-        """The value on a stack, in the gradient loop."""
+        """The value popped from a stack, in the gradient loop."""
         branch = self._branch_of(value, history.op._control_flow_context)
         graph = get_default_graph()
         with (
@@ -148,7 +150,7 @@ class LoopGradient:
             within(self.grad_context),
         ):
             if branch is not None:
-                # Only an iteration that was on the branch has pushed.
+                # Only iterations that took the branch have pushed.
                 taken = 1 - branch.branch if dead_branch else branch.branch
                 history = switch_by_kind(history, self._pred_of(branch))[taken]
             popped = stacks.pop(history, value.dtype.base)
@@ -175,7 +177,7 @@ class LoopGradient:
         return branch.pred
 
     def real_value(self, value: Tensor) -> Tensor:
-        """The tensor that stands for one of the forward loop in the gradient loop, which is entered."""
+        """The tensor for a forward one in the gradient loop, which is the current context."""
         found = self.history_map.get(value.name)
         if found is not None:
             return found
@@ -185,7 +187,7 @@ class LoopGradient:
             if entered is not None:
                 source = entered.inputs[0]
                 if state.outer is None:
-                    # Outside of all loops that are differentiated: the same in all iterations.
+                    # A tensor from outside of all differentiated loops is the same in all iterations.
                     found = self.grad_context.AddValue(source)
                 else:
                     state = state.outer
@@ -202,7 +204,7 @@ class LoopGradient:
         return found
 
     def pred(self, tensor: Tensor) -> Tensor:
-        """The condition of a branch in the loop, in the gradient loop, which is entered."""
+        """The condition of a branch of the forward loop in the gradient loop, the current context."""
         found = self.history_map.get(tensor.name)
         if found is None:
             with within(self.base):
@@ -212,7 +214,7 @@ class LoopGradient:
 
 
 def _constant_enter(value: Tensor) -> Operation | None:
-    """The Enter that brings a value into a loop that does not change it."""
+    """The constant Enter that brings a value into a loop, if it does."""
     op = value.op
     while op.type in _PASSING:
         op = op.inputs[0].op

@@ -1,7 +1,7 @@
-"""Parts that make a loop differentiable: counters of iterations, and sums of gradients.
+"""Parts of gradient loops: counters of iterations, and sums of gradients.
 
-The loop itself counts its iterations, the gradient loop counts them down. What all iterations use alike gets
-the sum of the gradients of all of them.
+The forward loop counts its iterations, the gradient loop counts them down. The gradient of a value that all
+iterations use is the sum over the iterations.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 def count_iterations(context: WhileContext, outer: LoopGradient | None) -> tuple[Tensor, Tensor]:
-    """Makes a loop count its iterations; their number after it, and the counter's next value in it."""
+    """Makes a loop count its iterations; returns their number, and the counter's next value in the loop."""
     count = constant(0, name="f_count")
     if outer is not None:
-        # Pushes of one run of an inner loop come before those of its next run.
+        # All pushes of one run of an inner loop come before those of its next run.
         count.op._add_control_input(outer.forward_index.op.inputs[0].op)
     assert context.pivot is not None
     with within(context), _beside(context.pivot):
@@ -43,7 +43,7 @@ def count_iterations(context: WhileContext, outer: LoopGradient | None) -> tuple
 
 
 def count_down(context: WhileContext, count: Tensor, outer: LoopGradient | None) -> Tensor:
-    """Makes a gradient loop run as often as its loop did; the counter's next value."""
+    """Makes a gradient loop run as often as its forward loop did; returns the counter's next value."""
     one = constant(1, name="b_count")
     with within(context), _beside(count):
         joined = _joined(context, count, "b_count")
@@ -56,16 +56,16 @@ def count_down(context: WhileContext, count: Tensor, outer: LoopGradient | None)
         joined.op._update_input(1, following)
         end = _left(context, over, "b_count")
     if outer is not None:
-        # Pops of one run of an inner loop come before those of its next run.
+        # All pops of one run of an inner loop come before those of its next run.
         outer.grad_sync._add_control_input(end.op)
     return following
 
 
 def accumulate(context: WhileContext, entered: Operation, grad: Tensor) -> Tensor:
-    """The sum of a gradient over all iterations, as it leaves the gradient loop.
+    """The sum of a gradient over all iterations, after the gradient loop.
 
     Args:
-        entered: the Enter of the forward loop whose gradient it is.
+        entered: the Enter of the forward loop that `grad` is the gradient of.
     """
     start = _zeros_outside(context, entered, grad)
     joined = _joined(context, start, "b_acc")
@@ -76,10 +76,10 @@ def accumulate(context: WhileContext, entered: Operation, grad: Tensor) -> Tenso
 
 
 def accumulate_slices(context: WhileContext, entered: Operation, grad: IndexedSlices) -> IndexedSlices:
-    """Like `accumulate`, for a gradient of single rows: the rows of all iterations."""
+    """`accumulate` for an IndexedSlices: the rows of all iterations."""
     whole, dims, rows_shape = entered.inputs[0], grad.values.dims, grad.dense_shape
     with within(context.grad_state.outside):
-        # One row of zeros to begin with: the loop may run not at all, and rows have to have a shape.
+        # The loop variable starts with one row of zeros, as rows need a shape even if the loop never runs.
         if dims is not None and None not in dims:
             values = zeros([1, *dims[1:]], grad.values.dtype, name="b_acc")
         else:
@@ -106,7 +106,7 @@ def accumulate_slices(context: WhileContext, entered: Operation, grad: IndexedSl
 
 
 def _beside(tensor: Tensor) -> AbstractContextManager[None]:
-    """A loop's condition and what counts its iterations are on one device: neither waits for a message."""
+    """Colocates a loop's counter with its condition, so that neither waits for a message."""
     return get_default_graph().colocate_with(tensor.op, ignore_existing=True)
 
 
@@ -114,7 +114,7 @@ _AS_IT_IS: Any = object()
 
 
 def _joined(context: WhileContext, start: Tensor, name: str, dims: Any = _AS_IT_IS) -> Tensor:
-    """A loop variable that begins with `start`; what it is in the next iteration is to be set."""
+    """A loop variable that starts with `start` and whose next value is still to be set."""
     context.AddName(start.name)
     entered = enter(start, context.name, False, context.parallel_iterations, True, name)
     if dims is not _AS_IT_IS:
@@ -132,12 +132,12 @@ def _left(context: WhileContext, over: Tensor, name: str) -> Tensor:
 
 
 def _shape_of(tensor: Tensor) -> Tensor:
-    """The shape of a tensor's gradient: for a variable's handle, that of the variable."""
+    """The shape of a tensor's gradient; for a handle, that of its variable."""
     return apply_one("VariableShape" if tensor.dtype.base.name == "resource" else "Shape", tensor)
 
 
 def _zeros_outside(context: WhileContext, entered: Operation, grad: Tensor) -> Tensor:
-    """Zeros of a gradient's shape, made outside of the gradient loop."""
+    """Zeros of the shape of a gradient, made outside of the gradient loop."""
     state = context.grad_state
     value = entered.inputs[0]
     if grad.dims is not None and None not in grad.dims:
@@ -146,7 +146,7 @@ def _zeros_outside(context: WhileContext, entered: Operation, grad: Tensor) -> T
     if state.outer is None:
         with within(state.outside):
             return zeros(_shape_of(value), grad.dtype)
-    # The shape is known in the outer loop's iteration alone.
+    # The shape is known only inside of an iteration of the outer loop.
     with within(state.forward_context.outer_context):
         shape = _shape_of(value)
     with within(state.base):

@@ -1,4 +1,4 @@
-"""A conditional that is decided while the graph is built where its predicate is known then."""
+"""A conditional that is decided while the graph is built, if its predicate is known."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tensorfleet.ops.control_flow.control_flow import cond
 
 
 def known_predicate(pred: Any) -> bool | None:
-    """The predicate's value, None where only a run can tell."""
+    """The predicate's value, None if it is only known in a run."""
     if not isinstance(pred, Tensor):
         value = getattr(pred, "_as_graph_element", None)
         if value is None:
@@ -24,7 +24,7 @@ def known_predicate(pred: Any) -> bool | None:
 def smart_cond(
     pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
 ) -> Any:
-    """The result of one of the functions: called at once where `pred` is known, else in a `tf.cond`."""
+    """The result of `true_fn` or `false_fn`, without a `tf.cond` if `pred` is known."""
     known = known_predicate(pred)
     if known is None:
         return cond(pred, true_fn, false_fn, name=name)

@@ -33,7 +33,8 @@ class WhileContext(ControlFlowContext):
     """A loop.
 
     Attributes:
-        pivot: the LoopCond's output; loop_enters, loop_exits: of its variables.
+        pivot: the output of the LoopCond.
+        loop_enters, loop_exits: the outputs of the Enter and Exit ops of its variables.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class WhileContext(ControlFlowContext):
 
     @staticmethod
     def from_proto(context_def: WhileContextDef, import_scope: str | None = None) -> WhileContext:
-        """The loop that a message describes, of nodes that are in the default graph."""
+        """The loop that a message describes, with nodes of the default graph."""
         context = WhileContext.__new__(WhileContext)
         context._start()
         context._grad_state = None
@@ -139,7 +140,7 @@ class WhileContext(ControlFlowContext):
 
     def AddOp(self, op: Operation) -> None:
         if op.type in _MEASURES and _gradient_of(op.inputs[0]) is not None:
-            # Done in the forward loop, so that a few numbers are kept there, not a whole tensor.
+            # Computed in the forward loop, so that the stack holds a few numbers instead of whole tensors.
             context = op._control_flow_context = op.inputs[0].op._control_flow_context
             context._add_own_op(op)
         else:
@@ -149,7 +150,7 @@ class WhileContext(ControlFlowContext):
         if op.inputs:
             self._own_inputs(op)
             external = self._remove_external_controls(op)
-            # An op that depends on constants of the loop alone would run before its iteration.
+            # An op that depends only on constants of the loop would run before its iteration.
             if not op.control_inputs and all(is_constant_enter(tensor.op) for tensor in op.inputs):
                 self._wait_for_pivot(op)
         else:
@@ -172,7 +173,7 @@ class WhileContext(ControlFlowContext):
         op._add_control_input(pivot.op)
 
     def _inside(self, controls: list[Operation]) -> list[Operation]:
-        """Ops in the loop that wait for what ops outside of it give."""
+        """Ops in the loop that stand for control inputs from outside of it."""
         from tensorfleet.ops.array.identity import identity
 
         with get_default_graph().control_dependencies(None):
@@ -182,7 +183,7 @@ class WhileContext(ControlFlowContext):
         return made
 
     def _adopt_enters(self, enters: list[Tensor]) -> None:
-        """Makes Enters part of the loop; of the control inputs in force, they keep those from outside."""
+        """Makes Enters part of the loop; of the current control inputs they keep those from outside."""
         state = get_default_graph()._scopes
         for tensor in enters:
             op = tensor.op
@@ -194,7 +195,7 @@ class WhileContext(ControlFlowContext):
                 controller.seen.add(op)
 
     def _is_visible(self, op: Operation) -> bool:
-        """Whether an op is in the outer context, or around it, within the same outer loop."""
+        """Whether an op is in the outer context, or in one around that within the same outer loop."""
         wanted = output_context(op)
         context = self._outer_context
         outer_loop = None if context is None else context.GetWhileContext()
@@ -212,7 +213,7 @@ class WhileContext(ControlFlowContext):
         shape_invariants: Any,
         return_same_structure: bool,
     ) -> Any:
-        """Builds the loop; what its variables are after it, in the structure that the body returns."""
+        """Builds the loop; returns its variables after the loop, in the structure that the body returns."""
         from tensorfleet.ops.data_flow.tensor_array import as_flow, with_flow
 
         originals = structures.flatten(loop_vars)
@@ -311,7 +312,7 @@ class WhileContext(ControlFlowContext):
 
 
 def _gradient_of(tensor: Tensor) -> Any:
-    """The LoopGradient whose gradient loop new ops go to, if a tensor is of its forward loop."""
+    """The LoopGradient of the current gradient loop, if the tensor is of its forward loop."""
     current = get_default_graph()._scopes.control_flow
     loop = None if current is None else current.GetWhileContext()
     state = None if loop is None else loop.grad_state
@@ -329,7 +330,7 @@ def _as_variable(value: Any) -> Any:
 
 
 def _flat_shapes(loop_vars: Any, shapes: Any) -> list[TensorShape]:
-    """One shape for each leaf: a structure of shapes has TensorShapes, or None, for leaves."""
+    """One shape for each loop variable, from a structure whose leaves are TensorShapes or None."""
     if structures.is_nested(loop_vars):
         keys = sorted(loop_vars) if isinstance(loop_vars, dict) else range(len(loop_vars))
         if len(shapes) != len(loop_vars):
@@ -343,7 +344,7 @@ def _flat_shapes(loop_vars: Any, shapes: Any) -> list[TensorShape]:
 
 
 def _is_special_case(shape: TensorShape, general: TensorShape) -> bool:
-    """Whether every tensor of a shape is one of the other, too."""
+    """Whether every tensor of shape `shape` is also one of shape `general`."""
     if general.dims is None:
         return True
     if shape.dims is None or len(shape.dims) != len(general.dims):
@@ -352,7 +353,7 @@ def _is_special_case(shape: TensorShape, general: TensorShape) -> bool:
 
 
 def _close(joined: Tensor, value: Tensor) -> None:
-    """Leads a variable's next value back to its Merge."""
+    """Connects a variable's next value to its Merge."""
     following = next_iteration(value)
     if not _is_special_case(following.get_shape(), joined.get_shape()):
         entered = joined.op.inputs[0].op.inputs[0]

@@ -87,11 +87,11 @@ def _as_step(step: Any) -> Tensor:
 
 
 class ConditionalAccumulatorBase:
-    """The base of both accumulators (`tf.ConditionalAccumulatorBase`).
+    """The base class of both accumulators (`tf.ConditionalAccumulatorBase`).
 
     Args:
-        dtype, shape: of the gradients; None for an unknown shape.
-        accumulator_ref: the tensor that stands for the accumulator.
+        dtype, shape: those of the gradients; None for an unknown shape.
+        accumulator_ref: the handle of the accumulator.
     """
 
     def __init__(self, dtype: Any, shape: Any, accumulator_ref: Tensor) -> None:
@@ -131,11 +131,11 @@ class ConditionalAccumulatorBase:
 
 
 class ConditionalAccumulator(ConditionalAccumulatorBase):
-    """Adds up gradients of the current step, and gives their mean (`tf.ConditionalAccumulator`).
+    """An accumulator of the gradients of a step, which gives their mean (`tf.ConditionalAccumulator`).
 
     Args:
-        dtype, shape: of the gradients.
-        shared_name: sessions that name it share the accumulator.
+        dtype, shape: those of the gradients.
+        shared_name: the name under which sessions share the accumulator.
         reduction_type: "MEAN" or "SUM".
     """
 
@@ -161,7 +161,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         """Adds a gradient, unless it was computed in an earlier step than the accumulator's.
 
         Raises:
-            ValueError: it cannot have the accumulator's shape.
+            ValueError: the gradient's shape does not fit the accumulator's.
         """
         grad = convert_to_tensor(grad, self._dtype)
         grad.get_shape().assert_is_compatible_with(self._shape)
@@ -181,9 +181,9 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
 
 
 class SparseConditionalAccumulator(ConditionalAccumulatorBase):
-    """Adds up gradients that are IndexedSlices (`tf.SparseConditionalAccumulator`).
+    """An accumulator of gradients that are IndexedSlices (`tf.SparseConditionalAccumulator`).
 
-    The mean of each row is taken over the gradients that had it. Arguments as for ConditionalAccumulator.
+    The mean of each row is over the gradients that have the row. Arguments as for ConditionalAccumulator.
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         local_step: Any = 0,
         name: str | None = None,
     ) -> Operation:
-        """Adds the rows `grad_values` of the gradient, at `grad_indices`, unless it is of an earlier step."""
+        """Adds a gradient with the rows `grad_values` at `grad_indices`, unless it is of an earlier step."""
         from tensorfleet.ops.array.casting import cast
 
         step = _as_step(local_step)

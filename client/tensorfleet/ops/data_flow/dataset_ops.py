@@ -13,12 +13,12 @@ _ARGUMENTS = "Targuments: list(type) >= 0"
 
 
 def _dataset(name: str, inputs: str, *attrs: str, stateful: bool = False) -> None:
-    """A dataset of the usual kind: made of others, with the types and shapes of its elements last."""
+    """Declares the op of a dataset, whose last attributes are the types and shapes of its elements."""
     op(f"{name}({inputs}) -> (handle: variant)", *attrs, shape=scalar, stateful=stateful)
 
 
 def _elements(op: RuleNode) -> list[Dims]:
-    """The shapes of an element, as the attribute says."""
+    """Shape rule: the shapes of an element in the attribute `output_shapes`."""
     return list(op.attrs["output_shapes"])
 
 

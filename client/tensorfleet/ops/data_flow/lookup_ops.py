@@ -13,7 +13,7 @@ _TYPES = ("key_dtype: type", "value_dtype: type")
 
 
 def _found(op: RuleNode) -> list[Dims]:
-    # The table's values may be vectors, which the node does not know, unless the default says so.
+    # The table's values may be vectors, which only the default's shape tells.
     keys, default = op.inputs[1].dims, op.inputs[2].dims
     return [keys if default == () else None]
 

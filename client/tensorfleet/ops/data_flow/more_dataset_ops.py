@@ -1,4 +1,4 @@
-"""Signatures of the ops of datasets of files, and of those that pick, group and take apart elements."""
+"""Signatures of the ops of datasets of files, and of those that select, group and split elements."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ for _name in ("CSVDataset", "ExperimentalCSVDataset"):
 _dataset("CSVDatasetV2", f"{_CSV}, exclude_cols: int64", *_CSV_TYPES, stateful=True, shape=_of_files)
 _dataset("MatchingFilesDataset", "patterns: string", stateful=True)
 
-# Elements picked, grouped, taken apart
+# Selecting, grouping and splitting elements
 
 _dataset("UnbatchDataset", _INPUT, *_TYPES, _METADATA)
 _dataset("UniqueDataset", _INPUT, *_TYPES, _METADATA)
@@ -112,7 +112,7 @@ _dataset(
 _dataset("RandomDataset", "seed: int64, seed2: int64", *_TYPES, _METADATA, stateful=True)
 _dataset("AssertCardinalityDataset", f"{_INPUT}, cardinality: int64", *_TYPES)
 
-# What is asked of a whole dataset
+# Properties of a whole dataset
 
 op(
     f"DatasetCardinality({_INPUT}) -> (cardinality: int64)",

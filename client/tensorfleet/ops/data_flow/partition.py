@@ -152,7 +152,7 @@ op(
 
 
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
-    """The different elements of a vector, in the order of their first appearance (`tf.unique`).
+    """The distinct elements of a vector, in the order of their first appearance (`tf.unique`).
 
     Returns:
         (y, idx): x[i] is y[idx[i]]; `idx` is of dtype `out_idx`.
@@ -166,7 +166,7 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
 
 
 def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
-    """Like `unique`, with how often each element occurs: (y, idx, count) (`tf.unique_with_counts`)."""
+    """`unique` with the number of occurrences of each element: (y, idx, count) (`tf.unique_with_counts`)."""
     return apply_op("UniqueWithCounts", x, out_idx=out_idx, name=name)
 
 
@@ -185,7 +185,8 @@ def dynamic_partition(
     """The slices of `data` in `num_partitions` groups (`tf.dynamic_partition`).
 
     Args:
-        partitions: int32 in [0, num_partitions); its shape begins the shape of `data`.
+        partitions: the group of each slice, int32 in [0, num_partitions); its shape is a prefix of that of
+            `data`.
     """
     return apply_list("DynamicPartition", data, partitions, num_partitions=num_partitions, name=name)
 
@@ -193,7 +194,7 @@ def dynamic_partition(
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     """The reverse of `dynamic_partition` (`tf.dynamic_stitch`): merged[indices[m][i]] = data[m][i].
 
-    Of several slices for one place, the last wins; a place without a slice is zero.
+    Of several slices for one index the last one is kept; an index without a slice gets zeros.
     """
     return apply_one("DynamicStitch", indices, data, name=name)
 
@@ -206,12 +207,12 @@ def sparse_to_dense(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """A tensor of `default_value` with `sparse_values` in given places (`tf.sparse_to_dense`).
+    """A tensor of `default_value` with `sparse_values` at the given indices (`tf.sparse_to_dense`).
 
     Args:
-        sparse_indices: a scalar, a vector, or [n, rank]: the place of each value.
-        sparse_values: a vector of n values, or a scalar for all places.
-        validate_indices: demand that the places are in row-major order, without repetition.
+        sparse_indices: a scalar, a vector, or [n, rank]: the coordinates of each value.
+        sparse_values: a vector of n values, or a scalar for all indices.
+        validate_indices: whether indices must be in row-major order, without repetition.
     """
     return apply_one(
         "SparseToDense",
@@ -230,7 +231,7 @@ def histogram_fixed_width(
     """The number of values in each of `nbins` bins of equal width (`tf.histogram_fixed_width`).
 
     Args:
-        value_range: [least, greatest]; values outside count for the first or last bin.
+        value_range: [least, greatest]; values outside are counted in the first or last bin.
     """
     with get_default_graph().name_scope(name or "histogram_fixed_width") as scope:
         return apply_one("HistogramFixedWidth", values, value_range, nbins, dtype=dtype, name=scope)

@@ -19,7 +19,7 @@ def _sparse_to_dense(op: Operation, grad: Tensor) -> list[Tensor | None]:
     rank = indices.ndim
     if rank is None:
         raise ValueError(f"The gradient of {op.name} (SparseToDense) needs the rank of its indices.")
-    # One index is a point of its own; a vector of indices names points along the only axis.
+    # A scalar is a single index; a vector holds indices into the only axis.
     points = apply_one("Reshape", indices, ints([-1, 1])) if rank < 2 else indices
     values = apply_one("GatherNd", grad, points)
     total = apply_one("Sum", grad, apply_one("Range", 0, rank_of(grad), 1))

@@ -52,7 +52,7 @@ for _suffix, _output, _rule in (("V2", "resource", scalar), ("", "Ref(string)", 
         shape=_rule,
         stateful=True,
     )
-    # The older forms are not stateful by themselves: the reference that they take is.
+    # The older forms are not declared stateful, as they take a reference.
     _stateful = _suffix == "V2"
     for _name in ("QueueEnqueue", "QueueEnqueueMany"):
         op(

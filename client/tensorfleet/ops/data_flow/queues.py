@@ -67,10 +67,10 @@ class QueueBase:
     """A queue of tuples of tensors, filled and drained by different steps (`tf.QueueBase`).
 
     Args:
-        dtypes: of the components of an element.
-        shapes: of the components, or None: those of the elements differ.
-        names: of the components, or None. With names, elements are dictionaries.
-        queue_ref: the tensor that stands for the queue.
+        dtypes: the dtypes of the components of an element.
+        shapes: the shapes of the components; None if they differ between elements.
+        names: the names of the components, or None. With names, elements are dictionaries.
+        queue_ref: the handle of the queue.
     """
 
     def __init__(self, dtypes: list[DType], shapes: Any, names: list[str] | None, queue_ref: Tensor) -> None:
@@ -92,7 +92,7 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: Any, queues: list[QueueBase]) -> QueueBase:
-        """The queue of this number, which is known when the step runs.
+        """The queue `queues[index]`, where `index` is a tensor.
 
         Raises:
             TypeError: `queues` is not a list of queues with the same dtypes and names.
@@ -166,7 +166,7 @@ class QueueBase:
         return tensors[0] if len(tensors) == 1 else tensors
 
     def enqueue(self, vals: Any, name: str | None = None) -> Operation:
-        """Puts an element in, once there is room.
+        """Adds an element, once there is room.
 
         Args:
             vals: the components: a tensor, a list, or with names a dictionary.
@@ -183,7 +183,7 @@ class QueueBase:
             return made
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
-        """Puts the elements in of which `vals` are batches, as soon as there is room for each.
+        """Adds each element of a batch, once there is room for it.
 
         Raises:
             ValueError: a component has another shape than a batch of the queue's elements.
@@ -201,7 +201,7 @@ class QueueBase:
             return made
 
     def dequeue(self, name: str | None = None) -> Any:
-        """Takes an element out, once there is one: a tensor, a list, or with names a dictionary.
+        """Removes and returns an element, once there is one: a tensor, a list, or with names a dictionary.
 
         Raises:
             OutOfRangeError: in a run, the queue is closed and empty.
@@ -214,7 +214,7 @@ class QueueBase:
         return self._from_list(tensors)
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
-        """Takes `n` elements out as a batch, once there are so many.
+        """Removes and returns `n` elements as a batch, once there are that many.
 
         Raises:
             OutOfRangeError: in a run, the queue is closed and has fewer.
@@ -222,7 +222,7 @@ class QueueBase:
         return self._dequeue_batch("QueueDequeueMany", n, name or f"{self._name}_DequeueMany")
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
-        """Like `dequeue_many`, but the last batch of a closed queue may be smaller."""
+        """`dequeue_many` that gives a smaller last batch if the queue is closed."""
         return self._dequeue_batch("QueueDequeueUpTo", n, name or f"{self._name}_DequeueUpTo")
 
     def _dequeue_batch(self, op_type: str, n: Any, name: str) -> Any:
@@ -236,10 +236,10 @@ class QueueBase:
         return self._from_list(tensors)
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-        """Closes the queue: nothing more can be put in, and what is in can be taken out.
+        """Closes the queue: no element can be added, those in it can still be removed.
 
         Args:
-            cancel_pending_enqueues: whether those who wait to put something in fail, or still may.
+            cancel_pending_enqueues: whether enqueues that wait for room fail, instead of completing.
         """
         made: Operation = self._apply(
             "QueueClose",
@@ -276,14 +276,14 @@ def _make(op_type: str, name: str | None, shared_name: str | None, **attrs: Any)
 
 
 class FIFOQueue(QueueBase):
-    """A queue that gives its elements in the order in which they came (`tf.FIFOQueue`).
+    """A first-in, first-out queue (`tf.FIFOQueue`).
 
     Args:
-        capacity: how many elements fit; negative: any number.
-        dtypes: of the components of an element.
-        shapes: of the components; needed for batches.
-        names: of the components.
-        shared_name: sessions that name it share the queue.
+        capacity: the greatest number of elements; negative for no limit.
+        dtypes: the dtypes of the components of an element.
+        shapes: the shapes of the components; needed for batches.
+        names: the names of the components.
+        shared_name: the name under which sessions share the queue.
 
     Example:
         >>> queue = tf.FIFOQueue(10, tf.int32, shapes=[[]])
@@ -319,8 +319,8 @@ class RandomShuffleQueue(QueueBase):
     """A queue that gives its elements in random order (`tf.RandomShuffleQueue`).
 
     Args:
-        min_after_dequeue: how many elements must stay in the queue until it is closed, to be chosen from.
-        seed: with the graph's seed, for the same order in each session.
+        min_after_dequeue: the number of elements to choose from that stay in the queue until it is closed.
+        seed: a seed, combined with the graph's, for the same order in each session.
         others: see FIFOQueue.
     """
 
@@ -354,7 +354,7 @@ class RandomShuffleQueue(QueueBase):
 
 
 class PaddingFIFOQueue(QueueBase):
-    """A FIFOQueue whose elements may differ in the sizes that `shapes` leaves open (`tf.PaddingFIFOQueue`).
+    """A FIFOQueue whose elements may differ in the dimensions that are None (`tf.PaddingFIFOQueue`).
 
     Batches are padded with zeros, or empty strings, to the size of their largest element.
     """
@@ -388,7 +388,7 @@ class PaddingFIFOQueue(QueueBase):
 class PriorityQueue(QueueBase):
     """A queue that gives the element with the smallest number first (`tf.PriorityQueue`).
 
-    The first component of every element is that number, int64; `types` and `shapes` are of the others.
+    The first component of every element is that number, int64; `types` and `shapes` are those of the others.
     """
 
     def __init__(

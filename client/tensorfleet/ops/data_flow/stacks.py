@@ -1,6 +1,6 @@
-"""Stacks: what a loop leaves behind in each of its iterations, for the loop that differentiates it.
+"""Stacks, which keep values of each iteration of a loop for its gradient loop.
 
-An iteration of the gradient loop takes what the last iteration not yet differentiated has put there.
+The gradient loop runs from the last iteration back, so it pops the values in the right order.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ op("StackCloseV2(handle: resource) -> ()", shape=nothing, stateful=True)
 
 
 def stack(elem_type: Any, max_size: Any = -1, name: str | None = None) -> Tensor:
-    """The handle of a new stack; `max_size` below 0 is no limit."""
+    """The handle of a new stack of at most `max_size` elements; negative for no limit."""
     return apply_one("StackV2", max_size, elem_type=elem_type, name=name)
 
 
 def push(handle: Tensor, value: Tensor, swap_memory: bool = False) -> Tensor:
-    """Puts a value on the stack, and passes it on."""
+    """Pushes a value on the stack; returns the value."""
     return apply_one("StackPushV2", handle, value, swap_memory=swap_memory)
 
 
 def pop(handle: Tensor, elem_type: Any) -> Tensor:
-    """Takes off the value that was pushed last."""
+    """Pops the value that was pushed last."""
     return apply_one("StackPopV2", handle, elem_type=elem_type)

@@ -16,15 +16,15 @@ from tensorfleet.graph.tensor import Tensor
 
 
 class BaseStagingArea:
-    """What both kinds of staging areas have.
+    """The base class of staging areas.
 
     Args:
-        dtypes: of the tensors of a tuple.
-        shapes: of the tensors, or None: they are not known.
-        names: of the tensors, or None. With names, tuples are dictionaries.
-        shared_name: sessions that name it share the area; by default a name of its own.
-        capacity: how many tuples fit; 0: any number.
-        memory_limit: how many bytes they may have together; 0: any number.
+        dtypes: the dtypes of the tensors of a tuple.
+        shapes: the shapes of the tensors; None if they are not known.
+        names: the names of the tensors, or None. With names, tuples are dictionaries.
+        shared_name: the name under which sessions share the area; unique by default.
+        capacity: the greatest number of tuples; 0 for no limit.
+        memory_limit: the greatest size of all tuples together, in bytes; 0 for no limit.
 
     Raises:
         ValueError: the arguments do not fit each other.
@@ -49,13 +49,13 @@ class BaseStagingArea:
         self._shapes = [TensorShape(s) for s in (shapes if shapes is not None else [None] * len(dtypes))]
         self._names = list(names) if names else None
         self._capacity, self._memory_limit = max(capacity, 0), max(memory_limit, 0)
-        # All ops of the area are where this one is.
+        # All ops of the area are colocated with this one.
         with name_scope(f"{self._name}_root"):
             self._coloc_op: Operation = apply_op("NoOp")
 
     @property
     def name(self) -> str:
-        """The name by which others share the area."""
+        """The name under which sessions share the area."""
         return self._name
 
     @property
@@ -75,12 +75,12 @@ class BaseStagingArea:
 
     @property
     def capacity(self) -> int:
-        """How many tuples fit; 0: any number."""
+        """The greatest number of tuples; 0 for no limit."""
         return self._capacity
 
     @property
     def memory_limit(self) -> int:
-        """How many bytes the tuples may have together; 0: any number."""
+        """The greatest size of all tuples together, in bytes; 0 for no limit."""
         return self._memory_limit
 
     def _apply(self, op_type: str, *inputs: Any, name: str | None, **attrs: Any) -> Any:
@@ -100,7 +100,7 @@ class BaseStagingArea:
         return result
 
     def _checked(self, vals: Any, indices: Sequence[int] | None) -> tuple[list[Tensor], list[int]]:
-        """The tensors of a tuple, or of a part of it, and their places."""
+        """The tensors of a tuple or of a part of it, and their indices, after checks."""
         if isinstance(vals, dict):
             if not self._names:
                 raise ValueError("Staging areas must have names to enqueue a dictionary")
@@ -146,16 +146,16 @@ def _values(vals: Any) -> list[Any]:
 
 
 class StagingArea(BaseStagingArea):
-    """Tuples of tensors that one step leaves for another on a device (`tf.contrib.staging.StagingArea`).
+    """A first-in, first-out store on a device of tuples of tensors that one step leaves for another
+    (`tf.contrib.staging.StagingArea`).
 
-    It gives them in the order in which they came. Who puts one into a full area, or takes one out of an empty
-    one, waits for another step.
+    A `put` into a full area, and a `get` from an empty one, wait for another step.
 
     Args:
-        dtypes, shapes, names: of the tensors of a tuple.
-        shared_name: sessions that name it share the area.
-        capacity: how many tuples fit; 0: any number.
-        memory_limit: how many bytes they may have together; 0: any number.
+        dtypes, shapes, names: those of the tensors of a tuple.
+        shared_name: the name under which sessions share the area.
+        capacity: the greatest number of tuples; 0 for no limit.
+        memory_limit: the greatest size of all tuples together, in bytes; 0 for no limit.
 
     Example:
         >>> area = tf.contrib.staging.StagingArea([tf.float32], shapes=[[2]])
@@ -167,11 +167,11 @@ class StagingArea(BaseStagingArea):
     """
 
     def put(self, values: Any, name: str | None = None) -> Operation:
-        """Puts a tuple in, once there is room.
+        """Adds a tuple, once there is room.
 
         Raises:
-            ValueError: it does not fit the area's dtypes, shapes or names.
-            ResourceExhaustedError: in a run, it has more bytes than may ever be there.
+            ValueError: the tuple does not fit the area's dtypes, shapes or names.
+            ResourceExhaustedError: in a run, the tuple alone exceeds the memory limit.
         """
         with name_scope(name, f"{self._name}_put", _values(values)) as scope:
             count = len(_values(values))
@@ -183,12 +183,12 @@ class StagingArea(BaseStagingArea):
             return made
 
     def get(self, name: str | None = None) -> Any:
-        """Takes the first tuple out, once there is one: a list of tensors, or with names a dictionary."""
+        """Removes and returns the first tuple, once there is one: a list of tensors or a dictionary."""
         made = self._apply("Unstage", dtypes=self._dtypes, name=name or f"{self._name}_get")
         return self._given(made, range(len(self._dtypes)))
 
     def peek(self, index: Any, name: str | None = None) -> Any:
-        """The tuple at an index, which stays, once there are so many."""
+        """The tuple at an index, once there is one, without removing it."""
         made = self._apply("StagePeek", index, dtypes=self._dtypes, name=name or f"{self._name}_peek")
         return self._given(made, range(len(self._dtypes)))
 
@@ -203,16 +203,17 @@ class StagingArea(BaseStagingArea):
 
 
 class MapStagingArea(BaseStagingArea):
-    """Tuples of tensors by key, whose parts may come and go one by one.
+    """Tuples of tensors by key, whose tensors may be added and removed one by one
+    (`tf.contrib.staging.MapStagingArea`).
 
-    `tf.contrib.staging.MapStagingArea`. A tuple is there for others once all of its tensors are.
+    A tuple is complete, and can be taken, once all of its tensors have been added.
 
     Args:
-        dtypes, shapes, names: of the tensors of a tuple.
-        shared_name: sessions that name it share the area.
-        ordered: who names no key gets the smallest one.
-        capacity: how many tuples fit; 0: any number.
-        memory_limit: how many bytes they may have together; 0: any number.
+        dtypes, shapes, names: those of the tensors of a tuple.
+        shared_name: the name under which sessions share the area.
+        ordered: whether a `get` without a key gives the smallest key.
+        capacity: the greatest number of tuples; 0 for no limit.
+        memory_limit: the greatest size of all tuples together, in bytes; 0 for no limit.
     """
 
     def __init__(
@@ -231,17 +232,17 @@ class MapStagingArea(BaseStagingArea):
     def put(
         self, key: Any, vals: Any, indices: Sequence[int] | None = None, name: str | None = None
     ) -> Operation:
-        """Puts a tuple in, or parts of it, once there is room.
+        """Adds a tuple, or parts of one, once there is room.
 
         Args:
             key: int64, rank 0.
             vals: the tensors: a list, or a dictionary by name.
-            indices: the places of the tensors of a list.
+            indices: the positions in the tuple of the tensors of a list.
 
         Raises:
-            ValueError: they do not fit the area's dtypes, shapes or names.
+            ValueError: the tensors do not fit the area's dtypes, shapes or names.
             InvalidArgumentError: in a run, a part is there already.
-            ResourceExhaustedError: in a run, they have more bytes than may ever be there.
+            ResourceExhaustedError: in a run, the tensors alone exceed the memory limit.
         """
         with name_scope(name, f"{self._name}_put", _values(vals)) as scope:
             if indices is None and not isinstance(vals, dict) and len(_values(vals)) == len(self._dtypes):
@@ -278,11 +279,11 @@ class MapStagingArea(BaseStagingArea):
         )
 
     def get(self, key: Any = None, indices: Sequence[Any] | None = None, name: str | None = None) -> Any:
-        """Takes a tuple out, or parts of it, once it is complete: (key, tensors).
+        """Removes and returns a tuple, or parts of it, once it is complete: (key, tensors).
 
         Args:
-            key: its key; by default that of the next tuple.
-            indices: the places or names of the tensors; by default all.
+            key: the key; by default that of the next tuple.
+            indices: the positions or names of the tensors; by default all.
         """
         places = self._places(indices)
         if key is None:
@@ -292,7 +293,7 @@ class MapStagingArea(BaseStagingArea):
         return key, self._given(made, places)
 
     def peek(self, key: Any, indices: Sequence[Any] | None = None, name: str | None = None) -> Any:
-        """A tuple, or parts of it, which stay, once it is complete."""
+        """A tuple, or parts of it, once it is complete, without removing it."""
         places = self._places(indices)
         return self._given(self._take("MapPeek", [key], places, name, "peek"), places)
 
@@ -301,7 +302,7 @@ class MapStagingArea(BaseStagingArea):
         return self._count(f"{self._prefix}MapSize", name, "size")
 
     def incomplete_size(self, name: str | None = None) -> Tensor:
-        """The number of tuples of which parts are missing: int32, rank 0."""
+        """The number of incomplete tuples: int32, rank 0."""
         return self._count(f"{self._prefix}MapIncompleteSize", name, "incomplete_size")
 
     def clear(self, name: str | None = None) -> Operation:

@@ -1,4 +1,4 @@
-"""`tf.TensorArray`: tensors by number, written one by one, as loops do it."""
+"""`tf.TensorArray`: arrays of tensors that are written one by one, as in loops."""
 
 from __future__ import annotations
 
@@ -104,19 +104,19 @@ op(
 
 
 class TensorArray:
-    """Tensors of one dtype, by number (`tf.TensorArray`).
+    """An array of tensors of one dtype (`tf.TensorArray`).
 
-    Each method that changes the array gives a new object, to be used from then on.
+    Each method that changes the array returns a new object, to be used from then on.
 
     Args:
-        dtype: of the elements.
-        size: how many elements it has at first.
-        dynamic_size: whether it grows when an element beyond is written.
-        clear_after_read: whether an element is gone once it was read.
+        dtype: the dtype of the elements.
+        size: the initial number of elements.
+        dynamic_size: whether the array grows when an element past its end is written.
+        clear_after_read: whether reading an element removes it.
         tensor_array_name: a name for the array itself.
-        handle, flow: of an array that is there already.
-        infer_shape: whether all elements have the shape of the first.
-        element_shape: their shape.
+        handle, flow: those of an existing array.
+        infer_shape: whether all elements have the shape of the first one.
+        element_shape: the shape of the elements.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class TensorArray:
         self._infer_shape = infer_shape
         self._dynamic_size = bool(dynamic_size)
         self._colocate_with_first_write_call = colocate_with_first_write_call
-        # All objects of one array learn the shape of its elements together.
+        # A list that all objects of one array share, so that all learn the shape of its elements.
         self._element_shape: list[Dims] = [as_dims(element_shape)]
         self._first_written: list[Tensor] = []
         self._size: Any = None
@@ -161,7 +161,7 @@ class TensorArray:
             assert flow is not None, "a handle comes with its flow"
             self._handle, self._flow = handle, flow
             return
-        # Where it is its first value says, and not the scopes around.
+        # Its device is that of its first value, not that of the current scopes.
         placed = (
             framework.colocate_with(None, ignore_existing=True)
             if colocate_with_first_write_call
@@ -217,7 +217,7 @@ class TensorArray:
         return new
 
     def _beside_first(self, value: Tensor) -> AbstractContextManager[None]:
-        """The array is where the first value comes from that is written to it."""
+        """Colocates the array with the first value that is written to it."""
         if not self._colocate_with_first_write_call:
             return nullcontext()
         if not self._first_written:
@@ -229,17 +229,17 @@ class TensorArray:
             self._element_shape[0] = merge(self._element_shape[0], dims)
 
     def identity(self) -> TensorArray:
-        """The same array, after what the current control dependencies say."""
+        """The same array, after the current control dependencies."""
         from tensorfleet.ops.array.identity import identity
 
         return self._with_flow(identity(self._flow))
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
-        """An array for the gradients of the elements; what is written to one of them is added up.
+        """An array for the gradients of the elements; several writes to one element are added up.
 
         Args:
-            source: the call of `tf.gradients` that it is for: those of one source share the array.
-            flow: after what the array is made; it has the size that this one has then.
+            source: the name of the call of `tf.gradients`; equal sources share the array of gradients.
+            flow: the flow after which the array of gradients is made, with this array's size at that time.
         """
         from tensorfleet.ops.array.identity import identity
 
@@ -262,7 +262,7 @@ class TensorArray:
         return new
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
-        """The element of this number."""
+        """The element at `index`."""
         value: Tensor = apply_op(
             "TensorArrayReadV3", self._handle, index, self._flow, dtype=self._dtype, name=name
         )
@@ -270,7 +270,7 @@ class TensorArray:
         return value
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with an element written."""
+        """The array with `value` as its element at `index`."""
         with framework.name_scope(name, "TensorArrayWrite", [self._handle, index, value]):
             value = convert_to_tensor(value, self._dtype, "value")
             self._learn(value.dims)
@@ -289,7 +289,7 @@ class TensorArray:
             return self.gather(range_of(0, self.size()), name=name)
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
-        """The elements of these numbers as one tensor."""
+        """The elements at `indices` as one tensor."""
         return apply_one(
             "TensorArrayGatherV3",
             self._handle,
@@ -301,7 +301,7 @@ class TensorArray:
         )
 
     def concat(self, name: str | None = None) -> Tensor:
-        """All elements, joined along their first dimension."""
+        """All elements, concatenated along their first dimension."""
         dims = self._element_shape[0]
         value: Tensor = apply_op(
             "TensorArrayConcatV3",
@@ -314,7 +314,7 @@ class TensorArray:
         return value
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
-        """The array with the rows of a tensor for elements."""
+        """The array with the rows of a tensor as its elements."""
         from tensorfleet.ops.array.constants import range as range_of
         from tensorfleet.ops.array.shaping import shape
 
@@ -323,7 +323,7 @@ class TensorArray:
             return self.scatter(range_of(0, shape(tensor)[0]), tensor, name=name)
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The array with the rows of a tensor for the elements of these numbers."""
+        """The array with the rows of a tensor as its elements at `indices`."""
         with framework.name_scope(name, "TensorArrayScatter", [self._handle, value, indices]):
             tensor = convert_to_tensor(value, self._dtype, "value")
             if tensor.dims is not None:
@@ -333,7 +333,7 @@ class TensorArray:
         return self._with_flow(flow)
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """The array with consecutive parts of a tensor for elements, which have these lengths."""
+        """The array with consecutive parts of a tensor, of the given lengths, as its elements."""
         from tensorfleet.ops.array.casting import cast
 
         with framework.name_scope(name, "TensorArraySplit", [self._handle, value, lengths]):
@@ -355,10 +355,10 @@ class TensorArray:
 
 
 def as_flow(value: Any) -> Any:
-    """The flow of an array, by which loops carry it; anything else as it is."""
+    """The flow of an array, which loops carry in its place; other values unchanged."""
     return value.flow if isinstance(value, TensorArray) else value
 
 
 def with_flow(value: Any, flow: Tensor) -> Any:
-    """The array with another flow; in place of anything else, the tensor itself."""
+    """The array `value` with another flow; `flow` itself if `value` is not an array."""
     return value._with_flow(flow) if isinstance(value, TensorArray) else flow

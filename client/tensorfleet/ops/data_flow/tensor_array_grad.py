@@ -1,4 +1,4 @@
-"""Gradient rules of tensor arrays: what was read is written to the array of gradients, and vice versa."""
+"""Gradient rules of tensor arrays: that of a read writes to the array of gradients, and vice versa."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ not_differentiable("TensorArraySizeV3", "TensorArrayCloseV3")
 
 
 def _source(grad: Tensor) -> str:
-    """The call of `tf.gradients` that a gradient belongs to: each call has arrays of its own.
+    """The name of the call of `tf.gradients` that a gradient belongs to; each call has its own arrays.
 
     Raises:
         ValueError: the call's name does not begin with "gradients".

@@ -1,4 +1,4 @@
-"""`tf.assert_equal` and its kin: checks when the graph is built where values are known, else when it runs."""
+"""`tf.assert_equal` and related checks: at once if the values are static, else in a run."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def assert_equal(
     """An operation that fails unless `x == y` in all elements (`tf.assert_equal`).
 
     Args:
-        data: what the message shows, by default both tensors.
-        summarize: how many elements of each to show, 3 by default.
-        message: text before it.
+        data: the tensors and texts to show in the error, by default both tensors.
+        summarize: the number of elements of each tensor to show, 3 by default.
+        message: a prefix of the error's text.
 
     Raises:
-        InvalidArgumentError: at once where both values are known, else in a run.
+        InvalidArgumentError: at once if both values are static, else in a run.
     """
     with framework.name_scope(name, "assert_equal", [x, y]):
         if x is y:
@@ -135,7 +135,7 @@ def _sign(
             prefix = f"{message}.  " if message else ""
             data = [prefix, f"Condition x {sign} 0 did not hold element-wise:", f"x ({x.name}) = ", x]
             if default_name == "assert_non_positive" and not prefix:
-                del data[0]  # TensorFlow forgets it there
+                del data[0]  # TensorFlow's error lacks it
         zero = convert_to_tensor(0, x.dtype.base)
         first, second = (zero, x) if zero_first else (x, zero)
         return _compare(kind, "", first, second, data, summarize, None, None)
@@ -182,7 +182,7 @@ def assert_near(
     """Fails unless `|x - y| < atol + rtol * |y|` in all elements (`tf.assert_near`).
 
     Args:
-        rtol, atol: the tolerances, by default ten times the dtype's precision.
+        rtol, atol: the tolerances, by default ten times the dtype's epsilon.
     """
     with framework.name_scope(name, "assert_near", [x, y]):
         x = convert_to_tensor(x, name="x")
@@ -237,7 +237,7 @@ def assert_rank(
     """Fails unless `x` has this rank (`tf.assert_rank`).
 
     Raises:
-        ValueError: at once where both are known.
+        ValueError: at once, if both ranks are static.
     """
     from tensorfleet.ops.math.comparison import equal
 
@@ -302,7 +302,7 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
 
 
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Any:
-    """Checks at once that a tensor's dtype is an integer's (`tf.assert_integer`); raises TypeError."""
+    """Checks at once that a tensor has an integer dtype (`tf.assert_integer`); raises TypeError."""
     with framework.name_scope(name, "assert_integer", [x]):
         x = convert_to_tensor(x, name="x")
         if not x.dtype.is_integer:
@@ -312,7 +312,8 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
 
 
 def assert_proper_iterable(values: Any) -> None:
-    """Checks that `values` is an iterable, and no tensor, array or string (`tf.assert_proper_iterable`)."""
+    """Checks that `values` is an iterable other than a tensor, array or string
+    (`tf.assert_proper_iterable`); raises TypeError."""
     unintended = (Tensor, np.ndarray, bytes, str)
     if isinstance(values, unintended) or is_tensor(values) or not isinstance(values, Iterable):
         raise TypeError(f"Expected argument 'values' to be an iterable of tensors. Found: {type(values)}")
@@ -329,11 +330,11 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
     """The one floating point dtype that all tensors have (`tf.assert_same_float_dtype`).
 
     Args:
-        tensors: tensors, of which None are passed over.
-        dtype: what they shall have; without tensors, it is the result, float32 if it is None.
+        tensors: tensors; None is ignored.
+        dtype: the expected dtype. Without tensors it is the result, float32 by default.
 
     Raises:
-        ValueError: the dtypes differ, or are of no floating point numbers.
+        ValueError: the dtypes differ, or are not floating point.
     """
     expected = None if dtype is None else dtypes.as_dtype(dtype).base
     for tensor in tensors or ():
@@ -403,10 +404,10 @@ def verify_tensor_all_finite(
 def add_check_numerics_ops() -> Any:
     """An operation that checks all floating point tensors of the graph (`tf.add_check_numerics_ops`).
 
-    It fails with the first op that gives an infinity or NaN, in the order in which they were made.
+    It fails at the first op that gives an infinity or NaN, in the order of their creation.
 
     Raises:
-        ValueError: a tensor is in a conditional or a loop, where no check from outside can look.
+        ValueError: a tensor is in a conditional or a loop, which a check from outside cannot read.
     """
     from tensorfleet.graph.graph import get_default_graph
     from tensorfleet.ops.array.identity import check_numerics

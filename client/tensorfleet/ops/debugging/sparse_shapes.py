@@ -1,4 +1,4 @@
-"""SparseTensors of another shape, which is checked against the one that they have."""
+"""SparseTensors with another dense shape, after a check against their own."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     """The same elements in a tensor of another shape (`tf.sparse.reset_shape`).
 
     Args:
-        new_shape: the shape, in no dimension smaller than it was; by default the smallest that has room for
-            all elements.
+        new_shape: the shape, not smaller than before in any dimension; by default the smallest one that
+            holds all elements.
 
     Raises:
-        ValueError: `new_shape` has another rank, or is smaller, where that is known.
-        InvalidArgumentError: in a run, where it is.
+        ValueError: `new_shape` is known to have another rank or to be smaller.
+        InvalidArgumentError: the same, found in a run.
     """
     sparse = as_sparse(sp_input)
     indices, values = identity(sparse.indices), identity(sparse.values)
     old = identity(sparse.dense_shape)
     if new_shape is None:
-        # Of no elements the greatest index is the least int64, and one more is negative.
+        # Without elements the greatest index is the least int64, so the sum is negative.
         greatest = apply_one("Max", indices, 0, name="Max")
         beyond = apply_one("AddV2", greatest, ones_like(old), name="Add")
         return SparseTensor(indices, values, apply_one("Maximum", convert_to_tensor(0, dtypes.int64), beyond))

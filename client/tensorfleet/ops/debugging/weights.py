@@ -1,4 +1,7 @@
-"""Weights of values: of rank 0, or of the values' rank with each size 1 or theirs; nodes as TensorFlow's."""
+"""Weights that broadcast to values: of rank 0, or of the values' rank with each size 1 or theirs.
+
+The nodes are those of TensorFlow's graphs.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,11 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
     """Checks that weights can be broadcast to values without new dimensions.
 
     Returns:
-        What shows in the graph that this was checked by static shapes, or checks it in the run: then it is an
-        InvalidArgumentError of the step that they cannot.
+        An operation: a no-op if static shapes were enough for the check, else the check in the run, which
+            fails with InvalidArgumentError.
 
     Raises:
-        ValueError: they cannot, as static shapes tell.
+        ValueError: the static shapes are incompatible.
     """
     with framework.name_scope(None, "assert_broadcastable", [weights, values]):
         with framework.name_scope(None, "weights", [weights]) as scope:
@@ -40,7 +43,7 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
                 _check_sizes(weights, values)
                 if None not in weights.dims and None not in values.dims:
                     return no_op("static_dims_check_success")
-        # Where the ranks differ, the sizes count as different.
+        # If the ranks differ, the sizes count as different.
         fits = apply_one(
             "Equal",
             apply_one("BroadcastArgs", values_shape, weights_shape),
@@ -61,7 +64,7 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
 
 
 def _shape_and_rank(tensor: Tensor) -> tuple[Tensor, Tensor]:
-    """They are nodes also where they are known, which programs find in TensorFlow's graphs."""
+    """Shape and rank as nodes, even if they are static, as programs find these in TensorFlow's graphs."""
     return shape_of(tensor, name="shape"), rank_of(tensor, name="rank")
 
 
@@ -85,7 +88,7 @@ def _check_sizes(weights: Tensor, values: Tensor) -> None:
 
 
 def broadcast_weights(weights: Any, values: Any) -> Tensor:
-    """Weights of the values' shape and dtype."""
+    """The weights broadcast to the values' shape, in their dtype."""
     with framework.name_scope(None, "broadcast_weights", [weights, values]) as scope:
         values = convert_to_tensor(values, name="values")
         factors = convert_to_tensor(weights, values.dtype.base, name="weights")
@@ -96,5 +99,5 @@ def broadcast_weights(weights: Any, values: Any) -> Tensor:
 
 
 def after(check: Operation) -> Any:
-    """The scope of operations that wait for a check."""
+    """A scope of operations that run after a check."""
     return framework.control_dependencies([check])

@@ -24,7 +24,7 @@ def _check_callable(function: Any) -> None:
 
 @contextlib.contextmanager
 def _variables_beside_users() -> Iterator[None]:
-    """Variables that the function uses are read once, where they are, not in each iteration."""
+    """A scope in which variables of the function are read once, on their device, not in each iteration."""
     from tensorfleet.ops.state.variable_scope import get_variable_scope
 
     scope = get_variable_scope()
@@ -39,7 +39,7 @@ def _variables_beside_users() -> Iterator[None]:
 
 
 def _rows(tensors: list[Tensor]) -> tuple[int | None, Any]:
-    """The number of rows of the tensors: as far as it is static, and for the graph."""
+    """The number of rows of the tensors: the static one or None, and an int or a tensor."""
     static = None
     for tensor in tensors:
         if tensor.dims is not None:
@@ -50,7 +50,7 @@ def _rows(tensors: list[Tensor]) -> tuple[int | None, Any]:
 
 
 def _unstacked(tensors: list[Tensor], count: Any, element_shapes: bool = False) -> list[TensorArray]:
-    """The rows of tensors, as the elements of an array for each."""
+    """A TensorArray for each tensor, whose elements are its rows."""
     arrays = [
         TensorArray(
             dtype=tensor.dtype,
@@ -142,10 +142,10 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """`fn` applied to what it made of the rows before, and the next row, from the first on (`tf.foldl`).
+    """The last of the values fn(value so far, row), taken over the rows from the first on (`tf.foldl`).
 
     Args:
-        initializer: what it begins with, by default the first row.
+        initializer: the value to begin with, by default the first row.
 
     Example:
         >>> tf.Session().run(tf.foldl(lambda total, x: total * 10 + x, tf.constant([1, 2, 3])))
@@ -228,10 +228,10 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Like `foldl`, but with all values that it comes to, stacked (`tf.scan`).
+    """All values that `foldl` computes on its way, stacked (`tf.scan`).
 
     Args:
-        initializer: what it begins with; by default the first row, which then is the first value.
+        initializer: the value to begin with; by default the first row, which then is the first value.
         reverse: from the last row on.
 
     Example:

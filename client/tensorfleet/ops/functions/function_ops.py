@@ -8,7 +8,7 @@ from tensorfleet.graph.rules import RuleNode
 
 
 def _declared(op: RuleNode) -> list[Dims]:
-    """The shapes that the attribute says, where it says any."""
+    """The shapes in the attribute `output_shapes`; unknown ones if it is empty."""
     shapes: list[Dims] = op.attrs["output_shapes"]
     return list(shapes) if len(shapes) == len(op.outputs) else [None] * len(op.outputs)
 

@@ -1,4 +1,4 @@
-"""Boxes in images: drawing them, choosing among those that overlap, and choosing one at random."""
+"""Boxes in images: drawing, non-maximum suppression, and random boxes."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors
     Args:
         images: float32 or float16 of shape [batch, height, width, channels], 0 to 1.
         boxes: float32 [batch, boxes, 4]: y1, x1, y2, x2, as fractions of height and width.
-        colors: [colors, channels], which boxes take in turn; by default ten colours.
+        colors: [colors, channels], used in turn; by default ten colours.
     """
     if colors is None:
         return apply_one("DrawBoundingBoxes", images, boxes, name=name)
@@ -195,15 +195,15 @@ def non_max_suppression(
     score_threshold: Any = _NO_THRESHOLD,
     name: str | None = None,
 ) -> Tensor:
-    """The numbers of the boxes with the highest scores, of which no two overlap much
+    """The indices of the boxes with the highest scores, of which no two overlap much
     (`tf.image.non_max_suppression`).
 
     Args:
         boxes: [boxes, 4]: y1, x1, y2, x2.
         scores: [boxes].
-        max_output_size: choose so many at most.
-        iou_threshold: how large the part may be that two boxes have in common, of what they cover together.
-        score_threshold: leave boxes of lower scores out.
+        max_output_size: the greatest number of boxes to choose.
+        iou_threshold: the greatest allowed overlap of two boxes, as their intersection over their union.
+        score_threshold: the least score of chosen boxes.
 
     Returns:
         int32, ordered by descending score.
@@ -223,10 +223,10 @@ def non_max_suppression_with_scores(
     soft_nms_sigma: Any = 0.0,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """As `non_max_suppression`, and the scores (`tf.image.non_max_suppression_with_scores`).
+    """`non_max_suppression` that also gives the scores (`tf.image.non_max_suppression_with_scores`).
 
     Args:
-        soft_nms_sigma: where it is positive, overlap lowers the score of a box instead of removing it.
+        soft_nms_sigma: if positive, overlap lowers the score of a box instead of removing it.
     """
     with name_scope(name, "non_max_suppression_with_scores"):
         overlap = convert_to_tensor(iou_threshold, name="iou_threshold")
@@ -248,12 +248,13 @@ def non_max_suppression_padded(
     canonicalized_coordinates: bool = False,
     tile_size: int = 512,
 ) -> tuple[Tensor, Tensor]:
-    """As `non_max_suppression`, and how many boxes were chosen (`tf.image.non_max_suppression_padded`).
+    """`non_max_suppression` that also gives the number of chosen boxes
+    (`tf.image.non_max_suppression_padded`).
 
     Args:
-        boxes, scores: [..., boxes, 4] and [..., boxes]; several sets of boxes only if the results are padded.
-        pad_to_max_output_size: make the numbers as many as `max_output_size`, by zeros.
-        sorted_input, canonicalized_coordinates, tile_size: hints that nothing here depends on.
+        boxes, scores: [..., boxes, 4] and [..., boxes]; leading dimensions require padded results.
+        pad_to_max_output_size: pad the indices with zeros to the length `max_output_size`.
+        sorted_input, canonicalized_coordinates, tile_size: hints that are not used.
     """
     with name_scope(name, "non_max_suppression_padded"):
         overlap = convert_to_tensor(iou_threshold, name="iou_threshold")
@@ -292,7 +293,7 @@ def non_max_suppression_overlaps(
     score_threshold: Any = _NO_THRESHOLD,
     name: str | None = None,
 ) -> Tensor:
-    """As `non_max_suppression`, with any measure of how much boxes overlap: [boxes, boxes]
+    """`non_max_suppression` with given overlaps, [boxes, boxes]
     (`tf.image.non_max_suppression_overlaps`)."""
     with name_scope(name, "non_max_suppression_overlaps"):
         limit = convert_to_tensor(overlap_threshold, name="overlap_threshold")
@@ -317,9 +318,10 @@ def combined_non_max_suppression(
     Args:
         boxes: [batch, boxes, q, 4], where q is 1 or the number of classes.
         scores: [batch, boxes, classes].
-        max_output_size_per_class, max_total_size: choose so many of a class, and of an image, at most.
-        pad_per_class: make the results as short as all classes' limits allow.
-        clip_boxes: limit boxes to 0 … 1.
+        max_output_size_per_class, max_total_size: the greatest number of boxes of a class, and of an image.
+        pad_per_class: pad the results only to the sum of the classes' limits, if that is less than
+            `max_total_size`.
+        clip_boxes: clip the boxes to [0, 1].
 
     Returns:
         nmsed_boxes [batch, size, 4], nmsed_scores and nmsed_classes [batch, size], all float32, and
@@ -359,12 +361,12 @@ def sample_distorted_bounding_box(
     Args:
         image_size: integers [3]: height, width, channels.
         bounding_boxes: float32 [batch, boxes, 4]: y1, x1, y2, x2 of the objects, 0 to 1.
-        seed, seed2: draw the same numbers in each session.
-        min_object_covered: how much of one of the objects has to be in the part.
+        seed, seed2: seeds, for the same random numbers in each session.
+        min_object_covered: the least fraction of one of the objects that the part has to show.
         aspect_ratio_range: the least and the greatest ratio of width to height.
         area_range: the least and the greatest area, as fractions of the image.
-        max_attempts: give the whole image after so many that failed.
-        use_image_if_no_bounding_boxes: without objects take the image as one.
+        max_attempts: the number of failed attempts after which the whole image is given.
+        use_image_if_no_bounding_boxes: if there are no objects, take the whole image as one.
 
     Returns:
         begin and size, for `tf.slice`, and bboxes, float32 [1, 1, 4], for `draw_bounding_boxes`.

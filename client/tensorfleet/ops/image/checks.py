@@ -1,4 +1,4 @@
-"""What functions of images have in common: checks of shapes, and single images as batches of one."""
+"""Common parts of functions on images: checks of shapes, and single images as batches of one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tensorfleet.ops.io.logging import Assert
 
 
 def require(condition: Any, message: str) -> list[Operation]:
-    """Raises ValueError unless a condition that is known holds; checks another one in the run."""
+    """Checks a condition: at once, with a ValueError, if its value is known; else in the run."""
     if is_tensor(condition):
         return [Assert(condition, [message])]
     if not condition:
@@ -32,7 +32,7 @@ def check_image(image: Tensor) -> list[Any]:
     """The checks in the run that an image or a batch of images has height, width and channels.
 
     Raises:
-        ValueError: it is known to have not.
+        ValueError: the static shape lacks one of them.
     """
     dims = image.dims
     if dims is not None and len(dims) < 3:
@@ -56,7 +56,7 @@ def checked(image: Any) -> Tensor:
 
 
 def as_batch(image: Any, name: str = "image") -> tuple[Tensor, bool]:
-    """A batch of images, and whether it was one before; an image of unknown rank is taken for a single one.
+    """A batch of images, and whether `image` is one; an image of unknown rank is taken for a single one.
 
     Raises:
         ValueError: the rank is neither 3 nor 4.
@@ -74,12 +74,12 @@ def as_batch(image: Any, name: str = "image") -> tuple[Tensor, bool]:
 
 
 def as_before(batch: Tensor, is_batch: bool) -> Tensor:
-    """The result of a batch, or of the only image in it."""
+    """The results for a batch, or the one result for a single image."""
     return batch if is_batch else squeeze(batch, axis=[0])
 
 
 def sizes(batch: Tensor) -> list[Any]:
-    """The dimensions of a batch: ints where they are known, else tensors."""
+    """The sizes of a batch's dimensions: ints if known, else tensors."""
     dims = batch.dims or (None,) * 4
     if None not in dims:
         return list(dims)
@@ -89,7 +89,7 @@ def sizes(batch: Tensor) -> list[Any]:
 
 
 def static(size: Any) -> int | None:
-    """A size that is known when the graph is made."""
+    """The size as an int if it is static, else None."""
     if isinstance(size, Dimension):
         return size.value
     return None if size is None or is_tensor(size) else int(size)

@@ -1,4 +1,4 @@
-"""Images in files: JPEG, PNG, GIF and BMP decoded and encoded (`tf.image.decode_jpeg`, …)."""
+"""Image files: decoding and encoding of JPEG, PNG, GIF and BMP (`tf.image.decode_jpeg`, …)."""
 
 from __future__ import annotations
 
@@ -140,15 +140,15 @@ def decode_jpeg(
     Args:
         contents: the file's bytes, of rank 0.
         channels: 1 for grey, 3 for RGB, 0 for as many as the file has.
-        ratio: 1, 2, 4 or 8: by how much the image shall be smaller.
-        try_recover_truncated: show what there is of a file that has been cut off.
+        ratio: 1, 2, 4 or 8: the factor by which to reduce height and width.
+        try_recover_truncated: decode the available part of a truncated file.
 
     Returns:
         uint8 of shape [height, width, channels].
 
     Raises:
-        InvalidArgumentError: in a run, where this is no image, or one of more pixels than a task decodes.
-        FailedPreconditionError: in a run, where the task has no codecs: see docs/images.md.
+        InvalidArgumentError: in a run: no image, or one of more pixels than the task's limit.
+        FailedPreconditionError: in a run: the task has no codecs, see docs/images.md.
     """
     return apply_one(
         "DecodeJpeg",
@@ -177,7 +177,7 @@ def decode_and_crop_jpeg(
     """A part of a JPEG file's pixels (`tf.image.decode_and_crop_jpeg`); see `decode_jpeg`.
 
     Args:
-        crop_window: int32 [4]: row and column of the part's first pixel, its height and width.
+        crop_window: int32 [4]: row and column of the part's first pixel, then its height and width.
     """
     return apply_one(
         "DecodeAndCropJpeg",
@@ -225,9 +225,9 @@ def decode_image(
     """The pixels of a JPEG, PNG, GIF or BMP file (`tf.image.decode_image`).
 
     Args:
-        channels: as of `decode_png`.
-        dtype: bytes are scaled to another dtype's range as by `convert_image_dtype`.
-        expand_animations: give all frames of a GIF, [frames, height, width, 3]; else the first.
+        channels: as for `decode_png`.
+        dtype: the dtype of the result; pixels are scaled to its range as by `convert_image_dtype`.
+        expand_animations: give all frames of a GIF, [frames, height, width, 3]; else the first one.
     """
     wanted = dtypes.as_dtype(dtype)
     known = wanted in (dtypes.float32, dtypes.uint8, dtypes.uint16)
@@ -263,12 +263,12 @@ def encode_jpeg(
 
     Args:
         image: uint8 of shape [height, width, channels], with 1 channel (grey) or 3 (RGB).
-        format: "grayscale" or "rgb"; "" goes by the channels.
+        format: "grayscale" or "rgb"; "" for the one that fits the channels.
         quality: 0 to 100.
-        optimize_size: spend time on a smaller file.
-        chroma_downsampling: keep colour at half the resolution.
-        density_unit: "in" or "cm", of `x_density` and `y_density`, in pixels.
-        xmp_metadata: is written into the file.
+        optimize_size: use more time for a smaller file.
+        chroma_downsampling: store colour at half the resolution.
+        density_unit: "in" or "cm", the unit of `x_density` and `y_density`, which are in pixels per unit.
+        xmp_metadata: XMP metadata to write into the file.
     """
     return apply_one(
         "EncodeJpeg",
@@ -292,7 +292,7 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
     Args:
         image: uint8 or uint16 of shape [..., height, width, channels] with 1 channel (grey), 2 (grey and
             alpha), 3 (RGB) or 4 (RGBA).
-        compression: -1 for the usual, or 0 to 9.
+        compression: 0 to 9, or -1 for the default.
     """
     return apply_one("EncodePng", convert_to_tensor(image), compression=compression, name=name)
 
@@ -303,6 +303,6 @@ def extract_jpeg_shape(contents: Any, output_type: Any = dtypes.int32, name: str
 
 
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
-    """Whether a file begins as JPEG files do (`tf.image.is_jpeg`)."""
+    """Whether a file has the signature of JPEG files (`tf.image.is_jpeg`)."""
     with name_scope(name, "is_jpeg"):
         return equal(substr(contents, 0, 3), b"\xff\xd8\xff", name=name)

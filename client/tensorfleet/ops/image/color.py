@@ -33,7 +33,7 @@ from tensorfleet.ops.shape_rules import merge_dim, with_rank, with_rank_at_least
 
 
 def _of_colours(op: RuleNode) -> list[Dims]:
-    """Unchanged; the last dimension has three channels."""
+    """Shape rule: the input's shape, whose last dimension must be three channels."""
     dims = with_rank_at_least(op.inputs[0].dims, 1)
     return [None if dims is None else (*dims[:-1], merge_dim(dims[-1], 3))]
 
@@ -63,10 +63,10 @@ op(
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
     """An image in another dtype, scaled to its range (`tf.image.convert_image_dtype`).
 
-    Integers are from 0 to their dtype's largest, floats from 0 to 1.
+    The range of integers is from 0 to their dtype's maximum, that of floats from 0 to 1.
 
     Args:
-        saturate: what is out of range becomes the nearest value that is not.
+        saturate: clip values to the range of the dtype.
     """
     pixels = convert_to_tensor(image, name="image")
     dtype = dtypes.as_dtype(dtype)
@@ -83,7 +83,7 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
             return cast(pixels, dtype, name=scope)
         if source.is_integer:
             return multiply(cast(pixels, dtype), 1.0 / source.max, name=scope)
-        # The half more gives every integer an equal share of 0 to 1.
+        # The additional half gives every integer an equal share of [0, 1].
         scaled = multiply(pixels, dtype.max + 0.5)
         return (saturate_cast if saturate else cast)(scaled, dtype, name=scope)
 
@@ -97,7 +97,7 @@ def _between_integers(image: Tensor, source: DType, dtype: DType, saturate: bool
 
 
 def _floats(image: Tensor) -> Tensor:
-    """The image as floats that the ops on colours take."""
+    """The image in a floating point dtype that the ops on colours take."""
     if image.dtype.base in (dtypes.float16, dtypes.float32):
         return image
     return convert_image_dtype(image, dtypes.float32)
@@ -113,7 +113,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """Images whose channels' distances from their means are `contrast_factor` times as large
+    """Images with each channel's difference from its mean multiplied by `contrast_factor`
     (`tf.image.adjust_contrast`)."""
     with name_scope(None, "adjust_contrast", [images, contrast_factor]) as scope:
         images = convert_to_tensor(images, name="images")
@@ -122,7 +122,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
 
 
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
-    """`gain * image ** gamma`, of floats from 0 to 1 (`tf.image.adjust_gamma`)."""
+    """`gain * image ** gamma`, for floats from 0 to 1 (`tf.image.adjust_gamma`)."""
     with name_scope(None, "adjust_gamma", [image, gamma, gain]):
         image = convert_to_tensor(image, name="image")
         floats = _floats(image)
@@ -133,14 +133,14 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
 
 
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
-    """RGB images with their hues turned by `delta`, from -1 to 1 (`tf.image.adjust_hue`)."""
+    """RGB images with their hue shifted by `delta`, from -1 to 1 (`tf.image.adjust_hue`)."""
     with name_scope(name, "adjust_hue", [image]):
         image = convert_to_tensor(image, name="image")
         return convert_image_dtype(apply_one("AdjustHue", _floats(image), delta), image.dtype.base)
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
-    """RGB images with `saturation_factor` times their saturation (`tf.image.adjust_saturation`)."""
+    """RGB images with their saturation multiplied by `saturation_factor` (`tf.image.adjust_saturation`)."""
     with name_scope(name, "adjust_saturation", [image]):
         image = convert_to_tensor(image, name="image")
         adjusted = apply_one("AdjustSaturation", _floats(image), saturation_factor)
@@ -150,7 +150,7 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
 def adjust_jpeg_quality(
     image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None
 ) -> Tensor:
-    """An image as it looks after it was a JPEG file of a quality from 0 to 100
+    """An image encoded as JPEG of a quality from 0 to 100 and decoded again
     (`tf.image.adjust_jpeg_quality`)."""
     with name_scope(name, "adjust_jpeg_quality", [image]):
         image = convert_to_tensor(image, name="image")
@@ -184,7 +184,10 @@ def random_contrast(image: Any, lower: float, upper: float, seed: int | None = N
 
 
 def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
-    """`adjust_hue` by a random delta in [-max_delta, max_delta), at most a half (`tf.image.random_hue`)."""
+    """`adjust_hue` by a random delta in [-max_delta, max_delta) (`tf.image.random_hue`).
+
+    `max_delta` is at most 0.5.
+    """
     if max_delta > 0.5:
         raise ValueError("max_delta must be <= 0.5.")
     if max_delta < 0:
@@ -212,9 +215,9 @@ def random_jpeg_quality(
 
 
 def per_image_standardization(image: Any) -> Tensor:
-    """Each image with mean 0 and variance 1: float32 (`tf.image.per_image_standardization`).
+    """Each image shifted and scaled to mean 0 and variance 1, float32 (`tf.image.per_image_standardization`).
 
-    Nearly uniform images are divided by one over the root of the number of their values.
+    The divisor is at least 1 / sqrt(number of values), for nearly uniform images.
     """
     with name_scope(None, "per_image_standardization", [image]) as scope:
         image = cast(checked(image), dtypes.float32)
@@ -266,7 +269,7 @@ def _check_grey(images: Tensor) -> list[Any]:
 
 
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
-    """RGB images, floats from 0 to 1, by hue, saturation and value (`tf.image.rgb_to_hsv`)."""
+    """RGB images, floats from 0 to 1, as hue, saturation and value (`tf.image.rgb_to_hsv`)."""
     return apply_one("RGBToHSV", images, name=name)
 
 
@@ -276,7 +279,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
 
 
 _Weights = list[list[float]]
-# The standards' matrices, each column one of the results.
+# The matrices of the standards; each column is a channel of the result.
 _TO_YIQ: _Weights = [
     [0.299, 0.59590059, 0.2115],
     [0.587, -0.27455667, -0.52273617],

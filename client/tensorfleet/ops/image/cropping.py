@@ -1,4 +1,4 @@
-"""Images cut to a part, and set into larger ones."""
+"""Cropping and padding of images."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from tensorfleet.ops.math.comparison import equal, logical_or
 
 
 def central_crop(image: Any, central_fraction: Any) -> Any:
-    """The middle of an image or of a batch of images (`tf.image.central_crop`).
+    """The central part of an image or of a batch of images (`tf.image.central_crop`).
 
     Args:
-        central_fraction: how much of height and width to keep: a number in (0, 1], or a tensor.
+        central_fraction: the fraction of height and width to keep: a number in (0, 1], or a tensor.
     """
     with name_scope(None, "central_crop", [image]):
         image = convert_to_tensor(image, name="image")
@@ -66,7 +66,7 @@ def central_crop(image: Any, central_fraction: Any) -> Any:
 
 
 def _margin(length: Any, fraction: Any, known: float | None) -> Any:
-    """How much to cut off on each side of a dimension."""
+    """The number of pixels to cut off on each side of a dimension."""
     if known is not None and not is_tensor(length):
         return int((float(length) - float(length) * known) / 2)
     wide = cast(length, dtypes.float64)
@@ -76,14 +76,14 @@ def _margin(length: Any, fraction: Any, known: float | None) -> Any:
 def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """An image or a batch of images, with zeros around (`tf.image.pad_to_bounding_box`).
+    """An image or a batch of images padded with zeros (`tf.image.pad_to_bounding_box`).
 
     Args:
-        offset_height, offset_width: rows above it, and columns on its left.
-        target_height, target_width: of the result.
+        offset_height, offset_width: the number of rows above the image and of columns on its left.
+        target_height, target_width: the size of the result.
 
     Raises:
-        ValueError: the image does not fit; InvalidArgumentError in a run, where that is not known before.
+        ValueError: the image does not fit; InvalidArgumentError in a run, if not known before.
     """
     with name_scope(None, "pad_to_bounding_box", [image]):
         images, is_batch = as_batch(image)
@@ -109,10 +109,10 @@ def crop_to_bounding_box(
 
     Args:
         offset_height, offset_width: the row and the column of its first pixel.
-        target_height, target_width: of the part.
+        target_height, target_width: the size of the part.
 
     Raises:
-        ValueError: it is not within the image; InvalidArgumentError in a run, where that is not known before.
+        ValueError: the part is not within the image; InvalidArgumentError in a run, if not known before.
     """
     with name_scope(None, "crop_to_bounding_box", [image]):
         images, is_batch = as_batch(image)
@@ -145,7 +145,7 @@ def _equal(x: Any, y: Any) -> Any:
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
-    """An image or a batch of images, cut or padded with zeros on both sides to a size
+    """An image or a batch of images cropped, or padded with zeros, on both sides to the target size
     (`tf.image.resize_image_with_crop_or_pad`)."""
     with name_scope(None, "resize_image_with_crop_or_pad", [image]):
         images, is_batch = as_batch(image)

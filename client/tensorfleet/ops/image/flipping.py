@@ -1,4 +1,4 @@
-"""Images mirrored, turned and transposed."""
+"""Flips, rotations and transposition of images."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tensorfleet.ops.random.random_ops import random_uniform
 
 
 def _by_rank(image: Tensor, single: Callable[[], Tensor], batch: Callable[[], Tensor]) -> Tensor:
-    """What is done to an image, or to a batch of them; decided in the run where the rank is unknown."""
+    """`single` or `batch` applied to the image, by its rank; chosen in the run if that is unknown."""
     dims = image.dims
     if dims is None:
         result: Tensor = cond(equal(rank(image), 3), single, batch)
@@ -60,13 +60,13 @@ def _flip(image: Any, axis: int, scope: str) -> Tensor:
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
-    """An image mirrored in every second case, at random; of a batch each by itself
+    """An image, or each image of a batch, flipped left to right with probability 0.5
     (`tf.image.random_flip_left_right`)."""
     return _random_flip(image, 1, seed, "random_flip_left_right")
 
 
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
-    """An image upside down in every second case, at random; of a batch each by itself
+    """An image, or each image of a batch, flipped upside down with probability 0.5
     (`tf.image.random_flip_up_down`)."""
     return _random_flip(image, 0, seed, "random_flip_up_down")
 
@@ -91,7 +91,7 @@ def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
 
 
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
-    """An image or a batch of images turned counter-clockwise, `k` times by 90 degrees (`tf.image.rot90`)."""
+    """An image or a batch of images rotated counter-clockwise by `k` times 90 degrees (`tf.image.rot90`)."""
     with name_scope(name, "rot90", [image, k]) as scope:
         image = checked(image)
         k = convert_to_tensor(k, dtypes.int32, "k")
@@ -102,7 +102,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
 
 
 def _turned(image: Tensor, k: Tensor, rows: int, scope: str) -> Tensor:
-    """Turned `k` times; `rows` is the axis of rows, and columns are the next."""
+    """The image rotated `k` times; `rows` is the axis of rows, the next one that of columns."""
     columns = rows + 1
     order = [0, 2, 1, 3] if rows else [1, 0, 2]
     cases = [

@@ -60,7 +60,7 @@ def _crop_and_resize(op: Operation, grad: Tensor) -> list[Tensor | None]:
             T=image.dtype.base,
             method=op.attrs["method"],
         )
-    # What the nearest pixel is does not change with a box; as in TensorFlow, it counts as if interpolated.
+    # The nearest pixel is constant in the box; as in TensorFlow, the gradient is that of interpolation.
     by_boxes = apply_one("CropAndResizeGradBoxes", grad, image, boxes, indices)
     return [by_image, by_boxes, None, None]
 
@@ -76,9 +76,9 @@ def _volume_patches(op: Operation, grad: Tensor) -> Tensor:
 
 
 def _summed_patches(op: Operation, grad: Tensor, rank: int, rates: dict[str, Any]) -> Tensor:
-    """The gradients of all patches, added up at the pixels that they show.
+    """The gradients of all patches, summed at the pixels that they show.
 
-    Which pixels these are, patches of an image of numbers say; 0 stands for the padding.
+    Patches of an image of pixel numbers tell which pixels these are; 0 stands for the padding.
     """
     attrs = {name: op.attrs[name] for name in ("ksizes", "strides", "padding")} | rates
     window = op.attrs["ksizes"][1:-1]
@@ -89,7 +89,7 @@ def _summed_patches(op: Operation, grad: Tensor, rank: int, rates: dict[str, Any
         total = total * extent
     one = constant_node(np.int64(1), "Const")
     numbers = apply_one("Range", one, total + one, one)
-    # float64 has all numbers of pixels, and both ops take it.
+    # float64 represents all pixel numbers exactly, and both ops take it.
     image = apply_one("Reshape", apply_one("Cast", numbers, DstT=dtypes.float64), stack([one, *sizes, one]))
     seen = apply_one("Cast", apply_one(op.type, image, **attrs), DstT=dtypes.int64)
     window_sizes = [constant_node(np.int64(extent), "Const") for extent in window]
@@ -105,8 +105,8 @@ def _summed_patches(op: Operation, grad: Tensor, rank: int, rates: dict[str, Any
 
 @gradient("RGBToHSV")
 def _rgb_to_hsv(op: Operation, grad: Tensor) -> Tensor:
-    """By the formulas of hue, saturation and value; where two channels are equal, one of them counts as the
-    largest, and the gradient of hue is 0 where the image is grey."""
+    """The gradient by the formulas of hue, saturation and value. Of equal channels one counts as the largest;
+    the gradient of hue is 0 where the image is grey."""
     image = op.inputs[0]
     dtype = image.dtype.base
     red, green, blue = unstack(image, 3, axis=-1)
@@ -142,7 +142,7 @@ def _rgb_to_hsv(op: Operation, grad: Tensor) -> Tensor:
     saturated = apply_one("DivNoNan", lowest, value * value)
     inverse = apply_one("DivNoNan", one, value)
     sixth = apply_one("DivNoNan", one, spread * like6(dtype))
-    # Of the largest channel i, hue is (next - following) / spread / 6, plus i / 3.
+    # With the largest channel i, hue is (next - following) / spread / 6, plus i / 3.
     result = []
     for i in range(3):
         by = by_value * largest[i] + by_saturation * (saturated * largest[i] - inverse * least[i])

@@ -1,4 +1,4 @@
-"""What is measured of images: gradients and edges, variation, and how alike two of them are."""
+"""Measures of images: gradients, edges, total variation, and the similarity of two images."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 
 
 def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
-    """(dy, dx): what the next pixel below, and on the right, has more (`tf.image.image_gradients`).
+    """(dy, dx), the differences to the next pixel below and on the right (`tf.image.image_gradients`).
 
     Args:
         image: of shape [batch, height, width, channels]; the last row and column of the results are zero.
@@ -80,7 +80,7 @@ def sobel_edges(image: Any) -> Tensor:
 
 
 def _checks_of_pair(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, list[Any]]:
-    """The shapes of two images or batches, and the checks in the run that they fit each other."""
+    """The shapes of two images or batches, and checks in the run that they are compatible."""
     for image in (first, second):
         if image.dims is not None and len(image.dims) < 3:
             raise ValueError(f"Shape {image.shape} must have rank at least 3")
@@ -99,11 +99,11 @@ def _checks_of_pair(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, list
 
 
 def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
-    """The ratio of signal to noise between images, in decibels (`tf.image.psnr`).
+    """The peak signal-to-noise ratio between images, in decibels (`tf.image.psnr`).
 
     Args:
         a, b: images or batches of images.
-        max_val: the greatest value that their dtype has less the least.
+        max_val: the difference of the greatest and the least possible value.
 
     Returns:
         float32, one for each image.
@@ -133,10 +133,10 @@ def ssim(
 
     Args:
         img1, img2: images or batches of images.
-        max_val: the greatest value that their dtype has less the least.
-        filter_size, filter_sigma: the window over which statistics are taken, a Gaussian.
+        max_val: the difference of the greatest and the least possible value.
+        filter_size, filter_sigma: size and standard deviation of the Gaussian window of the statistics.
         k1, k2: the formula's constants.
-        return_index_map: for each window, not their mean.
+        return_index_map: give the similarity of each window instead of the mean.
     """
     with name_scope(None, "SSIM", [img1, img2]):
         first, second, peak, _, _ = _pair(img1, img2, max_val)
@@ -146,7 +146,7 @@ def ssim(
 
 
 def _pair(img1: Any, img2: Any, max_val: Any) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Two images and the range of their values as floats, after checks, and the images' shapes."""
+    """Two images and `max_val` as floats, after checks, and the images' shapes."""
     first, second = convert_to_tensor(img1, name="img1"), convert_to_tensor(img2, name="img2")
     one, two, checks = _checks_of_pair(first, second)
     with control_dependencies(checks):
@@ -175,7 +175,7 @@ def _similarity(
     constants: tuple[float, float],
     of_windows: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The similarity of each channel, and its part of contrast and structure."""
+    """The similarity of each channel, and its factor of contrast and structure."""
     filter_size = constant(gauss[0], dtypes.int32)
     sigma = constant(gauss[1], first.dtype.base)
     one, two = shape_n([first, second])
@@ -228,7 +228,7 @@ def ssim_multiscale(
     k1: float = 0.01,
     k2: float = 0.03,
 ) -> Tensor:
-    """`ssim` at several scales, each half of the one before (`tf.image.ssim_multiscale`).
+    """`ssim` at several scales, each half of the previous one (`tf.image.ssim_multiscale`).
 
     Args:
         power_factors: the weight of each scale.

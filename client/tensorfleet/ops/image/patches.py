@@ -17,10 +17,10 @@ from tensorfleet.ops.shape_rules import merge_dim, multiply_dims, with_rank
 
 
 def window_count(size: int, window: int, stride: int, rate: int, padding: bytes) -> int:
-    """How many windows there are along a dimension.
+    """The number of windows along a dimension.
 
     Raises:
-        ValueError: not even one.
+        ValueError: a window is larger than the input.
     """
     span = (window - 1) * rate + 1
     count = -(-size // stride) if padding == b"SAME" else (size - span + stride) // stride
@@ -98,13 +98,13 @@ def extract_image_patches(
     name: str | None = None,
     sizes: Sequence[int] | None = None,
 ) -> Tensor:
-    """The patches that a window sees as it moves over images (`tf.extract_image_patches`).
+    """The patches in a sliding window over images (`tf.extract_image_patches`).
 
     Args:
         images: of shape [batch, height, width, channels].
         ksizes: the window, [1, height, width, 1]. `sizes` is its newer name.
         strides: the steps of the window, [1, height, width, 1].
-        rates: how far apart the pixels are that it sees, [1, height, width, 1].
+        rates: the distance between neighbouring pixels of a window, [1, height, width, 1].
         padding: "SAME" or "VALID".
 
     Returns:
@@ -131,7 +131,7 @@ def extract_patches(
 def extract_volume_patches(
     input: Any, ksizes: Sequence[int], strides: Sequence[int], padding: str, name: str | None = None
 ) -> Tensor:
-    """The patches that a window sees as it moves through volumes (`tf.extract_volume_patches`).
+    """The patches in a sliding window through volumes (`tf.extract_volume_patches`).
 
     Args:
         input: of shape [batch, depth, height, width, channels].
@@ -152,14 +152,14 @@ def extract_glimpse(
     uniform_noise: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """A window of each image at an offset of its own (`tf.image.extract_glimpse`).
+    """A window of each image, at its own offset (`tf.image.extract_glimpse`).
 
     Args:
         input: float32 of shape [batch, height, width, channels].
         size: int32 [2]: height and width of the windows.
-        offsets: float32 [batch, 2]: of the windows' centres.
-        centered: offsets count from the image's centre.
-        normalized: -1 and 1 are the image's ends; else offsets are pixels.
+        offsets: float32 [batch, 2]: the windows' centres.
+        centered: offsets are relative to the image's centre.
+        normalized: -1 and 1 are the ends of the image; else offsets are in pixels.
         uniform_noise: fill what lies outside of the image with uniform noise, else with normal noise.
     """
     return apply_one(

@@ -1,4 +1,4 @@
-"""Ops that resize images, and their plain functions (`tf.image.resize_bilinear`, …)."""
+"""The ops that resize images and their functions (`tf.image.resize_bilinear`, …)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tensorfleet.ops.shape_rules import merge_dim, with_rank
 
 
 def _two_sizes(tensor: RuleTensor) -> tuple[int | None, int | None]:
-    """Height and width, as the vector says."""
+    """Height and width from the vector `size`, None where unknown."""
     merge_dim(with_rank(tensor.dims, 1)[0], 2)
     value = static_value(tensor)
     if value is not None and (value < 0).any():
@@ -25,7 +25,7 @@ def _two_sizes(tensor: RuleTensor) -> tuple[int | None, int | None]:
 
 
 def resized_shape(op: RuleNode) -> list[Dims]:
-    """[batch, *size, channels]."""
+    """Shape rule: [batch, *size, channels]."""
     batch, _, _, channels = with_rank(op.inputs[0].dims, 4)
     return [(batch, *_two_sizes(op.inputs[1]), channels)]
 
@@ -152,7 +152,7 @@ def _resized(op_type: str, images: Any, size: Any, align: bool, centers: bool, n
 
 
 def resize_area(images: Any, size: Sizes, align_corners: bool = False, name: str | None = None) -> Tensor:
-    """Images resized by averaging what of them a new pixel covers (`tf.image.resize_area`);
+    """Images resized by averaging the area that a new pixel covers (`tf.image.resize_area`);
     see `resize_bilinear`."""
     return apply_one("ResizeArea", images, size, align_corners=align_corners, name=name)
 
@@ -167,12 +167,12 @@ def crop_and_resize(
     name: str | None = None,
     box_indices: Any = None,
 ) -> Tensor:
-    """Boxes cut out of images, and resized to one size (`tf.image.crop_and_resize`).
+    """Boxes cropped from images and resized to one size (`tf.image.crop_and_resize`).
 
     Args:
         image: of shape [batch, height, width, channels].
-        boxes: float32 [boxes, 4]: y1, x1, y2, x2, as fractions of height and width less one. What lies
-            outside of an image gets `extrapolation_value`; y1 > y2 turns a box upside down.
+        boxes: float32 [boxes, 4]: y1, x1, y2, x2, as fractions of height - 1 and width - 1. Pixels outside
+            of an image get `extrapolation_value`; y1 > y2 turns a box upside down.
         box_ind: int32 [boxes]: the number of each box's image. `box_indices` is its newer name.
         crop_size: int32 [2]: height and width of the results.
         method: "bilinear" or "nearest".

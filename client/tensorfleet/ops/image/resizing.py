@@ -1,4 +1,4 @@
-"""Images resized by a method of choice: `tf.image.resize_images`, `tf.image.resize_image_with_pad`."""
+"""Resizing by a given method: `tf.image.resize_images`, `tf.image.resize_image_with_pad`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tensorfleet.ops.math.elementwise import floor, round
 
 
 class ResizeMethod:
-    """How `tf.image.resize_images` resizes (`tf.image.ResizeMethod`)."""
+    """The methods of `tf.image.resize_images` (`tf.image.ResizeMethod`)."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1
@@ -57,11 +57,11 @@ def resize_images(
         size: int32 [2]: the new height and width.
         method: a `ResizeMethod`, or its name in lower case.
         align_corners: the centres of the corner pixels stay where they are.
-        preserve_aspect_ratio: take `size` as the largest, and keep the ratio of height to width.
+        preserve_aspect_ratio: keep the ratio of height to width, within `size`.
 
     Returns:
-        float32; the images themselves where their size is known to be `size`, and their dtype where the
-        nearest neighbour is taken.
+        float32 images, of their own dtype for the nearest neighbour; the images themselves if they are
+        known to have this size.
     """
     with name_scope(name, "resize", [images, size]):
         batch, is_batch = _images(images)
@@ -105,7 +105,7 @@ def _size(size: Any) -> Tensor:
 
 
 def _largest_within(batch: Tensor, size: Tensor) -> Tensor:
-    """The largest size within `size` that keeps the images' ratio."""
+    """The largest size within `size` that keeps the images' aspect ratio."""
     _, height, width, _ = sizes(batch)
     by_height = cast(size[0], dtypes.float32) / cast(height, dtypes.float32)
     by_width = cast(size[1], dtypes.float32) / cast(width, dtypes.float32)
@@ -122,7 +122,7 @@ def resize_image_with_pad(
     method: Any = ResizeMethod.BILINEAR,
     align_corners: bool = False,
 ) -> Tensor:
-    """Images resized to fit a size, with zeros on both sides where their ratio of height to width differs
+    """Images resized with their aspect ratio kept and padded with zeros to the target size
     (`tf.image.resize_image_with_pad`); see `resize_images`."""
     with name_scope(None, "resize_image_with_pad", [image]):
         images, is_batch = as_batch(image)

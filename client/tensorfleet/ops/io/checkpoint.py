@@ -69,7 +69,7 @@ def save_v2(
     """The operation that writes tensors to the checkpoint `prefix`.
 
     Args:
-        shape_and_slices: for each tensor "", or which part of a larger one it is.
+        shape_and_slices: for each tensor "", or its slice of a larger tensor.
     """
     return apply_none("SaveV2", prefix, tensor_names, shape_and_slices, tensors)
 
@@ -82,10 +82,10 @@ def restore_v2(
 
 
 def merge_v2_checkpoints(prefixes: Sequence[Any], destination: Any) -> Operation:
-    """The operation that makes one checkpoint of several, which are no more after it."""
+    """The operation that merges several checkpoints into one and removes them."""
     return apply_none("MergeV2Checkpoints", prefixes, destination)
 
 
 def sharded_filename(basename: Any, shard: int, shards: Any) -> Tensor:
-    """`BASENAME-00001-of-00003`: the name of one shard's part."""
+    """The name of a shard, such as `BASENAME-00001-of-00003`."""
     return apply_one("ShardedFilename", basename, shard, shards)

@@ -1,4 +1,4 @@
-"""The values in strings: lines of CSV, serialized tensors, compressed data."""
+"""Decoding of strings: lines of CSV, serialized tensors, compressed data."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def decode_csv(
 
     Args:
         records: strings, each a line.
-        record_defaults: for each column a value of its dtype, which lines have that lack the field; without
-            elements: none may.
-        na_value: another text of a field that lacks.
-        select_cols: the numbers of the columns to take, ascending.
+        record_defaults: for each column the value, of the column's dtype, of missing fields; an empty tensor
+            if the field is required.
+        na_value: a text that also stands for a missing field.
+        select_cols: the indices of the columns to take, ascending.
 
     Raises:
         ValueError: `select_cols` are not ascending, or not as many as the defaults.
@@ -66,10 +66,10 @@ def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
 
 
 def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
-    """Examples that are written as JSON, as serialized messages (`tf.io.decode_json_example`)."""
+    """Serialized Examples from Examples in JSON (`tf.io.decode_json_example`)."""
     return apply_one("DecodeJSONExample", json_examples, name=name)
 
 
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
-    """The content of strings that are compressed by "ZLIB" or "GZIP" (`tf.io.decode_compressed`)."""
+    """Strings decompressed by "ZLIB" or "GZIP" (`tf.io.decode_compressed`)."""
     return apply_one("DecodeCompressed", bytes, compression_type=compression_type, name=name)

@@ -1,4 +1,4 @@
-"""Descriptions of the features of Examples: FixedLenFeature and its kin."""
+"""Descriptions of the features of Examples: FixedLenFeature, VarLenFeature, …"""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FixedLenFeature(NamedTuple):
     """A feature that is an array of this shape in each Example (`tf.io.FixedLenFeature`).
 
     Attributes:
-        default_value: what Examples have that lack it; None: none may.
+        default_value: the value for Examples without the feature; None if it is required.
     """
 
     shape: Any
@@ -32,11 +32,11 @@ class FixedLenFeature(NamedTuple):
 
 
 class FixedLenSequenceFeature(NamedTuple):
-    """A sequence of arrays of this shape, padded to the longest (`tf.io.FixedLenSequenceFeature`).
+    """A sequence of arrays of this shape, padded to the longest one (`tf.io.FixedLenSequenceFeature`).
 
     Attributes:
-        allow_missing: an Example that lacks it has an empty sequence.
-        default_value: what shorter sequences are filled up with.
+        allow_missing: whether an Example without the feature has an empty sequence.
+        default_value: the value to pad shorter sequences with.
     """
 
     shape: Any
@@ -54,13 +54,13 @@ class _SparseFeature(NamedTuple):
 
 
 class SparseFeature(_SparseFeature):
-    """A SparseTensor whose places and values are features of their own (`tf.io.SparseFeature`).
+    """A SparseTensor whose indices and values are separate features (`tf.io.SparseFeature`).
 
     Attributes:
-        index_key: the feature with the places, or one for each dimension.
+        index_key: the feature with the indices, or one for each dimension.
         value_key: the feature with the values.
-        size: of the dimension, or of each.
-        already_sorted: the places are in order.
+        size: the size of the dimension, or of each dimension.
+        already_sorted: whether the indices are in order.
     """
 
     __slots__ = ()
@@ -72,15 +72,15 @@ class SparseFeature(_SparseFeature):
 
 
 class Parameters:
-    """The features of one kind of message, as the ops take them: by keys in an order.
+    """The features of one kind of message in the form of the ops' arguments: ordered keys and lists.
 
     Attributes:
-        sparse_keys, sparse_types: of the features that become SparseTensors.
-        dense_keys, dense_types, dense_shapes, dense_defaults: of those that become arrays.
+        sparse_keys, sparse_types: those of the features that become SparseTensors.
+        dense_keys, dense_types, dense_shapes, dense_defaults: those of the features that become arrays.
     """
 
     def __init__(self, features: Mapping[str, Any], kinds: tuple[type, ...]) -> None:
-        """Raises ValueError: a feature is of none of these kinds, or says too little."""
+        """Raises ValueError if a feature is of another kind, or its description is incomplete."""
         self.sparse_keys: list[str] = []
         self.sparse_types: list[Any] = []
         self.dense_keys: list[str] = []
@@ -143,7 +143,7 @@ class Parameters:
         self.sparse_types.append(dtype)
 
     def defaults(self) -> list[Tensor]:
-        """A tensor for each dense feature, without elements where an Example must have it."""
+        """The default of each dense feature; an empty tensor if the feature is required."""
         tensors: list[Tensor] = []
         for key, dtype, dims in zip(self.dense_keys, self.dense_types, self.dense_shapes, strict=True):
             value = self.dense_defaults.get(key)
@@ -166,7 +166,7 @@ def _name(key: str) -> str:
 
 
 def index_keys(feature: SparseFeature) -> Sequence[str]:
-    """The features with the places, in the order of dimensions."""
+    """The features with the indices, in the order of dimensions."""
     key = feature.index_key
     return [key] if isinstance(key, str) else list(key)
 

@@ -49,12 +49,12 @@ op("Timestamp() -> (ts: float64)", shape=scalar, stateful=True)
 
 
 def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> Operation:
-    """An operation that fails, and shows `data`, unless `condition` holds (`tf.Assert`).
+    """An operation that fails with `data` in its message unless `condition` holds (`tf.Assert`).
 
     Args:
         condition: a bool of rank 0.
         data: a list of tensors and strings.
-        summarize: how many elements of each to show, 3 by default; -1 for all.
+        summarize: the number of elements of each tensor to show, 3 by default; -1 for all.
 
     Raises:
         InvalidArgumentError: in a run: `assertion failed: [data] …`.
@@ -62,10 +62,10 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
     summarize = 3 if summarize is None else summarize
     items = list(data)
     with framework.name_scope(name, "Assert", [condition, *items]):
-        # The constants among them serve nothing, but TensorFlow makes them, and names count on.
+        # Constants are converted, too, as the numbers in later names count TensorFlow's nodes for them.
         tensors = [convert_to_tensor(item) for item in items]
-        # TensorFlow makes the Assert of other values in a branch, to spare the step their way to it. That
-        # costs more than it saves here; the node that fails has its name.
+        # TensorFlow makes the Assert of other dtypes on a branch, so that values are copied only on failure.
+        # Here a branch costs more than it saves; the node that fails has the name of TensorFlow's.
         plain = all(tensor.dtype.base in (dtypes.string, dtypes.int32) for tensor in tensors)
         node_name = "Assert" if plain else "AssertGuard/Assert"
         return apply_none("Assert", condition, items, summarize=summarize, name=node_name)
@@ -82,9 +82,9 @@ def Print(
     """`input_`; when it is computed, its task writes `data` to its standard error (`tf.Print`).
 
     Args:
-        message: written before the data.
-        first_n: only the first so many times; always, if it is negative or None.
-        summarize: how many elements of each tensor to show, 3 by default.
+        message: the text before the data.
+        first_n: the number of times to write; always if negative or None.
+        summarize: the number of elements of each tensor to show, 3 by default.
     """
     return apply_one(
         "Print", input_, list(data), message=message, first_n=first_n, summarize=summarize, name=name
@@ -100,9 +100,9 @@ def print(*inputs: Any, **kwargs: Any) -> Operation:
     Args:
         inputs: tensors, Python values, and nested lists, tuples and dicts of them.
         output_stream: sys.stderr (the default), sys.stdout, or "file://PATH".
-        summarize: how many elements to show at each end of a dimension, 3 by default; -1 for all.
-        sep: between two inputs, " " by default.
-        end: after the last, a line break by default.
+        summarize: the number of elements to show at each end of a dimension, 3 by default; -1 for all.
+        sep: the text between two inputs, " " by default.
+        end: the text after the last input, a line break by default.
         name: the operation's name.
     """
     stream = kwargs.pop("output_stream", "stderr")
@@ -115,7 +115,7 @@ def print(*inputs: Any, **kwargs: Any) -> Operation:
     if not isinstance(stream, str):
         stream = _STREAMS.get(getattr(stream, "name", ""), "")
     if stream not in ("stderr", "stdout") and not stream.startswith("file://"):
-        raise ValueError("Unsupported output stream: sys.stderr, sys.stdout and file:// paths are.")
+        raise ValueError("Unsupported output stream: it must be sys.stderr, sys.stdout or a file:// path.")
     tensors: list[Tensor] = []
     placeholder = _unused("{}", inputs)
     template = separator.join(_template(item, placeholder, tensors, top=True) for item in inputs)
@@ -126,15 +126,15 @@ def print(*inputs: Any, **kwargs: Any) -> Operation:
 def string_format(
     template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
 ) -> Tensor:
-    """A text with tensors in it (`tf.strings.format`).
+    """A text with tensors in place of placeholders (`tf.strings.format`).
 
     Args:
         template: the text, with a placeholder for each tensor.
         inputs: the tensors: a list, a tuple, or one.
-        summarize: how many elements to show at each end of a dimension; -1 for all.
+        summarize: the number of elements to show at each end of a dimension; -1 for all.
 
     Raises:
-        ValueError: another number of tensors than of placeholders.
+        ValueError: the numbers of tensors and placeholders differ.
     """
     tensors = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
     wanted = template.count(placeholder)
@@ -163,7 +163,7 @@ def _unused(placeholder: str, inputs: Any) -> str:
 
 
 def _template(item: Any, placeholder: str, tensors: list[Tensor], top: bool = False) -> str:
-    """The template of an input, with a placeholder for each tensor in it."""
+    """The template of an input: its text with a placeholder for each tensor."""
     if is_tensor(item):
         tensors.append(convert_to_tensor(item))
         return placeholder

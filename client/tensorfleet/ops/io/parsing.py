@@ -1,4 +1,4 @@
-"""Tensors of the features of serialized Examples: `tf.parse_example` and its kin."""
+"""Parsing of serialized Examples and SequenceExamples into tensors: `tf.parse_example`, …"""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def parse_example(
 
     Args:
         serialized: a vector of strings, or one string.
-        features: FixedLenFeature, VarLenFeature and their like by the names of the features.
-        example_names: of the Examples, for messages.
+        features: from names of features to FixedLenFeature, VarLenFeature, ….
+        example_names: the names of the Examples, for error messages.
 
     Raises:
-        ValueError: a feature says too little; in a run, as InvalidArgumentError: an Example lacks one, or has
-            it with another type or size.
+        ValueError: the description of a feature is incomplete.
+        InvalidArgumentError: in a run: an Example lacks a feature, or has it with another type or size.
 
     Example:
         >>> label = tf.train.Feature(int64_list=tf.train.Int64List(value=[7]))
@@ -93,11 +93,11 @@ def parse_single_example(
 
     Args:
         serialized: one string.
-        features: as of `parse_example`.
-        example_names: the name of the Example, for messages.
+        features: as for `parse_example`.
+        example_names: the name of the Example, for error messages.
 
     Raises:
-        ValueError: `serialized` is no scalar; and as `parse_example`.
+        ValueError: `serialized` is not a scalar; and as `parse_example`.
     """
     if not features:
         raise ValueError("Invalid argument: features cannot be None.")
@@ -113,7 +113,7 @@ def _check_scalar(tensor: Tensor, what: str) -> None:
 
 
 def _flat(parsed: Any) -> list[Tensor]:
-    """The outputs one after the other, whose arguments are lists."""
+    """The outputs of an op with list outputs, as one flat list."""
     flat: list[Tensor] = []
     for part in parsed if isinstance(parsed, (tuple, list)) else [parsed]:
         flat += part if isinstance(part, (tuple, list)) else [part]
@@ -132,7 +132,7 @@ def _by_key(parameters: Parameters, flat: list[Tensor]) -> dict[str, Any]:
 
 
 def _with_sparse_features(features: Mapping[str, Any], found: dict[str, Any]) -> dict[str, Any]:
-    """The parsed features, with SparseTensors in place of the features that hold their places and values."""
+    """The parsed features, with SparseTensors for each SparseFeature instead of its indices and values."""
     taken = {
         key
         for feature in features.values()
@@ -156,13 +156,13 @@ def _with_sparse_features(features: Mapping[str, Any], found: dict[str, Any]) ->
 def sparse_merge(
     sp_ids: Any, sp_values: Any, vocab_size: Any, name: str | None = None, already_sorted: bool = False
 ) -> SparseTensor:
-    """A SparseTensor whose last dimensions are places that SparseTensors give (`tf.sparse_merge`).
+    """A SparseTensor whose indices in its last dimensions are the values of others (`tf.sparse_merge`).
 
     Args:
-        sp_ids: the places along the last dimension, or a list of such for several.
-        sp_values: the values, of the same structure.
-        vocab_size: the size of the dimension, or a list of them.
-        already_sorted: the places are in order.
+        sp_ids: a SparseTensor of indices in the last dimension, or a list of them for several dimensions.
+        sp_values: a SparseTensor of the values.
+        vocab_size: the size of the dimension, or a list of sizes.
+        already_sorted: whether the indices are in order.
     """
     ids = (
         list(sp_ids) if isinstance(sp_ids, (list, tuple)) and not hasattr(sp_ids, "dense_shape") else [sp_ids]
@@ -196,8 +196,8 @@ def _merge(ids: list[SparseTensor], values: SparseTensor, counts: list[Any], is_
 
 
 def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
-    """A bool tensor that is true at the places that the integers of a SparseTensor give in its last
-    dimension (`tf.sparse.to_indicator`).
+    """A bool tensor with True at the indices, in its last dimension, that the integers of a SparseTensor
+    give (`tf.sparse.to_indicator`).
 
     Args:
         sp_input: integers in [0, vocab_size).
@@ -224,13 +224,13 @@ def parse_sequence_example(
 
     Args:
         serialized: a vector of strings.
-        context_features: FixedLenFeature and VarLenFeature, of the whole sequences.
-        sequence_features: FixedLenSequenceFeature and VarLenFeature, of each step.
-        example_names: of the messages, for errors.
+        context_features: the features of whole sequences, FixedLenFeature and VarLenFeature.
+        sequence_features: the features of each step, FixedLenSequenceFeature and VarLenFeature.
+        example_names: the names of the messages, for errors.
 
     Returns:
-        The features of the whole sequences; those of the steps, padded to the longest; how many steps the
-        dense ones of each message have.
+        The features of the whole sequences; those of the steps, padded to the longest sequence; the number
+        of steps of the dense ones of each message.
     """
     with framework.name_scope(name, "ParseSequenceExample", [serialized, example_names]):
         return _parse_sequences(serialized, context_features, sequence_features, example_names)
@@ -247,7 +247,7 @@ def parse_single_sequence_example(
 
     Args:
         serialized: one string.
-        context_features, sequence_features: as of `parse_sequence_example`.
+        context_features, sequence_features: as for `parse_sequence_example`.
         example_name: the name of the message, for errors.
 
     Returns:

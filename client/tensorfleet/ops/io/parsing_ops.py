@@ -1,4 +1,4 @@
-"""The ops that read the values in strings: Examples, lines of CSV, serialized tensors, compressed data."""
+"""The ops that parse strings: Examples, lines of CSV, serialized tensors, compressed data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TYPES = "{float32, int64, string}"
 
 
 def _sparse(rank: int, count: int) -> list[Dims]:
-    """The shapes of the indices, values and shapes of `count` SparseTensors."""
+    """The static shapes of the indices, values and dense shapes of `count` SparseTensors."""
     return [(None, rank)] * count + [(None,)] * count + [(rank,)] * count
 
 

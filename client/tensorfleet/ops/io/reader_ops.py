@@ -15,7 +15,7 @@ def _pair(op: RuleNode) -> list[Dims]:
 
 
 def _handles(op: RuleNode, count: int) -> None:
-    """Raises ValueError where one of the first inputs is no handle, of a resource or by reference."""
+    """Raises ValueError if one of the first `count` inputs cannot be a handle."""
     for tensor in op.inputs[:count]:
         with_rank(tensor.dims, 1 if tensor.dtype.is_ref else 0)
 
@@ -66,7 +66,7 @@ for _suffix, _handle, _rule in (("V2", "resource", scalar), ("", "Ref(string)", 
         op(f"{_kind}{_suffix}() -> (reader_handle: {_handle})", *_attrs, shape=_rule, stateful=True)
     _reader = f"reader_handle: {_handle}"
     _queue = f"queue_handle: {_handle}"
-    # The older forms are not stateful by themselves: the reference that they take is.
+    # The older forms are not declared stateful, as they take a reference.
     for _name, _inputs, _outputs, _shape in (
         ("ReaderRead", f"{_reader}, {_queue}", "key: string, value: string", _one_record),
         (

@@ -1,4 +1,4 @@
-"""The op types of `reader_ops` have no gradient; those without a rule are those of TensorFlow."""
+"""The op types of `reader_ops` have no gradient; the same ones as in TensorFlow have no rule at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers, which take the names of files from a queue and give the records in them; and whole files."""
+"""Readers, which take file names from a queue and return the files' records; and ops on whole files."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tensorfleet.records.options import TFRecordOptions
 
 
 class ReaderBase:
-    """The common part of readers (`tf.ReaderBase`).
+    """The base class of readers (`tf.ReaderBase`).
 
-    A reader takes the names of files from a queue of strings, and goes on to the next name where a file ends.
+    A reader takes file names from a queue of strings, the next one when it reaches the end of a file.
     """
 
     def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:
@@ -41,7 +41,7 @@ class ReaderBase:
         """The next record, as a key and a value.
 
         Args:
-            queue: of the names of files; or its handle.
+            queue: the queue of file names, or its handle.
 
         Raises:
             OutOfRangeError: in a run, when the queue is closed and empty.
@@ -49,7 +49,7 @@ class ReaderBase:
         return self._apply("ReaderRead", _handle(queue), name=name)
 
     def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> Any:
-        """The next records of one file, as vectors of keys and of values: `num_records`, or fewer at its end.
+        """The next `num_records` records of one file, fewer at its end, as vectors of keys and of values.
 
         Raises:
             OutOfRangeError: in a run, when the queue is closed and empty.
@@ -57,27 +57,27 @@ class ReaderBase:
         return self._apply("ReaderReadUpTo", _handle(queue), num_records, name=name)
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
-        """The number of records that it has given."""
+        """The number of records that the reader has returned."""
         made: Tensor = self._apply("ReaderNumRecordsProduced", name=name)
         return made
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
-        """The number of files that it has read to their ends."""
+        """The number of files that the reader has read to their ends."""
         made: Tensor = self._apply("ReaderNumWorkUnitsCompleted", name=name)
         return made
 
     def serialize_state(self, name: str | None = None) -> Tensor:
-        """A string from which `restore_state` goes on; only of a reader that `supports_serialize`."""
+        """The reader's state as a string for `restore_state`; only if the reader `supports_serialize`."""
         made: Tensor = self._apply("ReaderSerializeState", name=name)
         return made
 
     def restore_state(self, state: Any, name: str | None = None) -> Operation:
-        """Goes back to what `serialize_state` gave."""
+        """Restores a state from `serialize_state`."""
         made: Operation = self._apply("ReaderRestoreState", state, name=name)
         return made
 
     def reset(self, name: str | None = None) -> Operation:
-        """Begins anew, with the next file of the queue."""
+        """Resets the reader, which then starts with the next file of the queue."""
         made: Operation = self._apply("ReaderReset", name=name)
         return made
 
@@ -87,22 +87,22 @@ def _handle(queue: Any) -> Any:
 
 
 class WholeFileReader(ReaderBase):
-    """Gives whole files: keys are their names, values what they contain (`tf.WholeFileReader`)."""
+    """A reader of whole files: keys are their names, values their contents (`tf.WholeFileReader`)."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(apply_one("WholeFileReaderV2", name=name), supports_serialize=True)
 
 
 class TextLineReader(ReaderBase):
-    """Gives the lines of files, without their ends (`tf.TextLineReader`)."""
+    """A reader of the lines of files, without line breaks (`tf.TextLineReader`)."""
 
     def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
-        """Leaves out the first `skip_header_lines` of each file."""
+        """A reader that skips the first `skip_header_lines` lines of each file."""
         super().__init__(apply_one("TextLineReaderV2", skip_header_lines=skip_header_lines or 0, name=name))
 
 
 class FixedLengthRecordReader(ReaderBase):
-    """Gives the parts of files that are equally long (`tf.FixedLengthRecordReader`)."""
+    """A reader of records of equal length (`tf.FixedLengthRecordReader`)."""
 
     def __init__(
         self,
@@ -113,11 +113,12 @@ class FixedLengthRecordReader(ReaderBase):
         name: str | None = None,
         encoding: str | None = None,
     ) -> None:
-        """Makes a reader of parts of `record_bytes`.
+        """A reader of records of `record_bytes` bytes.
 
         Args:
-            header_bytes, footer_bytes: what a file has before the first part, and after the last.
-            hop_bytes: from the beginning of a part to that of the next; 0: `record_bytes`.
+            header_bytes, footer_bytes: the sizes of the parts of a file before the first record and after the
+                last one.
+            hop_bytes: the distance between the starts of two records; 0 for `record_bytes`.
             encoding: "ZLIB" for compressed files.
         """
         reader = apply_one(
@@ -133,32 +134,32 @@ class FixedLengthRecordReader(ReaderBase):
 
 
 class TFRecordReader(ReaderBase):
-    """Gives the records of TFRecord files (`tf.TFRecordReader`)."""
+    """A reader of TFRecord files (`tf.TFRecordReader`)."""
 
     def __init__(self, name: str | None = None, options: Any = None) -> None:
-        """Makes a reader; `options` say whether the files are compressed."""
+        """A reader; `options` give the compression of the files."""
         kind = TFRecordOptions.get_compression_type_string(options)
         super().__init__(apply_one("TFRecordReaderV2", compression_type=kind, name=name))
 
 
 class IdentityReader(ReaderBase):
-    """Gives the names themselves, as keys and as values (`tf.IdentityReader`)."""
+    """A reader that returns the names from the queue, as keys and as values (`tf.IdentityReader`)."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(apply_one("IdentityReaderV2", name=name), supports_serialize=True)
 
 
 def read_file(filename: Any, name: str | None = None) -> Tensor:
-    """The content of a file, of the task that runs the op (`tf.io.read_file`)."""
+    """The content of a file on the task that runs the op (`tf.io.read_file`)."""
     return apply_one("ReadFile", convert_to_tensor(filename, dtypes.string), name=name)
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
-    """Makes a file of this content, and the directories that it needs (`tf.io.write_file`)."""
+    """Writes `contents` to a file, whose directories are made if needed (`tf.io.write_file`)."""
     made: Operation = apply_op("WriteFile", filename, contents, name=name)
     return made
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
-    """The names of the files that match a pattern, or one of several, sorted (`tf.io.matching_files`)."""
+    """The sorted names of the files that match a pattern, or one of several (`tf.io.matching_files`)."""
     return apply_one("MatchingFiles", pattern, name=name)

@@ -43,13 +43,13 @@ Function = Callable[..., Any]
 
 _functions: dict[str, Function] = {}
 _numbers = itertools.count()
-# A graph from elsewhere, for a server of this process, must not call functions by guessing their tokens.
+# A graph from another process, run by a server in this one, must not call functions by guessing tokens.
 _SECRET = secrets.token_hex(8)
 _lock = threading.Lock()
 
 
 def register(function: Function) -> str:
-    """Keeps a function for as long as the process lives; returns its token."""
+    """Keeps a function for the life of the process; returns its token."""
     with _lock:
         token = f"pyfunc_{next(_numbers)}_{_SECRET}"
         _functions[token] = function
@@ -57,7 +57,7 @@ def register(function: Function) -> str:
 
 
 def function_of(token: str) -> Function | None:
-    """The function with this token, or None: it was made in another process."""
+    """The function with this token; None if it was registered in another process."""
     return _functions.get(token)
 
 
@@ -68,10 +68,10 @@ def py_func(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: st
         func: returns one array, or a list or tuple of them, of the dtypes `Tout`.
         inp: a list of tensors.
         Tout: one dtype for one result; a list of dtypes for a list of results.
-        stateful: whether equal inputs may give unequal results.
+        stateful: whether equal inputs may give different results.
 
     Returns:
-        As `Tout` says; for an empty list the Operation, which runs `func` for what it does.
+        Tensors as in `Tout`; for an empty list the Operation, which runs `func` for its side effects.
 
     Raises:
         UnimplementedError: in a run on a task outside of the client's process.

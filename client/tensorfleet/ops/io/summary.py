@@ -59,7 +59,7 @@ def scalar(name: str, tensor: Any, collections: Any = None, family: str | None =
 
 
 def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Tensor:
-    """A summary of how the elements of a real tensor are distributed (`tf.summary.histogram`).
+    """A summary of the distribution of the elements of a real tensor (`tf.summary.histogram`).
 
     Raises:
         InvalidArgumentError: in a run, where a value is NaN or infinite.
@@ -74,10 +74,10 @@ def image(
     """A summary of images (`tf.summary.image`).
 
     Args:
-        tensor: of shape [batch, height, width, channels], with 1 channel (grey), 3 (RGB) or 4 (RGBA). Bytes
-            are shown as they are; of floats the largest of an image becomes 255, or -127 to 127 around 128 if
-            some are negative, and pixels with NaN or infinity are red.
-        max_outputs: show the first so many images.
+        tensor: of shape [batch, height, width, channels], with 1 channel (grey), 3 (RGB) or 4 (RGBA). uint8
+            is shown as it is. Floats are scaled so that the largest one of an image becomes 255, or to -127
+            … 127 around 128 if some are negative; pixels with NaN or infinity are red.
+        max_outputs: the greatest number of images to show.
     """
     with _scope(name, family, [tensor]) as (tag, scope):
         made = apply_one("ImageSummary", tag, tensor, max_images=max_outputs, name=scope)
@@ -97,7 +97,7 @@ def audio(
     Args:
         tensor: float32 of shape [batch, frames, channels] or [batch, frames], from -1 to 1.
         sample_rate: frames per second.
-        max_outputs: keep the first so many.
+        max_outputs: the greatest number of clips to keep.
     """
     with _scope(name, family, [tensor]) as (tag, scope):
         rate = convert_to_tensor(sample_rate, dtypes.float32, "sample_rate")
@@ -109,7 +109,7 @@ def text(name: str, tensor: Tensor, collections: Any = None) -> Tensor:
     """A summary of a string tensor of any shape, shown as Markdown (`tf.summary.text`).
 
     Raises:
-        ValueError: the tensor has no strings.
+        ValueError: the tensor's dtype is not string.
     """
     from tensorfleet.proto.summary_pb2 import SummaryMetadata
 
@@ -132,7 +132,7 @@ def tensor_summary(
 
     Args:
         summary_description: a longer description, in Markdown.
-        summary_metadata: which plugin shows it.
+        summary_metadata: a SummaryMetadata, which names the plugin.
         display_name: the name to show instead of the tag.
     """
     from tensorfleet.proto.summary_pb2 import SummaryMetadata
@@ -153,7 +153,7 @@ def merge(inputs: Any, collections: Any = None, name: str | None = None) -> Tens
     """All values of several summaries as one (`tf.summary.merge`).
 
     Raises:
-        InvalidArgumentError: in a run, where two values have one tag.
+        InvalidArgumentError: in a run, if two values have the same tag.
     """
     name = _clean(name)
     with name_scope(name, "Merge", inputs):
@@ -174,7 +174,7 @@ def _collected(summary: Tensor, collections: Any) -> Tensor:
 
 
 def _clean(name: str | None) -> str | None:
-    """A name that scopes can have."""
+    """The name with characters replaced that name scopes cannot have."""
     if name is None:
         return None
     clean = re.sub(r"[^-/\w\.]", "_", name).lstrip("/")
@@ -187,7 +187,7 @@ def _clean(name: str | None) -> str | None:
 def _scope(
     name: str, family: str | None, values: list[Any], default_name: str | None = None
 ) -> Iterator[tuple[str, str]]:
-    """The tag and the name scope of a summary."""
+    """A context manager with the tag and the name scope of a summary."""
     clean, family = _clean(name), _clean(family)
     with name_scope(clean if family is None else f"{family}/{clean}", default_name, values) as scope:
         tag = scope.rstrip("/")

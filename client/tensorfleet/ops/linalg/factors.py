@@ -1,4 +1,4 @@
-"""Factors of matrices and what they solve: `tf.linalg.lu`, `tf.linalg.pinv`, `tf.matrix_solve_ls`, …"""
+"""Factorizations of matrices and their uses: `tf.linalg.lu`, `tf.linalg.pinv`, `tf.matrix_solve_ls`, …"""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ op("MatrixLogarithm(input: T) -> (output: T)", "T: {complex64, complex128}", sha
 
 
 def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None) -> Any:
-    """The triangular factors of square matrices with their rows in another order (`tf.linalg.lu`).
+    """The LU factors of square matrices, with partial pivoting (`tf.linalg.lu`).
 
     Returns:
-        (lu, p): both factors in one matrix, the ones of the lower one left out; row i of their product is row
-        p[i] of the input.
+        (lu, p): both factors in one matrix, without the ones on the diagonal of the lower factor; row i of
+        their product is row p[i] of the input.
 
     Raises:
         InvalidArgumentError: in a run, where a matrix is not invertible.
@@ -81,7 +81,7 @@ def _unit_lower(lower_upper: Tensor) -> Tensor:
 def lu_solve(
     lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """X of A X = rhs, by the factors of A that `lu` gave (`tf.linalg.lu_solve`)."""
+    """The solution X of A X = rhs, from the factors of A that `lu` gave (`tf.linalg.lu_solve`)."""
     del validate_args
     with framework.name_scope(name, "lu_solve", [lower_upper, perm, rhs]):
         factors = convert_to_tensor(lower_upper, _dtype_of(rhs), "lower_upper")
@@ -99,7 +99,7 @@ def _dtype_of(value: Any) -> Any:
 def lu_matrix_inverse(
     lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The inverse of the matrix whose factors `lu` gave (`tf.linalg.lu_matrix_inverse`)."""
+    """The inverse of a matrix, from its factors by `lu` (`tf.linalg.lu_matrix_inverse`)."""
     with framework.name_scope(name, "lu_matrix_inverse", [lower_upper, perm]):
         factors = convert_to_tensor(lower_upper, name="lower_upper")
         dims = shape(factors)
@@ -110,7 +110,7 @@ def lu_matrix_inverse(
 def lu_reconstruct(
     lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
-    """The matrix whose factors `lu` gave (`tf.linalg.lu_reconstruct`)."""
+    """The matrix with the given factors by `lu` (`tf.linalg.lu_reconstruct`)."""
     del validate_args
     with framework.name_scope(name, "lu_reconstruct", [lower_upper, perm]):
         factors = convert_to_tensor(lower_upper, name="lower_upper")
@@ -118,7 +118,7 @@ def lu_reconstruct(
         product = matmul(_unit_lower(factors), band_part(factors, num_lower=0, num_upper=-1))
         if order.ndim == 1 and factors.ndim == 2:
             return gather(product, invert_permutation(order))
-        # The inverse of each permutation: where its numbers, in order, are.
+        # The inverse of each permutation: the positions of its numbers, in ascending order.
         places = apply_op("TopKV2", -order, shape(order)[-1]).indices
         return batch_gather(product, places)
 
@@ -137,7 +137,7 @@ def logm(input: Any, name: str | None = None) -> Tensor:
 
 
 def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> Any:
-    """`tensor` divided by its norm, and the norm (`tf.linalg.normalize`); arguments as of `tf.norm`."""
+    """`tensor` divided by its norm, and the norm (`tf.linalg.normalize`); arguments as for `tf.norm`."""
     with framework.name_scope(name, "normalize", [tensor]):
         tensor = convert_to_tensor(tensor)
         size = norm(tensor, ord, axis, keepdims=True)
@@ -147,10 +147,10 @@ def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str |
 
 
 def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
-    """How many singular values are greater than `tol` (`tf.linalg.matrix_rank`), an int32.
+    """The number of singular values greater than `tol`, an int32 (`tf.linalg.matrix_rank`).
 
     Args:
-        tol: by default the greatest one times the greater dimension times the dtype's precision.
+        tol: by default the greatest singular value times the greater dimension times the dtype's epsilon.
     """
     del validate_args
     with framework.name_scope(name, "matrix_rank", [a, tol]):
@@ -167,8 +167,8 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
     """The pseudo-inverse of matrices (`tf.linalg.pinv`).
 
     Args:
-        rcond: singular values below this part of the greatest one count as zero; by default ten times the
-            greater dimension times the dtype's precision.
+        rcond: singular values below this fraction of the greatest one count as zero; by default ten times the
+            greater dimension times the dtype's epsilon.
     """
     del validate_args
     with framework.name_scope(name, "pinv", [a, rcond]):
@@ -189,15 +189,15 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
 def matrix_solve_ls(
     matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None
 ) -> Tensor:
-    """X for which |matrix X - rhs|² + l2_regularizer |X|² is least (`tf.matrix_solve_ls`).
+    """The X that minimizes |matrix X - rhs|² + l2_regularizer |X|² (`tf.matrix_solve_ls`).
 
-    With more columns than rows and no regularizer, the least X of those that solve it.
+    With more columns than rows and no regularizer, it is the solution of least norm.
 
     Args:
         matrix: [..., m, n]; m and n are known.
         rhs: [..., m, k].
-        fast: by the normal equations; else by a singular value decomposition, which is exact for matrices of
-            any condition or rank, and takes no regularizer.
+        fast: solve by the normal equations; else by a singular value decomposition, which is exact for
+            matrices of any condition or rank and takes no regularizer.
 
     Raises:
         ValueError: the inner shape is not known, or a regularizer without `fast`.

@@ -157,7 +157,7 @@ def slogdet(input: Any, name: str | None = None) -> Any:
 def matrix_triangular_solve(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """`matrix_solve` that reads one triangle only (`tf.matrix_triangular_solve`): `lower` says which."""
+    """`matrix_solve` of a triangular matrix, lower or upper (`tf.matrix_triangular_solve`)."""
     with get_default_graph().name_scope(name or "triangular_solve"):
         return apply_one("MatrixTriangularSolve", matrix, rhs, lower=lower, adjoint=adjoint)
 
@@ -245,7 +245,7 @@ def norm(
         keepdims: keep the axes, with size 1. `keep_dims` is its old name.
 
     Raises:
-        ValueError: no such norm, or a wrong `axis`.
+        ValueError: an unknown norm, or a wrong `axis`.
     """
     keep = bool(keepdims if keep_dims is None else keep_dims)
     is_matrix = isinstance(axis, (tuple, list)) and len(axis) == 2

@@ -28,7 +28,7 @@ def _adjoint(x: Tensor) -> Tensor:
 
 
 def _scalars(x: Tensor) -> Tensor:
-    """Numbers as matrices of one element."""
+    """Numbers as matrices of shape [1, 1]."""
     return apply_one("ExpandDims", apply_one("ExpandDims", x, -1), -1)
 
 
@@ -112,7 +112,7 @@ def _self_adjoint_eig(op: Operation, values_grad: Tensor, vectors_grad: Tensor) 
     else:
         _, vectors = apply_op("SelfAdjointEigV2", matrix)
         inner = apply_one("MatrixDiag", values_grad)
-    # Only the lower triangle of the matrix is looked at.
+    # The op reads only the lower triangle of the matrix.
     return _lower_half(_product(vectors, _product(inner, vectors, adjoint_y=True)))
 
 
@@ -139,7 +139,7 @@ def _svd(op: Operation, s_grad: Tensor, u_grad: Tensor, v_grad: Tensor) -> Tenso
     assert matrix.dims is not None
     rows, columns = matrix.dims[-2:]
     if rows != columns:
-        # The part outside of the space that the thin factors span.
+        # The part of the gradient outside of the space that the thin factors span.
         u_out = u_grad - _product(u, _product(u, u_grad, adjoint_x=True))
         v_out = v_grad - _product(v, _product(v, v_grad, adjoint_x=True))
         result = result + _product(_product(u_out, inverse), v, adjoint_y=True)

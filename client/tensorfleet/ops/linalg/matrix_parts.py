@@ -62,7 +62,7 @@ def _matrix_set_diag_shape(operation: RuleNode) -> list[Dims]:
 
 
 def _band_of(tensor: RuleTensor) -> tuple[int, int] | None:
-    """The lowest and the highest diagonal that `k` names, if they are known."""
+    """The lowest and the highest diagonal of `k`, if they are known."""
     value = static_value(tensor)
     if value is None:
         return None
@@ -151,6 +151,20 @@ op(
     _ALIGN,
     shape=_matrix_diag_v3_shape,
 )
+for _name, _signature, _rule in (
+    (
+        "MatrixDiagV2",
+        "(diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T) -> (output: T)",
+        _matrix_diag_v3_shape,
+    ),
+    (
+        "MatrixDiagPartV2",
+        "(input: T, k: int32, padding_value: T) -> (diagonal: T)",
+        _matrix_diag_part_v3_shape,
+    ),
+    ("MatrixSetDiagV2", "(input: T, diagonal: T, k: int32) -> (output: T)", _matrix_set_diag_v3_shape),
+):
+    op(_name + _signature, "T: type", shape=_rule)
 op(
     "MatrixDiagPartV3(input: T, k: int32, padding_value: T) -> (diagonal: T)",
     "T: type",
@@ -197,14 +211,14 @@ def matrix_diag(
     padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:
-    """Matrices that have these diagonals (`tf.matrix_diag`).
+    """Matrices with the given diagonals (`tf.matrix_diag`).
 
     Args:
         diagonal: shape [..., length], or [..., diagonals, length] where `k` names several.
         k: the diagonal to fill, 0 the main one, positive above; or the lowest and the highest one.
         num_rows, num_cols: the matrices' shape, -1 for the smallest that fits.
-        padding_value: what stands everywhere else.
-        align: how diagonals that are shorter than `length` lie in it, above and below the main one.
+        padding_value: the value of all other elements.
+        align: the alignment of diagonals shorter than `length`, above and below the main one.
     """
     with get_default_graph().name_scope(name or "diag") as scope:
         diagonal = convert_to_tensor(diagonal, name="diagonal")

@@ -10,6 +10,11 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.gradient_common import like
 
 
+def _align(op: Operation) -> bytes:
+    align: bytes = op.attrs.get("align", b"LEFT_LEFT")
+    return align
+
+
 @gradient("Diag")
 def _diag(op: Operation, grad: Tensor) -> Tensor:
     return apply_one("DiagPart", grad)
@@ -30,16 +35,16 @@ def _matrix_diag_part(op: Operation, grad: Tensor) -> Tensor:
     return apply_one("MatrixSetDiag", zeros_like(op.inputs[0]), grad)
 
 
-@gradient("MatrixDiagV3")
+@gradient("MatrixDiagV2", "MatrixDiagV3")
 def _matrix_diag_v3(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    part = apply_one("MatrixDiagPartV3", grad, op.inputs[1], like(0, grad), align=op.attrs["align"])
+    part = apply_one("MatrixDiagPartV3", grad, op.inputs[1], like(0, grad), align=_align(op))
     return [part, None, None, None, None]
 
 
-@gradient("MatrixDiagPartV3")
+@gradient("MatrixDiagPartV2", "MatrixDiagPartV3")
 def _matrix_diag_part_v3(op: Operation, grad: Tensor) -> list[Tensor | None]:
     zero = zeros_like(op.inputs[0])
-    return [apply_one("MatrixSetDiagV3", zero, grad, op.inputs[1], align=op.attrs["align"]), None, None]
+    return [apply_one("MatrixSetDiagV3", zero, grad, op.inputs[1], align=_align(op)), None, None]
 
 
 @gradient("MatrixSetDiag")
@@ -48,9 +53,9 @@ def _matrix_set_diag(op: Operation, grad: Tensor) -> list[Tensor]:
     return [rest, apply_one("MatrixDiagPart", grad)]
 
 
-@gradient("MatrixSetDiagV3")
+@gradient("MatrixSetDiagV2", "MatrixSetDiagV3")
 def _matrix_set_diag_v3(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    align = op.attrs["align"]
+    align = _align(op)
     rest = apply_one("MatrixSetDiagV3", grad, zeros_like(op.inputs[1]), op.inputs[2], align=align)
     return [rest, apply_one("MatrixDiagPartV3", grad, op.inputs[2], like(0, grad), align=align), None]
 

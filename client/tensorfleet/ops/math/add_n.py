@@ -77,8 +77,8 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
     """The sum of tensors of one shape and dtype (`tf.accumulate_n`).
 
     Args:
-        shape: the shape that all have, where it does not follow from the inputs.
-        tensor_dtype: the dtype that all have; only checked.
+        shape: the common shape, if it does not follow from the inputs.
+        tensor_dtype: the common dtype; only checked.
 
     Raises:
         TypeError: `tensor_dtype` is another dtype.

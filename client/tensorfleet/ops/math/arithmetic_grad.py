@@ -76,7 +76,7 @@ def _pow(op: Operation, grad: Tensor) -> list[Tensor]:
     z = conj(op.outputs[0])
     x, y = conj(x), conj(y)
     x_grad = grad * y * apply_one("Pow", x, y - 1)
-    # The logarithm is taken where it exists only: its infinity would make 0 · ∞ out of a gradient of zero.
+    # The logarithm is taken only where it is finite, as a zero gradient times infinity would be NaN.
     exists = apply_one("NotEqual", x, 0) if x.dtype.base.is_complex else x > 0
     logarithm = apply_one("Log", apply_one("Select", exists, x, constants.ones_like(x)))
     logarithm = apply_one("Select", exists, logarithm, zeros_like(x))
@@ -93,7 +93,7 @@ def _squared_difference(op: Operation, grad: Tensor) -> list[Tensor]:
 
 @gradient("Maximum", "Minimum")
 def _extremum(op: Operation, grad: Tensor) -> list[Tensor]:
-    # Where both are equal x has it.
+    # Where both are equal, x gets the gradient.
     zero = zeros_like(grad)
     x_wins = apply_one("GreaterEqual" if op.type == "Maximum" else "LessEqual", *op.inputs)
     return reduced(op, where(x_wins, grad, zero), where(x_wins, zero, grad))
@@ -102,7 +102,7 @@ def _extremum(op: Operation, grad: Tensor) -> list[Tensor]:
 @gradient("Atan2")
 def _atan2(op: Operation, grad: Tensor) -> list[Tensor]:
     y, x = op.inputs
-    # The square of y first: so the graph is TensorFlow's.
+    # The square of y comes first, as in TensorFlow's graph.
     squares = apply_one("Square", y), apply_one("Square", x)
     scaled = grad / (squares[0] + squares[1])
     return reduced(op, x * scaled, -y * scaled)

@@ -1,4 +1,4 @@
-"""Clipping: of values, of norms."""
+"""Clipping of values and of norms."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def _values(t: Any, name: str) -> Tensor:
 
 
 def _as_given(t: Any, values: Tensor) -> Any:
-    """The clipped values in the form of what was to be clipped."""
+    """The clipped values as an IndexedSlices if `t` is one, else as a tensor."""
     return t.with_values(values) if isinstance(t, IndexedSlices) else values
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
-    """`t` with no element below the one value or above the other (`tf.clip_by_value`).
+    """`t` with its elements limited to [clip_value_min, clip_value_max] (`tf.clip_by_value`).
 
     Args:
         t: a tensor or IndexedSlices.
@@ -71,7 +71,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         else:
             clip_norm = cast(maximum(clip_norm, 0), values.dtype.base)
         squares = reduce_sum(values * values, axes, keepdims=True)
-        # At 0 the square root has an infinite slope: it is kept away from there.
+        # The gradient of the square root is infinite at 0, so its argument is replaced there.
         positive = squares > 0
         safe = where(positive, squares, ones_like(squares))
         norm = where(positive, apply_one("Sqrt", safe), squares)
@@ -82,7 +82,9 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
 
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
-    """`t`, scaled down where its norm by element is greater than `clip_norm` (`tf.clip_by_average_norm`)."""
+    """`t`, scaled down if its norm divided by its size is greater than `clip_norm`
+    (`tf.clip_by_average_norm`).
+    """
     with name_scope(name, "clip_by_average_norm", [t, clip_norm]) as scope:
         values = convert_to_tensor(t, name="t")
         count = cast(size(values), "float32")
@@ -146,7 +148,7 @@ def clip_by_global_norm(
     norm = global_norm(tensors, name) if use_norm is None else convert_to_tensor(use_norm)
     with name_scope(name, "clip_by_global_norm", [t for t in tensors if t is not None]) as scope:
         one = convert_to_tensor(1.0, norm.dtype.base)
-        # The difference is zero, but for norms that are not finite NaN.
+        # The difference is zero for finite norms, NaN for others.
         scale = clip_norm * minimum(1.0 / norm, one / clip_norm) + (norm - norm)
         clipped: list[Any] = []
         for i, t in enumerate(tensors):

@@ -18,7 +18,7 @@ def _equal_shape(operation: RuleNode) -> list[Dims]:
     try:
         return broadcast_inputs(operation)
     except ValueError:
-        return [()]  # of shapes that do not fit, one value says so
+        return [()]  # incompatible shapes give one value: not equal
 
 
 def _same_shapes(operation: RuleNode) -> list[Dims]:

@@ -1,4 +1,4 @@
-"""Complex numbers: their making and their parts."""
+"""Complex numbers, made from parts and taken apart."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate (`tf.conj`); a real tensor is returned as it is.
 
     Raises:
-        TypeError: a dtype without numbers.
+        TypeError: a dtype that is not numeric.
     """
     if isinstance(x, Tensor) and (x.dtype.base.is_floating or x.dtype.base.is_integer):
         return x

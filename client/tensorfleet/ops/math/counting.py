@@ -1,4 +1,4 @@
-"""Counts and places: `tf.bincount`, `tf.unravel_index`, `tf.repeat`."""
+"""Counts and indices: `tf.bincount`, `tf.unravel_index`, `tf.repeat`."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ def bincount(
     maxlength: Any = None,
     dtype: Any = dtypes.int32,
 ) -> Tensor:
-    """How often each number from 0 to the greatest appears in `arr` (`tf.bincount`).
+    """The number of times that each number from 0 to the greatest appears in `arr` (`tf.bincount`).
 
     Args:
         arr: integers that are not negative, of any shape.
-        weights: of the same shape; then the sums of the weights, in their dtype.
-        minlength, maxlength: the least and the greatest number of bins; what is beyond does not count.
-        dtype: of the counts.
+        weights: of the same shape; the result then is the sums of the weights, in their dtype.
+        minlength, maxlength: the least and the greatest number of bins; numbers beyond them are not counted.
+        dtype: the dtype of the counts.
 
     Returns:
         A vector.
@@ -118,7 +118,7 @@ def bincount(
 
 
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
-    """Places in a flat array as places in an array of shape `dims` (`tf.unravel_index`).
+    """Flat indices as coordinates in an array of shape `dims` (`tf.unravel_index`).
 
     Returns:
         [len(dims), number of indices]; [len(dims)] for one index of rank 0.
@@ -127,7 +127,7 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
 
 
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
-    """Each element, or slice along `axis`, as often as `repeats` says (`tf.repeat`).
+    """Each element, or slice along `axis`, repeated `repeats` times (`tf.repeat`).
 
     Args:
         repeats: one integer, or one for each slice.

@@ -23,7 +23,7 @@ def terms(equation: str) -> tuple[list[list[str]], list[str]]:
     """The labels of each input and of the output; an ellipsis is one label, "...".
 
     Raises:
-        ValueError: the equation has no form that the op takes.
+        ValueError: the op does not take an equation of this form.
     """
     left, arrow, right = equation.replace(" ", "").partition("->")
     if not arrow or "->" in right:
@@ -114,7 +114,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
             Without an output, it is the labels that appear once, sorted. "..." are any further dimensions,
             which broadcast.
         inputs: a tensor for each part of the equation.
-        optimize: how to order the products of three tensors and more: as of `numpy.einsum_path`.
+        optimize: how to order the products of three or more tensors, as for `numpy.einsum_path`.
         name: the name scope.
 
     Raises:
@@ -157,7 +157,7 @@ def _resolved(equation: str, tensors: list[Tensor]) -> tuple[str, list[Tensor]]:
 
 
 def _pairwise(equation: str, tensors: list[Tensor], optimize: Any) -> Tensor:
-    """Products of two tensors at a time, in the order that costs least as far as sizes are known."""
+    """Products of two tensors at a time, in the cheapest order for the sizes that are known."""
     inputs, output = terms(equation)
     stand_ins = [
         np.broadcast_to(np.float32(0), [size or 1 for size in tensor.dims or (1,) * len(labels)])

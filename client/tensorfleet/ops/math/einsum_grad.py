@@ -43,7 +43,7 @@ def _of_input(
     front = [_ELLIPSIS] * broadcasts
     left = output
     if len(set(output)) < len(output):
-        # Only the diagonal of a gradient of repeated labels counts.
+        # Of a gradient with repeated labels only the diagonal counts.
         left = list(dict.fromkeys(output))
         grad = _product([grad], [output], left)
     known = set(left) | set(others)
@@ -73,7 +73,7 @@ def _extent(x: Tensor, labels: list[str], label: str) -> Tensor:
 
 
 def _middle(x: Tensor, labels: list[str]) -> Tensor:
-    """The sizes of the dimensions under the ellipsis, a vector."""
+    """The sizes of the dimensions that the ellipsis stands for, as a vector."""
     place = labels.index(_ELLIPSIS)
     behind = len(labels) - 1 - place
     return apply_one(
@@ -86,7 +86,7 @@ def _concat(parts: list[Tensor]) -> Tensor:
 
 
 def _summed(result: Tensor, x: Tensor, labels: list[str], found: list[str]) -> Tensor:
-    """The gradient, summed over what x was repeated along under the ellipsis, which is in front."""
+    """The gradient, summed over the dimensions of the ellipsis (in front) along which x was repeated."""
     parts = [_middle(x, labels)] if _ELLIPSIS in labels else []
     parts += [_extent(x, labels, label) for label in found]
     shape = _concat(parts) if parts else ints([])
@@ -95,7 +95,7 @@ def _summed(result: Tensor, x: Tensor, labels: list[str], found: list[str]) -> T
 
 
 def _spread(result: Tensor, x: Tensor, labels: list[str], unique: list[str], lost: list[str]) -> Tensor:
-    """The gradient, repeated along dimensions over which x was summed up alone."""
+    """The gradient, repeated along dimensions that only x has and that were summed."""
     front = [_middle(x, labels)] if _ELLIPSIS in labels else []
     ones = _concat(front + [ints([1]) if a in lost else _extent(x, labels, a) for a in unique])
     full = _concat(front + [_extent(x, labels, a) for a in unique])

@@ -44,7 +44,7 @@ _BY_GRAD_OP = ("Sqrt", "Rsqrt", "Tanh", "Sigmoid", "Reciprocal", "Inv")
 _NOT_CONJUGATING = (
     "Tanh",
     "Sigmoid",
-)  # their gradients' kernels leave it to their callers, as TensorFlow's do
+)  # the kernels of these gradients do not conjugate, as TensorFlow's do not
 
 
 @gradient(*_OF_INPUT)

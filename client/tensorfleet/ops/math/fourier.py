@@ -123,7 +123,7 @@ def _real(
 
 
 def _own_length(x: Tensor, rank: int, is_inverse: bool) -> Any:
-    """The length of the transform that the input's shape says."""
+    """The default length of the transform, from the input's shape."""
     dims = None if x.dims is None else x.dims[len(x.dims) - rank :]
     if dims is not None and None not in dims:
         sizes = [int(size or 0) for size in dims]
@@ -170,7 +170,7 @@ def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> 
 
     Args:
         input_tensor: float32 or float64, [..., n].
-        fft_length: [1]; n by default. The input is cut or padded with zeros to it.
+        fft_length: [1]; n by default. The input is cut, or padded with zeros, to this length.
     """
     return _real("RFFT", "rfft", 1, input_tensor, fft_length, name)
 

@@ -1,4 +1,4 @@
-"""Gradients of `fourier`: a transform's adjoint is the inverse one, but for a factor."""
+"""Gradients of `fourier`: the adjoint of a transform is its inverse times a factor."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def _ifft(op: Operation, grad: Tensor) -> Tensor:
 
 
 def _pad_inner(x: Tensor, after: Tensor, rank: int) -> Tensor:
-    """x with as many zeros after it as a vector says for the inner dimensions."""
+    """x with zeros after it; the vector `after` is their number in each inner dimension."""
     outer = apply_one("Fill", apply_one("Pack", [rank_of(x) - ints(rank)], axis=0), ints(0))
     behind = apply_one("ConcatV2", [outer, after], 0)
     return apply_one("Pad", x, apply_one("Pack", [apply_one("ZerosLike", behind), behind], axis=1))
 
 
 def _half(length: Tensor) -> Tensor:
-    """The sizes of what RFFT gives for these lengths."""
+    """The sizes of the output of RFFT for these lengths."""
     last = apply_one("StridedSlice", length, ints([-1]), ints([0]), ints([1]), end_mask=1)
     rest = apply_one("StridedSlice", length, ints([0]), ints([-1]), ints([1]), begin_mask=1)
     return apply_one("ConcatV2", [rest, apply_one("FloorDiv", last, ints([2])) + ints([1])], 0)
@@ -56,7 +56,7 @@ def _rfft(op: Operation, grad: Tensor) -> list[Tensor | None]:
     full = _pad_inner(grad, length - _half(length), rank)
     spread = apply_one("I" + op.type[1:], full) * _count(length, grad.dtype.base)
     result = apply_one("Real", spread, Tout=x.dtype.base)
-    # What was cut off has no part in it.
+    # Elements that were cut off get zeros.
     return [_pad_inner(result, _inner(x, rank) - length, rank), None]
 
 
@@ -66,7 +66,7 @@ def _irfft(op: Operation, grad: Tensor) -> list[Tensor | None]:
     rank = _rank(op.type)
     kind = x.dtype.base
     result = apply_one(op.type[1:], grad, length, Tcomplex=kind)
-    # All frequencies count twice, but the first, and the last of an even length.
+    # All frequencies count twice except the first, and the last of an even length.
     last = apply_one("StridedSlice", length, ints([-1]), ints([0]), ints([1]), shrink_axis_mask=1, end_mask=1)
     places = apply_one("Range", ints(0), apply_one("FloorDiv", last, ints(2)) + ints(1), ints(1))
     is_end = apply_one(

@@ -101,12 +101,12 @@ def matmul(
         a: shape [..., rows, inner], or [..., inner, rows] where it is to be transposed.
         b: shape [..., inner, columns], or [..., columns, inner] where it is to be transposed.
         adjoint_a, adjoint_b: transpose and conjugate.
-        a_is_sparse, b_is_sparse: hints that are not needed here, and not used.
+        a_is_sparse, b_is_sparse: hints that are not used.
         output_type: the dtype of the product, if it is not that of `a`.
-        grad_a, grad_b: the operand is a gradient; kept with the node.
+        grad_a, grad_b: whether the operand is a gradient; only kept as attributes of the node.
 
     Raises:
-        ValueError: an operand would be transposed and adjoined, or the shapes do not fit.
+        ValueError: an operand is to be both transposed and adjoined, or the shapes do not fit.
 
     Example:
         >>> a = tf.constant([[1.0, 2.0], [3.0, 4.0]])
@@ -158,7 +158,9 @@ def _conjugate(x: Tensor) -> Tensor:
 
 
 def _adjointed(x: Tensor, transpose: bool, adjoint: bool) -> tuple[Tensor, bool]:
-    """A transposed operand is the adjoint of its conjugate, which is all that batched ops know."""
+    """`x`, and whether to take its adjoint. Batched ops have only the adjoint: x transposed is the adjoint of
+    the conjugate of x.
+    """
     return (_conjugate(x), True) if transpose else (x, adjoint)
 
 
@@ -188,14 +190,14 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """The sum of products of `a` and `b` over pairs of axes (`tf.tensordot`).
 
     Args:
-        axes: a number n: the last n axes of `a` with the first n of `b`; or two lists of as many axes, or two
-            axes.
+        axes: a number n, for the last n axes of `a` with the first n of `b`; or one axis of each, or two
+            lists of equally many axes.
 
     Returns:
         The other axes of `a`, then the other axes of `b`.
 
     Raises:
-        ValueError: axes that do not pair up, or that are not there.
+        ValueError: axes that do not pair up or do not exist.
 
     Example:
         >>> a = tf.constant([[1.0, 2.0], [3.0, 4.0]])
@@ -244,7 +246,7 @@ def _paired_axes(a_rank: int, b_rank: int, axes: Any) -> tuple[list[int], list[i
 
 
 def _as_matrix(x: Tensor, axes: list[int], summed_last: bool) -> tuple[Tensor, Any]:
-    """`x` as a matrix of its free axes and the summed ones, and the sizes of the free ones."""
+    """`x` as a matrix whose dimensions are its free and its summed axes, and the sizes of the free ones."""
     assert x.dims is not None
     free = [i for i in range(len(x.dims)) if i not in axes]
     order = free + axes if summed_last else axes + free

@@ -13,7 +13,7 @@ Factor = tuple[Tensor, bool]
 
 
 def _factors(a: Factor, b: Factor, grad: Tensor) -> tuple[tuple[Factor, Factor], tuple[Factor, Factor]]:
-    """The products that the gradients of a and b are: of a·b, they are grad·bᵀ and aᵀ·grad."""
+    """The factors of the gradients of a and b, which are products: for a·b, grad·bᵀ and aᵀ·grad."""
     (x, x_turned), (y, y_turned) = a, b
     x_grad = ((y, y_turned), (grad, True)) if x_turned else ((grad, False), (y, not y_turned))
     y_grad = ((grad, True), (x, x_turned)) if y_turned else ((x, not x_turned), (grad, False))

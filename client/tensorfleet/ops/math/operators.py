@@ -1,4 +1,4 @@
-"""The operators of tensors: importing the module sets them."""
+"""The operators of tensors; importing the module defines them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _getitem(x: Tensor, item: Any) -> Tensor:
 
 
 def operators() -> dict[str, Function]:
-    """The methods that tensors get, and Variables too, by their Python names."""
+    """The operator methods of tensors and Variables, by their Python names."""
     result: dict[str, Function] = {}
     for name, function in (
         ("add", _add),

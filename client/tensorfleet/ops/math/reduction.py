@@ -62,7 +62,7 @@ for _name in ("All", "Any"):
 
 
 def reduced_axes(x: Any, axis: Any) -> Any:
-    """The axes to reduce; for None all of them, as a constant where the rank of a tensor is known."""
+    """The axes to reduce; all of them for None, as a constant if the tensor's rank is known."""
     if axis is not None:
         return axis
     if isinstance(x, Tensor) and x.ndim is not None:
@@ -133,7 +133,7 @@ def reduce_mean(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """The mean (of integers: rounded towards zero) over the axes (`tf.reduce_mean`).
+    """The mean over the axes, rounded towards zero for integers (`tf.reduce_mean`).
 
     Args:
         axis: one axis or several, negative ones count from the end; None for all. `reduction_indices` is its
@@ -268,10 +268,10 @@ def reduce_euclidean_norm(
 def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The mean squared distance from the mean, in the real dtype (`tf.math.reduce_variance`).
+    """The variance over the axes, in the real dtype of complex numbers (`tf.math.reduce_variance`).
 
     Raises:
-        TypeError: integers.
+        TypeError: `input_tensor` has an integer dtype.
     """
     with get_default_graph().name_scope(name or "reduce_variance"):
         x = convert_to_tensor(input_tensor)
@@ -310,7 +310,7 @@ def reduce_logsumexp(
     with get_default_graph().name_scope(name or "ReduceLogSumExp") as scope:
         x = convert_to_tensor(input_tensor)
         greatest = reduce_max(x, axis, keepdims=True)
-        # An infinite maximum is left inside, where inf - inf would make a NaN of it.
+        # An infinite maximum is not subtracted, as inf - inf would be NaN.
         offset = apply_one("SelectV2", apply_one("IsFinite", greatest), greatest, 0)
         offset = apply_one("StopGradient", offset)
         total = reduce_sum(apply_one("Exp", apply_one("Sub", x, offset)), axis, keepdims=keepdims)

@@ -43,7 +43,7 @@ def _axes(op: Operation) -> Tensor:
 
 
 def _kept_shape(op: Operation) -> Any:
-    """The shape of the output with the reduced axes in it, with size 1."""
+    """The shape of the output, with the reduced axes kept as size 1."""
     x, axes = op.inputs[0], _static_axes(op)
     if axes is not None:
         assert x.dims is not None
@@ -76,10 +76,10 @@ def _kept(op: Operation, value: Tensor) -> Tensor:
 
 
 def _spread(op: Operation, grad: Tensor) -> Tensor:
-    """The gradient of the output, repeated along the reduced axes: named as TensorFlow's Tile."""
+    """The gradient of the output, repeated along the reduced axes; the node is named as TensorFlow's Tile."""
     x, axes = op.inputs[0], _static_axes(op)
     if axes is None or (None in (x.dims or ()) and len(axes) != x.ndim):
-        # TensorFlow finds the multiples of a Tile in the run, which is more work.
+        # A BroadcastTo, as the multiples of TensorFlow's Tile would have to be computed in the run.
         return apply_one("BroadcastTo", _kept(op, grad), shape_of(x), name="Tile")
     assert x.dims is not None
     if len(axes) == x.ndim:
@@ -120,7 +120,7 @@ def _product(sizes: Tensor) -> Any:
 
 @gradient("Max", "Min")
 def _extremum(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    # Equal extremes share the gradient.
+    # Equal extremes share the gradient equally.
     x = op.inputs[0]
     shape = _kept_shape(op)
     result, spread = (apply_one("Reshape", tensor, shape) for tensor in (op.outputs[0], grad))
@@ -136,9 +136,9 @@ def _euclidean_norm(op: Operation, grad: Tensor) -> list[Tensor | None]:
 
 @gradient("Prod")
 def _prod(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    """The product of the other elements, from running products on both sides, so that zeros are no trouble.
+    """The product of the other elements, from running products on both sides, which also holds for zeros.
 
-    The reduced axes are brought to the front and made one.
+    The reduced axes are moved to the front and joined into one.
     """
     x = op.inputs[0]
     shape, axes = shape_of(x), _axes(op)

@@ -71,8 +71,8 @@ def cumprod(
 def cumulative_logsumexp(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
-    """The logarithm of the `cumsum` of exp(x), where that would overflow, too
-    (`tf.math.cumulative_logsumexp`); arguments as for `cumsum`.
+    """The logarithm of the `cumsum` of exp(x), without overflow (`tf.math.cumulative_logsumexp`); arguments
+    as for `cumsum`.
     """
     with get_default_graph().name_scope(name or "CumulativeLogsumexp") as scope:
         x = convert_to_tensor(x, name="x")

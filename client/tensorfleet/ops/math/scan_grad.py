@@ -39,12 +39,12 @@ def _cumulative_logsumexp(op: Operation, grad: Tensor) -> list[Tensor | None]:
     attrs = {"exclusive": op.attrs["exclusive"], "reverse": not op.attrs["reverse"]}
 
     def part(share: Tensor) -> Tensor:
-        """What the gradients whose logarithms are `share` sum up to, at each x."""
+        """The sum of gradients, given as their logarithms `share`, at each x."""
         total = apply_one("CumulativeLogsumexp", share - result, axis, **attrs)
         return apply_one("Exp", total + x)
 
     least = like(grad.dtype.base.min, grad)
-    # Gradients of either sign apart, as sums of logarithms.
+    # Positive and negative gradients are summed separately, as their logarithms are.
     positive, negative = (
         where(chosen, apply_one("Log", where(chosen, value, like(1, grad))), least)
         for chosen, value in (

@@ -1,4 +1,4 @@
-"""Reductions over segments: rows of one tensor that belong together by their segment ids."""
+"""Reductions over segments, the rows of a tensor that have the same segment id."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def unsorted_segment_prod(data: Any, segment_ids: Any, num_segments: Any, name: 
 
 
 def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The least of each segment's rows (`tf.unsorted_segment_min`); of none the dtype's greatest.
+    """The least of each segment's rows (`tf.unsorted_segment_min`); the dtype's greatest if it is empty.
 
     Args:
         data: of a shape that begins with that of `segment_ids`.
@@ -201,7 +201,7 @@ def unsorted_segment_min(data: Any, segment_ids: Any, num_segments: Any, name: s
 
 
 def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-    """The greatest of each segment's rows (`tf.unsorted_segment_max`); of none the dtype's least.
+    """The greatest of each segment's rows (`tf.unsorted_segment_max`); the dtype's least if it is empty.
 
     Args:
         data: of a shape that begins with that of `segment_ids`.
@@ -211,7 +211,7 @@ def unsorted_segment_max(data: Any, segment_ids: Any, num_segments: Any, name: s
 
 
 def _counts(data: Tensor, segment_ids: Tensor, num_segments: Any) -> Tensor:
-    """The number of elements of each segment, at least 1, in a shape to divide the segments by."""
+    """The number of elements of each segment, at least 1, in a shape that broadcasts to the segments."""
     ones = apply_one("Fill", apply_one("Shape", segment_ids), data.dtype.base.as_numpy_dtype(1))
     counts = unsorted_segment_sum(ones, segment_ids, num_segments)
     inner_rank = apply_one("Sub", apply_one("Rank", data), apply_one("Rank", segment_ids))

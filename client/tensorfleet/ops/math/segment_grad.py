@@ -32,7 +32,7 @@ def _beside(ids: Tensor, data: Tensor) -> Tensor:
 
 
 def _gather_or_zero(rows: Tensor, ids: Tensor) -> Tensor:
-    """The rows of `ids`, zeros for negative ones, which belong to no segment."""
+    """The rows that `ids` name; zeros for negative ids, which belong to no segment."""
     found = _gather(rows, apply_one("Maximum", ids, like(0, ids)))
     inside = apply_one("GreaterEqual", ids, like(0, ids))
     return where(_beside(inside, found), found, like(0, found))
@@ -46,7 +46,7 @@ def _total(op: Operation, values: Tensor) -> Tensor:
 
 
 def _spread(op: Operation, rows: Tensor) -> Tensor:
-    """The row of its segment for each element."""
+    """For each element the row of its segment."""
     return (_gather_or_zero if op.type.startswith("Unsorted") else _gather)(rows, op.inputs[1])
 
 
@@ -80,8 +80,8 @@ def _segment_extremum(op: Operation, grad: Tensor) -> list[Tensor | None]:
 
 @gradient("SegmentProd", "UnsortedSegmentProd")
 def _segment_prod(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    # The product of the others is the product by the element; of the non-zero ones where the element is zero,
-    # unless another is zero too.
+    # The product of the other elements is the product divided by the element. Where the element is zero,
+    # it is the product of the non-zero ones, or zero if another element is zero too.
     data = op.inputs[0]
     is_zero = apply_one("Equal", data, like(0, data))
     zeros = _total(op, apply_one("Cast", is_zero, DstT=np.int32))

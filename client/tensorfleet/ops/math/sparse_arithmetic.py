@@ -169,7 +169,7 @@ op(
 
 
 def is_sparse(value: Any) -> bool:
-    """Whether it is a SparseTensor, or the value of one."""
+    """Whether `value` is a SparseTensor or a SparseTensorValue."""
     return isinstance(value, (SparseTensor, SparseTensorValue))
 
 
@@ -177,11 +177,11 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
     """The sum of two SparseTensors, or of one and a tensor (`tf.sparse.add`).
 
     Args:
-        threshold: sums of two elements that are smaller are left out; 0 by default. `thresh` is its
+        threshold: sums of two elements of a smaller magnitude are left out; 0 by default. `thresh` is its
             older name.
 
     Returns:
-        A SparseTensor of two of them; else a Tensor.
+        A SparseTensor if both are SparseTensors, else a Tensor.
 
     Raises:
         TypeError: both are tensors.
@@ -195,7 +195,7 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
             0 if threshold is None else threshold, _real(a.values.dtype.base), name="threshold"
         )
         indices, values, dense_shape = apply_op("SparseAdd", *_parts(a), *_parts(b), limit)
-        # The shape that both are known to have is that of the sum.
+        # The sum has the static shape of both.
         known_a, known_b = static_dims(a.dense_shape), static_dims(b.dense_shape)
         known = merge(known_a, known_b)
         if known is not None and None not in known:
@@ -248,7 +248,7 @@ def sparse_reduce_max(
 def sparse_reduce_max_sparse(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> SparseTensor:
-    """As `sparse_reduce_max`, of those for which elements are given (`tf.sparse.reduce_max_sparse`)."""
+    """`sparse_reduce_max` as a SparseTensor, without empty rows (`tf.sparse.reduce_max_sparse`)."""
     parts = _reduce("SparseReduceMaxSparse", sp_input, axis, keepdims, reduction_axes, keep_dims)
     return SparseTensor(*parts)
 
@@ -274,7 +274,7 @@ def sparse_reduce_sum(
 def sparse_reduce_sum_sparse(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> SparseTensor:
-    """As `sparse_reduce_sum`, of those for which elements are given (`tf.sparse.reduce_sum_sparse`)."""
+    """`sparse_reduce_sum` as a SparseTensor, without empty rows (`tf.sparse.reduce_sum_sparse`)."""
     parts = _reduce("SparseReduceSumSparse", sp_input, axis, keepdims, reduction_axes, keep_dims)
     return SparseTensor(*parts)
 
@@ -319,7 +319,7 @@ def sparse_tensor_dense_matmul(
                [0.]], dtype=float32)
     """
     if is_sparse(b):
-        # a b = (b' a')', by which the sparse one comes first.
+        # a·b = (bᴴ·aᴴ)ᴴ, as the op takes the sparse operand first.
         product = sparse_tensor_dense_matmul(b, sp_a, not adjoint_b, not adjoint_a)
         return transpose(product)
     sparse = as_sparse(sp_a)
@@ -342,7 +342,7 @@ def sparse_matmul(
     """The product of two matrices, of which many elements are zero (`tf.sparse_matmul`), in float32.
 
     Args:
-        a_is_sparse, b_is_sparse: hints, which are kept with the node and not needed.
+        a_is_sparse, b_is_sparse: hints, only kept as attributes of the node.
     """
     return apply_one(
         "SparseMatMul",
@@ -357,7 +357,7 @@ def sparse_matmul(
 
 
 def times_dense(sparse: SparseTensor, dense: Any, name: str) -> SparseTensor:
-    """The elements multiplied by those of a tensor that is broadcast to the shape."""
+    """The given elements times those of a tensor that is broadcast to the shape."""
     return _cwise("SparseDenseCwiseMul", sparse, dense, name)
 
 
@@ -379,7 +379,7 @@ def _truediv(self: SparseTensor, other: Any) -> SparseTensor:
     with framework.name_scope("truediv") as scope:
         dense = convert_to_tensor(other, self.dtype.base, name="y")
         wide = _QUOTIENTS.get(self.dtype.base)
-        if wide is not None:  # the quotient of integers is a fraction
+        if wide is not None:  # integers are divided as floats
             self, dense = self.with_values(cast(self.values, wide)), cast(dense, wide)
         return _cwise("SparseDenseCwiseDiv", self, dense, scope)
 

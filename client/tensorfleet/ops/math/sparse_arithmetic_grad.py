@@ -39,13 +39,13 @@ def _sparse_reduce_sum(op: Operation, grad: Tensor) -> list[Tensor | None]:
     indices, _values, shape, axes = op.inputs
     kept = _kept_shape(shape, axes)
     grad = apply_one("Reshape", grad, kept)
-    # The place in the sum: index 0 along what was summed.
+    # The coordinates in the sum, which are 0 along the summed dimensions.
     places = indices // (shape // apply_one("Maximum", kept, like(1, kept)))
     return [None, apply_one("GatherNd", grad, places), None, None]
 
 
 def _kept_shape(shape: Tensor, axes: Tensor) -> Tensor:
-    """The shape of a sum that keeps its dimensions, an int64 vector."""
+    """The shape of a sum that keeps its dimensions, as an int64 vector."""
     dims, known = static_dims(shape), static_value(axes)
     if dims is not None and None not in dims and known is not None:
         kept = np.array(dims, np.int64)
@@ -67,7 +67,7 @@ def _sparse_softmax(op: Operation, grad: Tensor) -> list[Tensor | None]:
 
 @gradient("SparseSparseMaximum", "SparseSparseMinimum")
 def _sparse_extremum(op: Operation, _: Any, grad: Tensor) -> list[Tensor | None]:
-    # Who has the extreme gets the gradient; both have a half of it where they are equal.
+    # The input that has the extreme gets the gradient; where both are equal, each gets half of it.
     a_indices, a, a_shape, b_indices, b, b_shape = op.inputs
     places, values = op.outputs
     of_a, of_b = apply_op("SparseAddGrad", values, a_indices, b_indices, places)
@@ -82,7 +82,9 @@ def _sparse_extremum(op: Operation, _: Any, grad: Tensor) -> list[Tensor | None]
 
 
 def _beside(op: Operation) -> tuple[Tensor, Tensor]:
-    """Where the elements of a tensor are that the sparse elements meet, and those."""
+    """The elements of the broadcast tensor that each sparse element was combined with: their coordinates and
+    values.
+    """
     indices, _values, shape, dense = op.inputs
     dense_shape = shape_of(dense, np.int64)
     missing: Any = apply_one("Size", shape) - rank_of(dense)

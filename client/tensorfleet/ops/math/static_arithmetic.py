@@ -1,4 +1,4 @@
-"""Arithmetic on values that are known before any run, for the shapes that they decide.
+"""Arithmetic on values that are known while the graph is built, for shapes that depend on them.
 
 TensorFlow's shape inference computes such parts of a graph; `tf.get_static_value` does not look at them.
 """

@@ -39,7 +39,7 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
 
 
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
-    """The polynomial with these coefficients, the highest power's first, at x (`tf.math.polyval`).
+    """The value at x of the polynomial with these coefficients, highest power first (`tf.math.polyval`).
 
     Args:
         coeffs: a list of tensors; an empty one is zero.

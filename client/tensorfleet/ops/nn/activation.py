@@ -187,7 +187,7 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
 
 
 def _along_axis(op_type: str, logits: Any, axis: Any, name: str | None, dim: Any) -> Tensor:
-    """Softmax along any axis: the ops only know the last one."""
+    """Softmax along any axis, which is moved to the end, as the ops take only the last one."""
     if dim is not None:
         if axis is not None:
             raise ValueError("Cannot specify both 'dim' and 'axis'.")
@@ -202,7 +202,7 @@ def _along_axis(op_type: str, logits: Any, axis: Any, name: str | None, dim: Any
         raise ValueError(f"`axis` must be in the range [{-rank}, {rank}). Received: axis={axis}")
     order = np.arange(rank, dtype=np.int32)
     order[[axis, -1]] = order[[-1, axis]]
-    # Exchanging two axes is its own inverse.
+    # The exchange of two axes is its own inverse.
     swapped = apply_one(op_type, apply_one("Transpose", x, order))
     return apply_one("Transpose", swapped, order, name=name)
 

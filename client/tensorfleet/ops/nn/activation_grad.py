@@ -16,7 +16,7 @@ _LAST = np.array([-1], np.int32)
 
 @gradient("Relu")
 def _relu(op: Operation, grad: Tensor) -> Tensor:
-    # The output is positive where the input is; so the input need not be kept.
+    # The output is positive exactly where the input is, so the input need not be kept.
     return apply_one("ReluGrad", grad, op.outputs[0])
 
 

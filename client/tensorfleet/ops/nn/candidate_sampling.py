@@ -1,4 +1,4 @@
-"""Candidate samplers: classes drawn for a loss that cannot look at all of them.
+"""Candidate samplers, which draw a few of many classes for a loss.
 
 Jean, Cho, Memisevic and Bengio, "On using very large target vocabulary for neural machine translation", 2014.
 """
@@ -78,8 +78,8 @@ op(
 )
 
 Sampled = tuple[Tensor, Tensor, Tensor]
-"""The classes drawn, int64 [num_sampled]; how often each true class, float32 [batch, num_true], and each
-drawn class, float32 [num_sampled], is expected among that many."""
+"""The classes drawn, int64 [num_sampled], and the expected counts in a sample of this size: of each true
+class, float32 [batch, num_true], and of each drawn class, float32 [num_sampled]."""
 
 
 def _sample(op_type: str, true_classes: Any, seed: int | None, name: str | None, **attrs: Any) -> Sampled:
@@ -102,11 +102,11 @@ def uniform_candidate_sampler(
     """Draws each class of [0, range_max) with the same probability (`tf.nn.uniform_candidate_sampler`).
 
     Args:
-        true_classes: int64 [batch, num_true]: their expected counts are given, too.
+        true_classes: int64 [batch, num_true], whose expected counts are computed.
         unique: no class is drawn twice; `range_max` must then be `num_sampled` or more.
 
     Returns:
-        What is drawn, and expected counts: see `Sampled`.
+        The drawn classes and the expected counts: see `Sampled`.
     """
     return _sample(
         "UniformCandidateSampler",
@@ -132,8 +132,8 @@ def log_uniform_candidate_sampler(
     """Draws class k with probability log((k + 2) / (k + 1)) / log(range_max + 1), Zipf's law
     (`tf.nn.log_uniform_candidate_sampler`).
 
-    It fits classes that are numbered by decreasing frequency, as words of a lexicon. Arguments and results
-    are those of `uniform_candidate_sampler`.
+    This fits classes that are numbered by decreasing frequency, such as words of a vocabulary. Arguments and
+    results are those of `uniform_candidate_sampler`.
     """
     return _sample(
         "LogUniformCandidateSampler",
@@ -156,10 +156,10 @@ def learned_unigram_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Sampled:
-    """Draws classes as often as they were true in the steps before, plus one
+    """Draws classes in proportion to the number of times they were true in earlier steps, plus one
     (`tf.nn.learned_unigram_candidate_sampler`).
 
-    The counts belong to the node on its task, and are lost with that. Arguments and results are those of
+    The node's task keeps the counts, and they are lost with it. Arguments and results are those of
     `uniform_candidate_sampler`.
     """
     return _sample(
@@ -192,11 +192,11 @@ def fixed_unigram_candidate_sampler(
     """Draws classes by given frequencies (`tf.nn.fixed_unigram_candidate_sampler`).
 
     Args:
-        vocab_file: a file where the task is, whose lines end with a comma and a frequency. Either this or
+        vocab_file: a file on the task's machine, whose lines end with a comma and a frequency. Either this or
             `unigrams` is given.
-        distortion: the frequencies are raised to this power: 1 as they are, 0 makes all equal.
-        num_reserved_ids: the frequencies begin with this class; those before it are never drawn.
-        num_shards, shard: draw only classes that are `shard` modulo `num_shards`.
+        distortion: the power to which frequencies are raised; 0 makes all classes equally likely.
+        num_reserved_ids: the class of the first frequency; classes below it are never drawn.
+        num_shards, shard: draw only classes that equal `shard` modulo `num_shards`.
         unigrams: the frequencies, in the order of the classes.
 
     The other arguments, and the results, are those of `uniform_candidate_sampler`.
@@ -227,7 +227,7 @@ def all_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Sampled:
-    """Gives all classes of [0, num_sampled), to compare a sampled loss with the exact one
+    """All classes of [0, num_sampled), to compare a sampled loss with the exact one
     (`tf.nn.all_candidate_sampler`)."""
     return _sample(
         "AllCandidateSampler",
@@ -247,11 +247,11 @@ def compute_accidental_hits(
     seed: int | None = None,
     name: str | None = None,
 ) -> Sampled:
-    """Finds drawn classes that are true ones (`tf.nn.compute_accidental_hits`).
+    """The drawn classes that are also true ones (`tf.nn.compute_accidental_hits`).
 
     Returns:
-        For each such pair the row of the batch (int32), the place among the drawn classes (int64), and the
-        least float32, which added to a logit makes its probability zero: all of shape [hits].
+        For each such pair the row of the batch (int32), the index among the drawn classes (int64), and the
+        least float32, which makes a probability zero when it is added to the logit: all of shape [hits].
     """
     seed1, seed2 = get_seed(seed)
     indices, ids, weights = apply_op(

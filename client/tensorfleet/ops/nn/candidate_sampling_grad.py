@@ -1,4 +1,4 @@
-"""The op types of `candidate_sampling` have no rule: losses stop gradients at them."""
+"""The op types of `candidate_sampling` have no gradients: losses stop gradients at them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tensorfleet.ops.math.reduction import reduce_max
 
 
 def remove_squeezable_dimensions(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
-    """The two as tensors of one rank where a last dimension of 1 is all that one has more than the other."""
+    """Labels and predictions as tensors, without a last dimension of size 1 that only one of them has."""
     with name_scope(None, "remove_squeezable_dimensions", [labels, predictions]):
         predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
         if predictions.ndim is not None and labels.ndim is not None:
@@ -43,14 +43,14 @@ def confusion_matrix(
     Args:
         labels, predictions: integers [n], 0 to num_classes - 1.
         num_classes: by default one more than the largest of both.
-        dtype: of the result.
-        weights: what each prediction counts, [n]; by default 1.
+        dtype: the dtype of the result.
+        weights: the weight of each prediction, [n]; by default 1.
 
     Returns:
         [num_classes, num_classes]: rows are labels, columns predictions.
 
     Raises:
-        ValueError: shapes that do not go together.
+        ValueError: incompatible shapes.
         InvalidArgumentError: in a run, for a class that is negative or too large.
     """
     with name_scope(name, "confusion_matrix", [predictions, labels, num_classes, weights]):

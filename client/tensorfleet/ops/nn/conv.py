@@ -1,4 +1,4 @@
-"""Convolution: the ops, and `tf.nn.conv2d` and its kin."""
+"""Convolution of images: the ops, `tf.nn.conv2d` and related functions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _backprop_input(op: RuleNode) -> list[Dims]:
     sizes = static_dims(op.inputs[0])
     if sizes is None or len(sizes) != 2:
         return [dims_module.merge(sizes, (None,) * 4)]
-    # Of two sizes, height and width, the rest follows from the filter and the gradient.
+    # `input_sizes` may be height and width alone; batch and channels follow from the gradient and the filter.
     windows = windows_of(op.attrs)
     weights, gradient = (with_rank(t.dims, 4) for t in op.inputs[1:])
     return [windows.shape(gradient[0], sizes, weights[2])]
@@ -99,14 +99,14 @@ op(
 def window_attrs(
     strides: Any, padding: Any, data_format: str | None, dilations: Any = None
 ) -> dict[str, Any]:
-    """A node's attributes, from the forms that callers may give them in.
+    """The attributes of a convolution or pooling node, from the forms in which callers may give them.
 
     Args:
         strides, dilations: four numbers; one or two are for height and width.
         padding: "SAME", "VALID", or a list of four (before, after) pairs.
 
     Raises:
-        ValueError: another number of numbers, or another form of padding.
+        ValueError: a wrong number of strides or dilations, or another form of padding.
     """
     data_format = data_format or "NHWC"
     attrs: dict[str, Any] = {
@@ -150,7 +150,7 @@ def conv2d(
         filter: [height, width, channels in, channels out]. `filters` is another name of it.
         strides, dilations: one number, one for height and one for width, or one for each dimension.
         padding: "SAME", "VALID", or four pairs (before, after).
-        use_cudnn_on_gpu: without effect.
+        use_cudnn_on_gpu: ignored.
 
     Example:
         >>> images, filters = tf.ones([1, 4, 4, 1]), tf.ones([2, 2, 1, 8])
@@ -256,7 +256,7 @@ def depthwise_conv2d_native(
     """Convolution of each channel by itself (`tf.nn.depthwise_conv2d_native`).
 
     Args:
-        filter: [height, width, channels, multiplier]: channels · multiplier come out.
+        filter: [height, width, channels, multiplier]; the result has channels · multiplier channels.
     """
     attrs = window_attrs(strides, padding, data_format, dilations)
     return apply_one("DepthwiseConv2dNative", input, filter, name=name, **attrs)
@@ -335,7 +335,7 @@ def separable_conv2d(
     data_format: str | None = None,
     dilations: Any = None,
 ) -> Tensor:
-    """Depthwise convolution, then one over channels alone (`tf.nn.separable_conv2d`).
+    """Depthwise convolution followed by a 1 × 1 convolution (`tf.nn.separable_conv2d`).
 
     Args:
         depthwise_filter: [height, width, channels, multiplier].

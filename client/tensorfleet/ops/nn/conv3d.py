@@ -1,4 +1,4 @@
-"""Convolution of volumes: the ops, `tf.nn.conv3d` and its kin."""
+"""Convolution of volumes: the ops, `tf.nn.conv3d` and related functions."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from tensorfleet.ops.gradient_common import given, shape_of
 
 _CONV = ("strides", "padding", "explicit_paddings", "data_format", "dilations")
 
-# The forward op of each kind, the gradient of its images, that of its filter.
+# For each kind the forward op, the gradient op for its images and the one for its filter.
 _KINDS = {
     "Conv2D": ("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"),
     "DepthwiseConv2dNative": (
@@ -40,7 +40,7 @@ def _conv(op: Operation, grad: Tensor) -> list[Tensor]:
 
 
 def _both_shapes(x: Tensor, y: Tensor) -> list[Tensor]:
-    """The shapes of two tensors by one ShapeN, of which the master is told what is known."""
+    """The shapes of two tensors by one ShapeN, with what is known of them as hints for the master."""
     found: list[Tensor] = apply_list("ShapeN", [x, y])
     for tensor, shape in zip((x, y), found, strict=True):
         if tensor.dims is not None and None not in tensor.dims:

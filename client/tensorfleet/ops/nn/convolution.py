@@ -18,7 +18,7 @@ from tensorfleet.ops.nn.pool3d import avg_pool3d, max_pool3d
 
 
 def _image_format(data_format: str | None) -> str:
-    """The format of images of height 1, from that of sequences."""
+    """The data format of images of height 1 for that of sequences."""
     if data_format in (None, "NHWC", "NWC"):
         return "NHWC"
     if data_format in ("NCHW", "NCW"):
@@ -27,10 +27,10 @@ def _image_format(data_format: str | None) -> str:
 
 
 def _one(value: Any) -> int:
-    """The number for the one dimension, from itself or a list that has one for each dimension."""
+    """The number for the one dimension of space, from a number or a list of one for each dimension."""
     numbers = list(value) if isinstance(value, (list, tuple)) else [value]
     if len(numbers) == 3:
-        # Batch and channels have 1; which of the ends they are does not matter.
+        # Batch and channels have 1, so the data format does not matter.
         return int(numbers[1] if numbers[2] == 1 else numbers[2])
     return int(numbers[0])
 
@@ -207,7 +207,7 @@ def conv_transpose(
 
 
 def atrous_conv2d(value: Any, filters: Any, rate: int, padding: str, name: str | None = None) -> Tensor:
-    """`conv2d` with a filter whose elements are `rate` pixels from each other (`tf.nn.atrous_conv2d`)."""
+    """`conv2d` with a filter whose elements are `rate` pixels apart (`tf.nn.atrous_conv2d`)."""
     return convolution(value, filters, padding, dilation_rate=[rate, rate], name=name)
 
 
@@ -257,7 +257,7 @@ def max_pool1d(
 def avg_pool1d(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NWC", name: str | None = None
 ) -> Tensor:
-    """The mean of each window of sequences, padding not counted (`tf.nn.avg_pool1d`). As `max_pool1d`."""
+    """The mean of each window of sequences, without padding (`tf.nn.avg_pool1d`); see `max_pool1d`."""
     with name_scope(name, "AvgPool1D", [input]):
         return _pool1d(avg_pool, input, ksize, strides, padding, data_format)
 

@@ -64,12 +64,12 @@ def _given(function: str, labels: Any, logits: Any) -> None:
 
 
 def _precise(logits: Tensor) -> Tensor:
-    """Logits in the dtype to compute in: small floats in float32."""
+    """Logits in the dtype for the computation: float32 for 16-bit floats."""
     return cast(logits, dtypes.float32) if logits.dtype.base in (dtypes.float16, dtypes.bfloat16) else logits
 
 
 def _rows(x: Tensor) -> Tensor:
-    """The tensor as a matrix of its last dimension."""
+    """The tensor as a matrix whose rows are its last dimension."""
     rank = rank_of(x)
     last = slice_(shape_of(x), [_less_one(rank)], [1])
     result = apply_one("Reshape", x, concat([[-1], last], 0))
@@ -98,7 +98,7 @@ def softmax_cross_entropy_with_logits_v2(
 ) -> Tensor:
     """-sum(labels · log softmax(logits)) along an axis (`tf.nn.softmax_cross_entropy_with_logits_v2`).
 
-    Gradients go to the labels, too.
+    Labels get gradients, too.
 
     Args:
         labels: of the shape of `logits`, distributions along `axis`.
@@ -140,7 +140,7 @@ def softmax_cross_entropy_with_logits_v2(
 def softmax_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None, axis: int | None = None
 ) -> Tensor:
-    """`softmax_cross_entropy_with_logits_v2` with labels that count as constants
+    """`softmax_cross_entropy_with_logits_v2` without gradients of the labels
     (`tf.nn.softmax_cross_entropy_with_logits`)."""
     _given("softmax_cross_entropy_with_logits", labels, logits)
     with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
@@ -151,11 +151,11 @@ def softmax_cross_entropy_with_logits(
 def sparse_softmax_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
-    """Softmax cross entropy where one class of each row is right
+    """Softmax cross entropy with one true class for each row
     (`tf.nn.sparse_softmax_cross_entropy_with_logits`).
 
     Args:
-        labels: int32 or int64, the number of the class: [d0, d1, …].
+        labels: int32 or int64, the true classes: [d0, d1, …].
         logits: [d0, d1, …, classes].
 
     Returns:
@@ -224,7 +224,7 @@ def sigmoid_cross_entropy_with_logits(
         x: Any = convert_to_tensor(logits, name="logits")
         z: Any = convert_to_tensor(labels, name="labels")
         _same_shape(x, z, "`logits` and `labels`")
-        # max(x, 0) - x · z + log(1 + exp(-|x|)), whose exponential never overflows.
+        # Computed as max(x, 0) - x · z + log(1 + exp(-|x|)), whose exponential never overflows.
         zeros = zeros_like(x)
         positive = apply_one("GreaterEqual", x, zeros)
         above: Any = where(positive, x, zeros)
@@ -240,7 +240,7 @@ def weighted_cross_entropy_with_logits(
     name: str | None = None,
     targets: Any = None,
 ) -> Tensor:
-    """Sigmoid cross entropy whose positive labels count `pos_weight` times
+    """Sigmoid cross entropy in which positive labels count `pos_weight` times
     (`tf.nn.weighted_cross_entropy_with_logits`). `targets` is the old name of `labels`.
 
     Raises:

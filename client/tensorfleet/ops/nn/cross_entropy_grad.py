@@ -12,7 +12,7 @@ from tensorfleet.ops.gradient_common import ints
 
 
 def _is_used(grad: Any) -> bool:
-    """Whether a gradient is more than the zeros that stand for none."""
+    """Whether a gradient is not just the zeros that stand for no gradient."""
     if grad is None or grad.op.type == "ZerosLike":
         return False
     value = static_value(grad.op.inputs[1] if grad.op.type == "Fill" else grad)
@@ -24,7 +24,7 @@ def _softmax_cross_entropy(op: Operation, grad: Any, backprop_grad: Any) -> list
     logits = op.inputs[0]
     to_logits: Any = apply_one("ExpandDims", grad, -1) * op.outputs[1]
     if _is_used(backprop_grad):
-        # The backprop is softmax - labels, whose own derivative counts in second derivatives.
+        # The backprop output is softmax - labels; second derivatives need its derivative.
         softmax: Any = apply_one("Softmax", logits)
         mean = apply_one("Sum", backprop_grad * softmax, ints([-1]), keep_dims=True)
         to_logits = to_logits + (backprop_grad - mean) * softmax

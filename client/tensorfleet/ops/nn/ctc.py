@@ -81,12 +81,12 @@ def ctc_loss(
     Args:
         labels: an int32 SparseTensor, [batch, longest]; each in [0, classes - 1).
         inputs: the logits, float32 or float64, [time, batch, classes]; the last class is the blank.
-        sequence_length: int32 [batch], the times that count.
-        preprocess_collapse_repeated: equal neighbours among the labels count as one.
-        ctc_merge_repeated: equal neighbours of a path are one label.
-        ignore_longer_outputs_than_inputs: a sequence that has more labels than times has a loss of 0, and is
-            no error.
-        time_major: False: the inputs are [batch, time, classes].
+        sequence_length: int32 [batch], the number of time steps of each example.
+        preprocess_collapse_repeated: merge repeated labels before the loss is computed.
+        ctc_merge_repeated: merge repeated labels of a path.
+        ignore_longer_outputs_than_inputs: give a loss of 0, instead of an error, where there are more labels
+            than time steps.
+        time_major: if False, the inputs are [batch, time, classes].
         logits: another name of `inputs`.
 
     Returns:
@@ -94,7 +94,7 @@ def ctc_loss(
 
     Raises:
         TypeError: the labels are no SparseTensor.
-        InvalidArgumentError: in a run: no labels for an example, a negative one, or too little time.
+        InvalidArgumentError: in a run: an example without labels, a negative label, or too few time steps.
     """
     if not isinstance(labels, SparseTensor):
         raise TypeError("Expected labels (first argument) to be a SparseTensor")
@@ -120,13 +120,13 @@ def ctc_loss(
 def ctc_greedy_decoder(
     inputs: Any, sequence_length: Any, merge_repeated: bool = True, blank_index: int | None = None
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The labels of the likeliest class at each time (`tf.nn.ctc_greedy_decoder`).
+    """The most probable class at each time step, without blanks (`tf.nn.ctc_greedy_decoder`).
 
     Args:
         inputs: the logits, [time, batch, classes].
         sequence_length: int32 [batch].
-        merge_repeated: equal neighbours without a blank between them are one label.
-        blank_index: the class that is no label; the last one by default, negative ones count from the end.
+        merge_repeated: merge repeated classes without a blank between them.
+        blank_index: the class of the blank; the last one by default, negative ones count from the end.
 
     Returns:
         A list of one int64 SparseTensor, [batch, longest], and the negative sum of the greatest logits,
@@ -149,14 +149,14 @@ def ctc_beam_search_decoder(
     top_paths: int = 1,
     merge_repeated: bool = True,
 ) -> tuple[list[SparseTensor], Tensor]:
-    """The likeliest label sequences, by a search that keeps `beam_width` of them at each time
+    """The most probable label sequences, by a search that keeps `beam_width` of them at each time step
     (`tf.nn.ctc_beam_search_decoder`).
 
     Args:
         inputs: the logits, [time, batch, classes]; the last class is the blank.
         sequence_length: int32 [batch].
-        top_paths: how many sequences to return for each example.
-        merge_repeated: equal neighbours in what is returned are one label.
+        top_paths: the number of sequences to return for each example.
+        merge_repeated: merge repeated labels in the result.
 
     Returns:
         For each of `top_paths` an int64 SparseTensor, [batch, longest]; and the logarithms of the
@@ -176,5 +176,5 @@ def ctc_beam_search_decoder(
 def ctc_beam_search_decoder_v2(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
-    """As `ctc_beam_search_decoder`, without merging (`tf.nn.ctc_beam_search_decoder_v2`)."""
+    """`ctc_beam_search_decoder` without merging of repeated labels (`tf.nn.ctc_beam_search_decoder_v2`)."""
     return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, False)

@@ -14,8 +14,8 @@ not_differentiable("CTCGreedyDecoder", "CTCBeamSearchDecoder")
 
 @gradient("CTCLoss")
 def _ctc_loss(op: Operation, grad: Tensor, _: Any) -> list[Tensor | None]:
-    # The kernel has computed the gradient with the loss; of that there is no further one.
-    message = "The second derivative of ctc_loss is not there"
+    # The kernel computes the gradient together with the loss, and has none of the gradient itself.
+    message = "ctc_loss has no second derivative"
     scale = apply_one("ExpandDims", grad, -1)
     gradient_of_inputs = apply_one("PreventGradient", op.outputs[1], message=message)
     return [apply_one("Mul", scale, gradient_of_inputs), None, None, None]

@@ -1,4 +1,4 @@
-"""Embedding lookup: rows of a table, or of a table that is divided among several variables."""
+"""Embedding lookup in a table that is one tensor or divided into several."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def embedding_lookup(
 ) -> Tensor:
     """The rows `ids` of a table (`tf.nn.embedding_lookup`).
 
-    Rows are gathered where each part of the table lives, so only they travel; the same holds for their
-    gradients.
+    Rows are gathered on the device of each part of the table, so only these rows are sent; the same holds
+    for their gradients.
 
     Args:
-        params: the table: a tensor or variable, or its parts along the first dimension: a list, or a variable
-            that was made with a partitioner.
+        params: the table: a tensor or variable; or its parts along the first dimension, as a list or as a
+            partitioned variable.
         ids: integers of any shape.
         partition_strategy: how the table is divided. "mod": row i is in part i mod n. "div": the parts hold
-            consecutive rows, the first ones one more where the number of rows asks for it.
-        validate_indices: without effect: indices are always checked.
-        max_norm: rows that are longer (L2) are scaled down to this.
+            consecutive rows; the first parts have one row more if n does not divide their number.
+        validate_indices: ignored: indices are always checked.
+        max_norm: rows of a greater L2 norm are scaled down to this.
 
     Returns:
         ids.shape + params.shape[1:].
@@ -74,7 +74,7 @@ def _gather(table: Any, ids: Tensor, name: str | None = None) -> Tensor:
 
 
 def _clipped(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
-    """The rows, those longer than `max_norm` scaled down to it."""
+    """The rows; those of a greater norm than `max_norm` are scaled down to it."""
     if max_norm is None:
         return rows
     axes: Any
@@ -85,7 +85,7 @@ def _clipped(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
     with name_scope("clip_by_norm"):
         squares = reduce_sum(apply_one("Square", rows), axes, keepdims=True)
         is_some: Any = apply_one("Greater", squares, cast(0.0, rows.dtype.base))
-        # The root of zero has no derivative.
+        # The derivative of the root is infinite at zero.
         safe = apply_one("SelectV2", is_some, squares, apply_one("OnesLike", squares))
         norm = apply_one("SelectV2", is_some, apply_one("Sqrt", safe), squares)
         limit = cast(max_norm, rows.dtype.base)
@@ -132,7 +132,7 @@ def _row_shape(table: Any) -> Any:
 
 
 def _divided(parts: list[Any], flat: Any) -> tuple[Any, Any]:
-    """The part, and the row in it, of each id, where parts hold consecutive rows."""
+    """For each id its part and the row in it, where parts hold consecutive rows."""
     sizes = [part.shape.as_list()[0] if part.shape.ndims else None for part in parts]
     if None not in sizes:
         total: Any = convert_to_tensor(sum(sizes), flat.dtype.base)

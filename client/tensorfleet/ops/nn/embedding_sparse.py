@@ -46,11 +46,11 @@ def embedding_lookup_sparse(
     Args:
         params: the table, or its parts, as for `embedding_lookup`.
         sp_ids: a SparseTensor of integers, [rows, any], with at least one id in each row.
-        sp_weights: a SparseTensor of weights at the same places; None: all are 1.
-        combiner: "sum", of the weighted rows; "mean", divided by the sum of the weights, the default;
-            "sqrtn", divided by the root of the sum of their squares.
-        max_norm: rows of the table that are longer (L2) are scaled down to this.
-        allow_fast_lookup: the rows of the table are taken as they are asked for, each as often as it is.
+        sp_weights: a SparseTensor of weights at the same indices; by default all are 1.
+        combiner: "sum" of the weighted rows; "mean" (the default), the sum divided by the sum of the
+            weights; "sqrtn", the sum divided by the root of the sum of squared weights.
+        max_norm: rows of the table of a greater L2 norm are scaled down to this.
+        allow_fast_lookup: gather a row once for each use, instead of once for all uses.
 
     Returns:
         [rows, width].
@@ -91,7 +91,7 @@ def embedding_lookup_sparse(
 
 
 def _table(params: Any) -> list[Any]:
-    """The parts of a table: tensors, and variables that are resources."""
+    """The parts of a table: tensors and resource variables."""
     if isinstance(params, PartitionedVariable):
         params = list(params)
     parts = list(params) if isinstance(params, (list, tuple)) else [params]
@@ -109,7 +109,7 @@ def _weighted(combiner: str, rows: Any, places: Any, segment_ids: Any, weights: 
     if weights.dtype.base is not rows.dtype.base:
         weights = cast(weights, rows.dtype.base)
     rows = gather(rows, places)
-    # As many dimensions as the rows have.
+    # Ones for the dimensions of a row, so that the weights broadcast.
     further = expand_dims(rank(rows) - 1, 0)
     ndim = rows.ndim
     weights = reshape(weights, concat([shape(weights), ones(further, dtypes.int32)], 0))
@@ -136,12 +136,12 @@ def safe_embedding_lookup_sparse(
     max_norm: float | None = None,
     allow_fast_lookup: bool = False,
 ) -> Tensor:
-    """As `embedding_lookup_sparse`, for ids that may be negative or weights that are not positive, both of
-    which are left out, and for rows without ids (`tf.nn.safe_embedding_lookup_sparse`).
+    """`embedding_lookup_sparse` that takes rows without ids, and leaves out ids that are negative or whose
+    weight is not positive (`tf.nn.safe_embedding_lookup_sparse`).
 
     Args:
         embedding_weights: the table, or its parts.
-        sparse_ids: [d0, …, dn], of which the last dimension is combined.
+        sparse_ids: [d0, …, dn]; the ids along the last dimension are combined.
         default_id: the id of rows without one; by default their embedding is 0.
 
     Returns:
@@ -166,7 +166,7 @@ def safe_embedding_lookup_sparse(
         known = sparse_ids.shape.ndims
         ndim = original.shape[0].value if known is None else known
         at: Any = rank_index(original, ndim)
-        # Two dimensions: all but the last one, and the last one.
+        # As a matrix: all dimensions but the last one as rows, the last one as columns.
         outer = apply_one("Prod", slice(original, [0], [at]), constant([0], name="Const"))
         flat = sparse_reshape(sparse_ids, [outer, gather(original, at)])
         weights = (
@@ -191,7 +191,7 @@ def safe_embedding_lookup_sparse(
             allow_fast_lookup=allow_fast_lookup,
         )
         if default_id is None:
-            # Rows without ids have no embedding.
+            # Rows without ids get zeros in place of the embedding of the id that was filled in.
             is_empty = reshape(is_empty, [-1, 1])
             width: Any = shape(found)
             is_empty = apply_one("Tile", is_empty, stack([1, width[1]]))
@@ -205,14 +205,14 @@ def safe_embedding_lookup_sparse(
 
 
 def rank_index(dense_shape: Any, ndim: int | None) -> Any:
-    """The number of the last dimension."""
+    """The index of the last dimension."""
     if ndim is not None:
         return ndim - 1
     return rank(dense_shape) - 1
 
 
 def _valid(ids: SparseTensor, weights: SparseTensor | None) -> tuple[SparseTensor, SparseTensor | None]:
-    """Without ids that are negative."""
+    """Ids and weights without negative ids."""
     kept = apply_one("GreaterEqual", ids.values, 0)
     if weights is not None:
         kept = apply_one("LogicalAnd", kept, ones_like(weights.values, dtypes.bool))
@@ -220,6 +220,6 @@ def _valid(ids: SparseTensor, weights: SparseTensor | None) -> tuple[SparseTenso
 
 
 def _positive(ids: SparseTensor, weights: SparseTensor) -> tuple[SparseTensor, SparseTensor]:
-    """Without ids whose weights are not positive."""
+    """Ids and weights without weights that are not positive."""
     kept = apply_one("Greater", weights.values, 0.0)
     return sparse_retain(ids, kept), sparse_retain(weights, kept)

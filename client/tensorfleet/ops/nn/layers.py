@@ -21,13 +21,13 @@ def dropout(
     name: str | None = None,
     rate: Any = None,
 ) -> Tensor:
-    """Sets elements to zero at random, and scales the others so that the mean stays (`tf.nn.dropout`).
+    """`x` with random elements set to zero and the others scaled to keep the mean (`tf.nn.dropout`).
 
     Args:
         x: floating point.
-        keep_prob: the probability with which an element is kept, 1 - `rate`.
+        keep_prob: the probability that an element is kept, 1 - `rate`.
         noise_shape: the shape of the random choices, broadcast to that of `x`.
-        rate: the probability with which an element is set to zero.
+        rate: the probability that an element is set to zero.
 
     Raises:
         ValueError: neither or both of `keep_prob` and `rate`, a probability outside of [0, 1), or an `x` that
@@ -62,7 +62,7 @@ def dropout(
         noise = random_uniform(shape, seed=seed, dtype=dtype)
         scale = 1 / (1 - probability)
         kept = apply_one("GreaterEqual", noise, probability)
-        # A product as in TensorFlow 1, whose programs know the result as "dropout/mul_1".
+        # A product, as programs for TensorFlow 1 know the result as "dropout/mul_1".
         result: Tensor = values * scale * cast(kept, dtype)
         result.set_shape(values.dims)
         return result
@@ -74,7 +74,7 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
             return list(x.dims)
         return apply_one("Shape", x)
     if isinstance(noise_shape, (list, tuple)) and x.dims is not None and len(noise_shape) == len(x.dims):
-        # None stands for the size that x has.
+        # None stands for the size of x.
         merged = [size if n is None else n for n, size in zip(noise_shape, x.dims, strict=True)]
         return merged if None not in merged else noise_shape
     return noise_shape

@@ -1,4 +1,4 @@
-"""Local response normalization, and max pooling that says where the maxima were."""
+"""Local response normalization, and max pooling that also gives the positions of the maxima."""
 
 from __future__ import annotations
 
@@ -71,13 +71,12 @@ def local_response_normalization(
     beta: float = 0.5,
     name: str | None = None,
 ) -> Tensor:
-    """Divides each element by (bias + alpha · the sum of squares of the channels near it) ** beta.
-
-    (`tf.nn.lrn`, `tf.nn.local_response_normalization`)
+    """Each element divided by (bias + alpha · the sum of squares of neighbouring channels) ** beta
+    (`tf.nn.lrn`, `tf.nn.local_response_normalization`).
 
     Args:
         input: [batch, height, width, channels].
-        depth_radius: how many channels on each side are near.
+        depth_radius: the number of neighbouring channels on each side.
     """
     return apply_one("LRN", input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta, name=name)
 
@@ -93,24 +92,22 @@ def max_pool_with_argmax(
     output_dtype: Any = None,
     include_batch_in_index: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The greatest value in each window, and where it is (`tf.nn.max_pool_with_argmax`).
+    """The greatest value in each window and its position (`tf.nn.max_pool_with_argmax`).
 
     Args:
         input: [batch, height, width, channels].
         ksize, strides, padding: as in `max_pool`.
-        Targmax: the dtype of the places, int64 by default. `output_dtype` is another name of it.
-        include_batch_in_index: whether places count through the whole batch, and not through one image.
+        Targmax: the dtype of the positions, int64 by default. `output_dtype` is another name of it.
+        include_batch_in_index: whether positions are in the whole batch, instead of one image.
 
     Returns:
-        The values; their places, (row · width + column) · channels + channel.
+        The values and their flat positions, (row · width + column) · channels + channel.
 
     Raises:
         ValueError: another data format, or both names of the dtype.
     """
     if data_format != "NHWC":
-        raise ValueError(
-            f"`data_format` values other  than 'NHWC' are not supported. Received: {data_format}"
-        )
+        raise ValueError(f"`data_format` values other than 'NHWC' are not supported. Received: {data_format}")
     if Targmax is not None and output_dtype is not None:
         raise ValueError("Cannot specify both 'output_dtype' and 'Targmax'.")
     dtype = Targmax if output_dtype is None else output_dtype

@@ -1,4 +1,4 @@
-"""The families behind `tf.nn` that have no name directly under `tf`: importing this defines their ops."""
+"""Imports the families of `tf.nn` that have no name in `tf` itself, which defines their ops."""
 
 from __future__ import annotations
 

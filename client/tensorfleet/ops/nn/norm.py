@@ -26,7 +26,7 @@ _FORMAT_3D = 'data_format: {"NHWC", "NCHW", "NDHWC", "NCDHW"} = "NHWC"'
 
 
 def _channel(op: RuleNode, dims: Dims) -> tuple[tuple[int | None, ...], int]:
-    """The images' shape, and which dimension has the channels."""
+    """The images' shape, and the index of the channels' dimension."""
     data_format = op.attrs["data_format"]
     images = with_rank(dims, len(data_format))
     return images, 1 if data_format in (b"NCHW", b"NCDHW") else len(images) - 1
@@ -129,9 +129,9 @@ def fused_batch_norm(
     Args:
         x: images in `data_format`.
         scale, offset: one number for each channel.
-        mean, variance: what to normalize by, needed where `is_training` is not set; in training the running
-            averages, needed where `exponential_avg_factor` is not 1.
-        exponential_avg_factor: how much the batch moves the running averages.
+        mean, variance: the moments to normalize by if not `is_training`; in training the running averages,
+            which are needed if `exponential_avg_factor` is not 1.
+        exponential_avg_factor: the weight of the batch in the running averages.
 
     Returns:
         The normalized images; the (running) mean and the (running) variance.
@@ -155,7 +155,7 @@ def fused_batch_norm(
         offset,
         mean,
         variance,
-        # The least that cuDNN asks for.
+        # The least epsilon that cuDNN takes.
         epsilon=max(epsilon, 1.001e-5),
         exponential_avg_factor=exponential_avg_factor,
         data_format=data_format,
@@ -187,7 +187,7 @@ def moments(
     keep = bool(keepdims if keepdims is not None else keep_dims)
     with name_scope(name, "moments", [x, axes]):
         x = convert_to_tensor(x, name="x")
-        # Half precision has too few digits for sums of squares.
+        # float16 has too few digits for sums of squares.
         y = cast(x, dtypes.float32) if x.dtype.base is dtypes.float16 else x
         mean = reduce_mean(y, axes, keepdims=True, name="mean")
         difference = apply_one("SquaredDifference", y, apply_one("StopGradient", mean))
@@ -222,7 +222,7 @@ def batch_normalization(
         factor: Any = apply_one("Rsqrt", convert_to_tensor(variance) + variance_epsilon)
         if scale is not None:
             factor = factor * scale
-        # In this order, which the names of the operations tell: programs look for "batchnorm/mul_1".
+        # The order decides the names of the operations: programs look for "batchnorm/mul_1".
         dtype = x.dtype.base if isinstance(x, Tensor) else None
         scaled: Any = x * (factor if dtype is None else cast(factor, dtype))
         rest = offset - mean * factor if offset is not None else -mean * factor

@@ -28,7 +28,7 @@ def _fused_batch_norm(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
 def _fused_batch_norm_grad(op: Operation, *grads: Any) -> list[Any]:
     y_grad, x, scale, mean, variance = op.inputs[:5]
     made = _normalization(op, y_grad, x, scale, mean, variance)
-    # Of the op alone: that its inputs depend on each other is the business of the call that is going on.
+    # Of the op alone: dependencies among its inputs are up to the tf.gradients call in progress.
     found = gradients_within(
         made, [y_grad, x, scale], grad_ys=list(grads[:3]), stop_gradients=list(op.inputs[:5])
     )
@@ -38,7 +38,7 @@ def _fused_batch_norm_grad(op: Operation, *grads: Any) -> list[Any]:
 def _normalization(
     op: Operation, y_grad: Any, x: Any, scale: Any, mean: Any, variance: Any
 ) -> tuple[Any, Any, Any]:
-    """The gradients of x, scale and offset, as the fused op computes them, of ops that have gradients."""
+    """The gradients of x, scale and offset by the formulas of the fused op, in ops that have gradients."""
     dtype = x.dtype.base
     if dtype is not dtypes.float32:
         x, y_grad = (apply_one("Cast", t, DstT=dtypes.float32) for t in (x, y_grad))

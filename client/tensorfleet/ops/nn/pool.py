@@ -145,7 +145,7 @@ def avg_pool(
     name: str | None = None,
     input: Any = None,
 ) -> Tensor:
-    """The mean of each window, padding not counted (`tf.nn.avg_pool`). Arguments as in `max_pool`."""
+    """The mean of each window, without padding (`tf.nn.avg_pool`); arguments as in `max_pool`."""
     value = input if value is None else value
     with name_scope(name, "AvgPool", [value]) as scope:
         return _pooled(

@@ -101,7 +101,7 @@ def max_pool3d(
 def avg_pool3d(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NDHWC", name: str | None = None
 ) -> Tensor:
-    """The mean of each window of volumes, padding not counted (`tf.nn.avg_pool3d`). As `max_pool3d`."""
+    """The mean of each window of volumes, without padding (`tf.nn.avg_pool3d`); see `max_pool3d`."""
     with name_scope(name, "AvgPool3D", [input]) as scope:
         return _pooled(
             "AvgPool3D", convert_to_tensor(input, name="value"), ksize, strides, padding, data_format, scope

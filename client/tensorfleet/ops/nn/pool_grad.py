@@ -30,7 +30,8 @@ def _avg_pool_grad(op: Operation, grad: Tensor) -> list[Tensor | None]:
 
 @gradient("MaxPoolGrad", "MaxPoolGradGrad")
 def _max_pool_grad(op: Operation, grad: Tensor) -> list[Tensor]:
-    """The greatest elements count as fixed: each op takes gradients where the other puts them."""
+    """The second gradient, with the positions of the maxima as constants: MaxPoolGrad scatters gradients to
+    them, MaxPoolGradGrad gathers from them, and each is the gradient of the other."""
     x, y = op.inputs[:2]
     attrs = given(op, _POOL)
     opposite = "MaxPoolGradGrad" if op.type == "MaxPoolGrad" else "MaxPoolGrad"

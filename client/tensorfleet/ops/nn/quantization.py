@@ -1,4 +1,4 @@
-"""Numbers rounded as if they were quantized: `tf.fake_quant_with_min_max_args`, … ; and ClipByValue."""
+"""Simulated quantization, `tf.fake_quant_with_min_max_args`, …; and ClipByValue."""
 
 from __future__ import annotations
 
@@ -94,10 +94,10 @@ def fake_quant_with_min_max_args(
 ) -> Tensor:
     """`inputs` clipped to [min, max] and rounded to 2 ** num_bits steps (`tf.fake_quant_with_min_max_args`).
 
-    The range is moved a little, so that zero is one of the steps. float32.
+    The range is shifted a little, so that zero is one of the steps. float32.
 
     Args:
-        narrow_range: one step less, as for numbers from -127 to 127.
+        narrow_range: use one step less, as for numbers from -127 to 127.
     """
     return apply_one(
         "FakeQuantWithMinMaxArgs",
@@ -119,7 +119,7 @@ def fake_quant_with_min_max_args_gradient(
     narrow_range: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The gradients, where the input is in the range (`tf.fake_quant_with_min_max_args_gradient`)."""
+    """`gradients` where the input is in the range, else 0 (`tf.fake_quant_with_min_max_args_gradient`)."""
     return apply_one(
         "FakeQuantWithMinMaxArgsGradient",
         gradients,
@@ -135,7 +135,7 @@ def fake_quant_with_min_max_args_gradient(
 def fake_quant_with_min_max_vars(
     inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
 ) -> Tensor:
-    """As `fake_quant_with_min_max_args`, with a range of tensors of rank 0, which have gradients
+    """`fake_quant_with_min_max_args` whose limits are scalar tensors, which get gradients
     (`tf.fake_quant_with_min_max_vars`)."""
     return apply_one(
         "FakeQuantWithMinMaxVars",
@@ -173,7 +173,7 @@ def fake_quant_with_min_max_vars_gradient(
 def fake_quant_with_min_max_vars_per_channel(
     inputs: Any, min: Any, max: Any, num_bits: int = 8, narrow_range: bool = False, name: str | None = None
 ) -> Tensor:
-    """As `fake_quant_with_min_max_vars`, with a range for each channel, the last dimension
+    """`fake_quant_with_min_max_vars` with limits for each channel, the last dimension
     (`tf.fake_quant_with_min_max_vars_per_channel`)."""
     return apply_one(
         "FakeQuantWithMinMaxVarsPerChannel",

@@ -1,4 +1,4 @@
-"""Losses over many classes, from a few drawn ones: `tf.nn.nce_loss` and `tf.nn.sampled_softmax_loss`.
+"""Losses over many classes that use a sample of them: `tf.nn.nce_loss`, `tf.nn.sampled_softmax_loss`.
 
 Gutmann and Hyvärinen, "Noise-contrastive estimation", 2010; Jean et al., "On using very large target
 vocabulary for neural machine translation", 2014.
@@ -32,7 +32,7 @@ from tensorfleet.ops.state.partitioned_variables import PartitionedVariable
 
 
 def _sum_rows(x: Tensor) -> Tensor:
-    """The sums of a matrix's rows, as a product, which also sums the gradients by one."""
+    """The sum of each row of a matrix, as a product, so that its gradient is a product too."""
     columns = shape(x)[1]
     summed = matmul(x, ones(stack([columns, 1]), x.dtype.base))
     return reshape(summed, [-1])
@@ -52,7 +52,7 @@ def _sampled_logits(
     name: str,
     seed: int | None,
 ) -> tuple[Tensor, Tensor]:
-    """Logits of the true and of the drawn classes, less the logarithms of their expected counts.
+    """Logits of the true and the drawn classes, minus the logarithms of their expected counts.
 
     Returns:
         Logits [batch, num_true + num_sampled], and labels of this shape: 1 / num_true or 0.
@@ -103,7 +103,7 @@ def _sampled_logits(
 
 
 def _hits(labels: Tensor, sampled: Tensor, num_true: int, num_sampled: int, logits: Tensor) -> Tensor:
-    """The terms, to be added to logits, that make drawn classes improbable that are true ones."""
+    """The terms to add to the logits of drawn classes that are true ones, to make them improbable."""
     rows, places, weights = compute_accidental_hits(labels, sampled, num_true=num_true)
     rows = reshape(rows, [-1, 1])
     columns = reshape(cast(places, dtypes.int32), [-1, 1])
@@ -127,17 +127,17 @@ def nce_loss(
     partition_strategy: str = "mod",
     name: str = "nce_loss",
 ) -> Tensor:
-    """Noise-contrastive estimation: true classes are told from drawn ones (`tf.nn.nce_loss`).
+    """The loss of noise-contrastive estimation, which separates true from drawn classes (`tf.nn.nce_loss`).
 
     Args:
         weights: [num_classes, dim], or a list of parts, or a partitioned variable.
         biases: [num_classes].
         labels: int64 [batch, num_true], the true classes.
         inputs: [batch, dim].
-        num_sampled: how many classes are drawn for the batch.
-        sampled_values: what a candidate sampler has given; by default `log_uniform_candidate_sampler`, which
-            wants classes numbered by decreasing frequency.
-        remove_accidental_hits: drawn classes that are true ones do not count.
+        num_sampled: the number of classes drawn for the batch.
+        sampled_values: the results of a candidate sampler, by default of `log_uniform_candidate_sampler`,
+            which expects classes numbered by decreasing frequency.
+        remove_accidental_hits: ignore drawn classes that are true ones.
         partition_strategy: how `weights` are divided: see `tf.nn.embedding_lookup`.
 
     Returns:
@@ -176,8 +176,8 @@ def sampled_softmax_loss(
 ) -> Tensor:
     """Softmax cross entropy over the true classes and a few drawn ones (`tf.nn.sampled_softmax_loss`).
 
-    For training; an evaluation computes the whole softmax. The arguments are those of `nce_loss`, and `seed`
-    is the sampler's.
+    It is for training; an evaluation should compute the whole softmax. The arguments are those of `nce_loss`,
+    and `seed`, the sampler's.
 
     Returns:
         [batch], the loss of each example.

@@ -40,10 +40,10 @@ def sufficient_statistics(
 
     Args:
         axes: the dimensions to sum over.
-        shift: what to take from each element first, near the mean for more digits.
+        shift: the value to subtract from each element first; one near the mean gives more precision.
 
     Returns:
-        How many elements each sum has; the sums; the sums of squares; the shift, or None.
+        The number of elements of each sum; the sums; the sums of squares; the shift, or None.
     """
     keep = bool(keepdims if keepdims is not None else keep_dims)
     over = _axes(axes)
@@ -70,7 +70,7 @@ def sufficient_statistics(
 def normalize_moments(
     counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance, from what `sufficient_statistics` returns (`tf.nn.normalize_moments`)."""
+    """Mean and variance from the results of `sufficient_statistics` (`tf.nn.normalize_moments`)."""
     with name_scope(name, "normalize", [counts, mean_ss, variance_ss, shift]):
         divisor: Any = apply_one("Reciprocal", counts, name="divisor")
         if shift is None:
@@ -90,17 +90,17 @@ def weighted_moments(
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance of elements that count several times (`tf.nn.weighted_moments`).
+    """Weighted mean and variance (`tf.nn.weighted_moments`).
 
     Args:
-        frequency_weights: how often each element counts, broadcast to the shape of `x`.
+        frequency_weights: the weight of each element, broadcast to the shape of `x`.
     """
     keep = bool(keepdims if keepdims is not None else keep_dims)
     over = _axes(axes)
     with name_scope(name, "weighted_moments", [x, frequency_weights, axes]):
         x = convert_to_tensor(x, name="x")
         given = x.dtype.base
-        # Half precision has too few digits for sums of squares.
+        # float16 has too few digits for sums of squares.
         inner = dtypes.float32 if given is dtypes.float16 else given
         x = cast(x, inner)
         weights = cast(convert_to_tensor(frequency_weights, name="frequency_weights"), inner)
@@ -117,7 +117,7 @@ def weighted_moments(
 def log_poisson_loss(
     targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
 ) -> Tensor:
-    """exp(log_input) - log_input · targets, a loss of rates' logarithms (`tf.nn.log_poisson_loss`).
+    """exp(log_input) - log_input · targets, the Poisson loss of log rates (`tf.nn.log_poisson_loss`).
 
     Args:
         compute_full_loss: whether to add Stirling's approximation of log(targets!).
@@ -139,7 +139,7 @@ def log_poisson_loss(
         stirling = (
             targets * apply_one("Log", targets) - targets + 0.5 * apply_one("Log", 2 * math.pi * targets)
         )
-        # At 0 and 1, of which the factorial's logarithm is 0, the approximation is bad.
+        # At 0 and 1, where log(targets!) is 0, the approximation is poor.
         small = apply_one("LogicalAnd", targets >= 0.0, targets <= 1.0)
         return loss + apply_one("SelectV2", small, apply_one("ZerosLike", targets), stirling)
 
@@ -157,10 +157,10 @@ def batch_norm_with_global_normalization(
     mean: Any = None,
     variance: Any = None,
 ) -> Tensor:
-    """`batch_normalization` with its arguments in another order (deprecated).
+    """`batch_normalization` with its arguments in another order (deprecated)
+    (`tf.nn.batch_norm_with_global_normalization`).
 
-    (`tf.nn.batch_norm_with_global_normalization`) `input`, `mean` and `variance` are other names of `t`, `m`
-    and `v`.
+    `input`, `mean` and `variance` are other names of `t`, `m` and `v`.
 
     Args:
         scale_after_normalization: whether `gamma` is used.

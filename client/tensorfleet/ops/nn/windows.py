@@ -1,6 +1,6 @@
-"""Windows that slide over images and volumes: how many there are, and how much padding they need.
+"""Sliding windows over images and volumes: their number, and the padding they need.
 
-What convolution and pooling share, in shape rules as in kernels.
+Shared by the shape rules and the kernels of convolution and pooling.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DILATIONS_3D = "dilations: list(int) = [1, 1, 1, 1, 1]"
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The windows along one dimension: `count` of them, over the input with padding at both ends."""
+    """The `count` windows along one dimension of the input, with the padding at both ends."""
 
     count: int
     before: int
@@ -59,7 +59,7 @@ class Windows:
         return range(first, first + len(self.strides))
 
     def span(self, axis: int, size: int, window: int) -> Span:
-        """The windows along a dimension of space, the first of which is 0.
+        """The windows along a dimension of space; `axis` 0 is the first one.
 
         Raises:
             ValueError: a window is larger than the input.
@@ -77,7 +77,7 @@ class Windows:
         return Span((size + before + after - reach) // stride + 1, before, after)
 
     def count(self, axis: int, size: int | None, window: int | None) -> int | None:
-        """The number of windows along a dimension of space, None while it is not known."""
+        """The number of windows along a dimension of space; None if it is not known."""
         if size is None or (window is None and self.padding != b"SAME"):
             return None
         return self.span(axis, size, 1 if window is None else window).count
@@ -91,7 +91,7 @@ def windows_of(attrs: dict[str, Any]) -> Windows:
     """The windows that a node's attributes describe.
 
     Raises:
-        ValueError: attributes that make no sense.
+        ValueError: invalid attributes.
     """
     data_format = attrs.get("data_format", b"NHWC")
     rank = 5 if b"D" in data_format else 4
@@ -119,10 +119,10 @@ def spread(value: Any, data_format: str, name: str) -> list[int]:
 
     Args:
         value: one number for all dimensions of space, one for each of them, or one for each dimension.
-        name: of the argument, for the error.
+        name: the name of the argument, for the error.
 
     Raises:
-        ValueError: another number of them.
+        ValueError: a wrong number of values.
     """
     space = 3 if "D" in data_format else 2
     numbers = list(value) if isinstance(value, (list, tuple)) or hasattr(value, "__len__") else [value]

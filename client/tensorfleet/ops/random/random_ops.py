@@ -188,8 +188,8 @@ op(
 )
 
 
-def set_random_seed(seed: int) -> None:
-    """Sets the seed of the default graph (`tf.set_random_seed`): random ops made later depend on it."""
+def set_random_seed(seed: int | None) -> None:
+    """Sets the seed of the default graph, for random ops made later (`tf.set_random_seed`)."""
     get_default_graph().seed = seed
 
 
@@ -213,10 +213,10 @@ def random_uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Numbers from [minval, maxval), each as likely as any other (`tf.random_uniform`).
+    """Uniformly distributed numbers in [minval, maxval) (`tf.random_uniform`).
 
     Args:
-        maxval: 1 by default for floating point dtypes; integers need it.
+        maxval: 1 by default for floating point dtypes; required for integers.
         seed: see `tf.set_random_seed`.
 
     Raises:
@@ -292,7 +292,7 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normally distributed numbers, within two standard deviations (`tf.truncated_normal`)."""
+    """Normally distributed numbers within two standard deviations of the mean (`tf.truncated_normal`)."""
     return _scaled_normal("TruncatedNormal", "truncated_normal", shape, mean, stddev, dtype, seed, name)
 
 
@@ -306,7 +306,7 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     """A slice of shape `size` at a random place of `value` (`tf.random_crop`).
 
     Raises:
-        InvalidArgumentError: `size` is larger than `value`; in a run, where the shapes are not known before.
+        InvalidArgumentError: `size` is larger than `value`; raised in a run if a shape is not static.
     """
     from tensorfleet.ops.array.shaping import shape as shape_of
     from tensorfleet.ops.control_flow.control import with_dependencies
@@ -364,7 +364,7 @@ def _tiny(dtype: dtypes.DType) -> Any:
 def random_poisson(
     lam: Any, shape: Any, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """Poisson distributed numbers of the rates `lam`: of shape `shape` + lam.shape (`tf.random_poisson`)."""
+    """Poisson distributed numbers of the rates `lam`, [*shape, *lam.shape] (`tf.random_poisson`)."""
     with framework.name_scope(name, "random_poisson", [lam, shape]):
         dims = convert_to_tensor(shape, dtypes.int32, "shape")
         first, second = get_seed(seed)

@@ -21,7 +21,7 @@ no_rule("RandomGammaGrad")
 
 @gradient("RandomGamma")
 def _random_gamma(op: Operation, grad: Tensor) -> list[Tensor | None]:
-    # The samples of each alpha come first in the shape, so that alpha is broadcast to them as it is.
+    # The dimensions of samples come first, so alpha broadcasts to them without a reshape.
     shape, alpha = op.inputs
     slopes = apply_one("RandomGammaGrad", alpha, op.outputs[0])
     return [None, apply_one("Sum", grad * slopes, apply_one("Range", 0, size_of(shape), 1))]

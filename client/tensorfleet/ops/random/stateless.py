@@ -1,4 +1,4 @@
-"""Random tensors that a seed alone determines: `tf.random.stateless_uniform`, …"""
+"""Random tensors that depend on a seed alone: `tf.random.stateless_uniform`, …"""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def stateless_uniform(
     name: str | None = None,
     alg: str = "auto_select",
 ) -> Tensor:
-    """Numbers from [minval, maxval), the same for the same seed (`tf.random.stateless_uniform`).
+    """Uniform numbers in [minval, maxval), equal for equal seeds (`tf.random.stateless_uniform`).
 
     Args:
         seed: int32 or int64 [2].
-        minval, maxval: of integers both None for all that there are; maxval is 1 by default for floats.
-        dtype: a floating point dtype, int32, int64; uint32 and uint64 for the whole range alone.
-        alg: "philox" or "auto_select", which are one.
+        minval, maxval: both None for the whole range of an integer dtype; maxval is 1 by default for floats.
+        dtype: a floating point dtype, int32 or int64; uint32 and uint64 for the whole range only.
+        alg: "philox" or "auto_select", which mean the same.
 
     Raises:
         ValueError: a dtype or an algorithm that is not supported, or an integer dtype with one bound.
@@ -117,7 +117,7 @@ def stateless_normal(
     name: str | None = None,
     alg: str = "auto_select",
 ) -> Tensor:
-    """Normally distributed numbers, the same for the same seed (`tf.random.stateless_normal`)."""
+    """Normally distributed numbers, equal for equal seeds (`tf.random.stateless_normal`)."""
     default = "stateless_random_normal"
     return _scaled("StatelessRandomNormalV2", default, shape, seed, mean, stddev, dtype, name, alg)
 
@@ -131,7 +131,7 @@ def stateless_truncated_normal(
     name: str | None = None,
     alg: str = "auto_select",
 ) -> Tensor:
-    """As `stateless_normal`, within two standard deviations (`tf.random.stateless_truncated_normal`)."""
+    """`stateless_normal` within two standard deviations (`tf.random.stateless_truncated_normal`)."""
     default = "stateless_truncated_normal"
     return _scaled("StatelessTruncatedNormalV2", default, shape, seed, mean, stddev, dtype, name, alg)
 
@@ -165,13 +165,13 @@ def _classes(logits: Any, num_samples: Any, seed: Any, dtype: Any) -> Tensor:
 
 
 def split(seed: Any, num: int = 2, alg: str = "auto_select") -> Tensor:
-    """`num` new seeds, [num, 2], that a seed determines (`tf.random.split`)."""
+    """`num` new seeds derived from a seed, [num, 2] (`tf.random.split`)."""
     seed = convert_to_tensor(seed)
     return stateless_uniform([num, 2], seed, None, None, seed.dtype.base, alg=alg)
 
 
 def fold_in(seed: Any, data: Any, alg: str = "auto_select") -> Tensor:
-    """A new seed, [2], that a seed and an integer determine (`tf.random.fold_in`)."""
+    """A new seed derived from a seed and an integer, [2] (`tf.random.fold_in`)."""
     data = convert_to_tensor(data)
     first = stateless_uniform([1], seed, None, None, data.dtype.base, alg=alg)[0]
     return stack([first, cast(data, first.dtype)])

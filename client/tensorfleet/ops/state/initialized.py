@@ -1,4 +1,4 @@
-"""Initial values that depend on other variables: these may not be initialized yet when they are needed."""
+"""Initial values that depend on other variables, which may not be initialized yet."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _VARIABLES = frozenset(("Variable", "VariableV2", "VarHandleOp"))
 def guarded_initial_value(scope: str, value: Tensor) -> Tensor:
     """`value`, computed from the initial values of those variables that are not initialized.
 
-    Where no variable is among its inputs this is `value` itself; otherwise the operations between are made
-    anew, named after the variable whose name scope is `scope`, as TensorFlow does.
+    If it depends on no variable, this is `value` itself; otherwise the operations between are copied, named
+    after the variable whose name scope is `scope`, as TensorFlow does.
     """
     order = _ancestors(value.op)
     if order is None:
@@ -30,8 +30,8 @@ def guarded_initial_value(scope: str, value: Tensor) -> Tensor:
 
 
 def _ancestors(last: Operation) -> list[Operation] | None:
-    """`last` and what it depends on up to where nothing is replaced, inputs before consumers; None if they
-    form a cycle."""
+    """`last` and the operations that it depends on, up to those that need no copy, inputs before consumers;
+    None if they form a cycle."""
     order: list[Operation] = []
     finished: dict[Operation, bool] = {}
     stack = [last]

@@ -1,4 +1,4 @@
-"""Initializers: functions from a shape to the first value of a variable."""
+"""Initializers: functions from a shape to the initial value of a variable."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tensorfleet.ops.random import random_ops
 
 
 class Initializer:
-    """The base of all initializers: they are called with a shape, and can be serialized."""
+    """The base class of initializers, which are called with a shape and can be serialized."""
 
     _settings: tuple[str, ...] = ()
     dtype: DType
@@ -47,7 +47,7 @@ def _floating(dtype: Any) -> DType:
 
 
 class zeros_initializer(Initializer):
-    """All zeros (`tf.zeros_initializer`); empty strings, False."""
+    """Zeros, empty strings or False, by the dtype (`tf.zeros_initializer`)."""
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -57,7 +57,7 @@ class zeros_initializer(Initializer):
 
 
 class ones_initializer(Initializer):
-    """All ones (`tf.ones_initializer`)."""
+    """Ones (`tf.ones_initializer`)."""
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -67,7 +67,7 @@ class ones_initializer(Initializer):
 
 
 class constant_initializer(Initializer):
-    """The value itself, repeated as `tf.constant` does (`tf.constant_initializer`)."""
+    """A constant, repeated to the shape as by `tf.constant` (`tf.constant_initializer`)."""
 
     _settings = ("value",)
 
@@ -120,14 +120,14 @@ class random_normal_initializer(Initializer):
 
 
 class truncated_normal_initializer(random_normal_initializer):
-    """Normally distributed, within two standard deviations (`tf.truncated_normal_initializer`)."""
+    """Normally distributed within two standard deviations (`tf.truncated_normal_initializer`)."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         return random_ops.truncated_normal(shape, self.mean, self.stddev, self._dtype(dtype), seed=self.seed)
 
 
 class uniform_unit_scaling_initializer(Initializer):
-    """Uniform, so that a linear layer keeps its input's scale (`tf.uniform_unit_scaling_initializer`)."""
+    """Uniform, in a range that keeps a linear layer's scale (`tf.uniform_unit_scaling_initializer`)."""
 
     _settings = ("factor", "seed")
 
@@ -143,7 +143,7 @@ class uniform_unit_scaling_initializer(Initializer):
 
 
 class variance_scaling_initializer(Initializer):
-    """Random numbers whose variance follows from the shape (`tf.variance_scaling_initializer`).
+    """Random numbers whose variance depends on the shape (`tf.variance_scaling_initializer`).
 
     Args:
         scale: the variance is `scale / n`.
@@ -186,13 +186,13 @@ class variance_scaling_initializer(Initializer):
             return random_ops.random_uniform(shape, -limit, limit, dtype, seed=self.seed)
         if self.distribution == "untruncated_normal":
             return random_ops.random_normal(shape, 0.0, math.sqrt(variance), dtype, seed=self.seed)
-        # Cutting off beyond two standard deviations leaves this part of the deviation.
+        # The standard deviation of a standard normal distribution truncated at ±2.
         stddev = math.sqrt(variance) / 0.87962566103423978
         return random_ops.truncated_normal(shape, 0.0, stddev, dtype, seed=self.seed)
 
 
 def fans(shape: Any) -> tuple[int, int]:
-    """The numbers of inputs and outputs of a unit in a layer with weights of this shape."""
+    """The numbers of inputs and outputs of a layer with weights of this shape."""
     sizes = [int(size) for size in shape]
     if not sizes:
         return 1, 1
@@ -203,7 +203,7 @@ def fans(shape: Any) -> tuple[int, int]:
 
 
 class _named_scaling(variance_scaling_initializer):
-    """A variance scaling whose settings its name says."""
+    """Base class of variance scaling with fixed settings."""
 
     _scaling: tuple[float, str, str]
 
@@ -249,7 +249,7 @@ def lecun_uniform(seed: int | None = None) -> Initializer:
 class orthogonal_initializer(Initializer):
     """A matrix with orthogonal rows or columns (`tf.orthogonal_initializer`).
 
-    A tensor of higher rank is the matrix of its last dimension against all others.
+    A tensor of higher rank is treated as a matrix whose columns are its last dimension.
     """
 
     _settings = ("gain", "seed")
@@ -273,7 +273,7 @@ class orthogonal_initializer(Initializer):
             (max(rows, columns), min(rows, columns)), dtype=dtype, seed=self.seed
         )
         q, r = apply_op("Qr", normal, full_matrices=False)
-        # The sign of R's diagonal makes the factors unique, and Q uniform.
+        # With the signs of R's diagonal the factors are unique, and Q is uniformly distributed.
         q = q * apply_op("Sign", apply_op("DiagPart", r))
         if rows < columns:
             q = matrix_transpose(q)
@@ -318,4 +318,4 @@ BY_NAME: dict[str, Callable[[], Any]] = {
     "lecun_normal": lecun_normal,
     "lecun_uniform": lecun_uniform,
 }
-"""The initializers by their names under `tf.initializers`."""
+"""The initializers by their names in `tf.initializers`."""

@@ -1,6 +1,6 @@
-"""Variables that are divided along one dimension, so that their parts can live on several parameter servers.
+"""Variables that are divided along one dimension, so that their parts can be on several parameter servers.
 
-`tf.get_variable(…, partitioner=…)` makes one; partitioners (`partitioners.py`) say into how many parts.
+`tf.get_variable(…, partitioner=…)` makes one; its partitioner (`partitioners.py`) gives the number of parts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tensorfleet.ops.common import apply_one
 class PartitionedVariable:
     """A variable that consists of several (`tensorflow.python.ops.variables.PartitionedVariable`).
 
-    Used where a tensor is expected, its parts are concatenated. Iterating it gives the parts.
+    As a tensor it is the concatenation of its parts. Iteration gives the parts.
 
     Attributes:
         name: its name; parts are called `<name>/part_0`, `<name>/part_1`, …
@@ -30,14 +30,14 @@ class PartitionedVariable:
     def __init__(
         self, name: str, shape: Any, dtype: Any, variable_list: Sequence[Any], partitions: Sequence[int]
     ) -> None:
-        """Makes it of its parts.
+        """A partitioned variable of the given parts.
 
         Args:
-            name: of the whole.
-            shape: of the whole, a list.
-            dtype: of the parts.
+            name: the name of the whole variable.
+            shape: the shape of the whole variable, a list.
+            dtype: the dtype of the parts.
             variable_list: the parts, each with its slice of the whole (`tf.Variable.SaveSliceInfo`).
-            partitions: how many parts there are along each dimension.
+            partitions: the number of parts along each dimension.
 
         Raises:
             TypeError: `variable_list` or `partitions` is no sequence.
@@ -184,11 +184,11 @@ register_tensor_conversion_function(PartitionedVariable, _to_tensor)
 
 
 class PartitionInfo:
-    """The part of a variable that an initializer is asked for, its argument `partition_info`.
+    """The part of a variable that an initializer is called for, its argument `partition_info`.
 
     Attributes:
-        full_shape: of the whole variable.
-        var_offset: where the part begins.
+        full_shape: the shape of the whole variable.
+        var_offset: the index of the part's first element, one int for each dimension.
     """
 
     def __init__(self, full_shape: Sequence[int], var_offset: Sequence[int]) -> None:
@@ -201,7 +201,7 @@ class PartitionInfo:
         return 0 if axis is None else self.var_offset[axis]
 
     def single_slice_dim(self, shape: Sequence[int]) -> int | None:
-        """The dimension that is divided; None if the part is the whole.
+        """The dimension that is divided; None if the part is the whole variable.
 
         Raises:
             ValueError: the shape has another rank, is too large, or is a part along several dimensions.
@@ -231,8 +231,8 @@ def partitions_of(partitioner: Any, shape: shapes.TensorShape, dtype: DType) -> 
     """The number of parts that `partitioner` makes along each dimension.
 
     Raises:
-        ValueError: it is not callable, the shape is not known, or what it gives does not divide the shape
-            along one dimension.
+        ValueError: `partitioner` is not callable, the shape is not known, or the partitioner's result does
+            not divide the shape along one dimension.
     """
     if not callable(partitioner):
         raise ValueError(f"Partitioner must be callable, but received: {partitioner}")
@@ -260,7 +260,7 @@ def partitions_of(partitioner: Any, shape: shapes.TensorShape, dtype: DType) -> 
 
 
 def slices(shape: Sequence[int], partitions: Sequence[int]) -> Iterator[tuple[list[int], list[int]]]:
-    """Offset and shape of each part; the first ones are larger by one where the division leaves a rest."""
+    """Offset and shape of each part; the first ones are larger by one if the division leaves a remainder."""
     axis = next((axis for axis, count in enumerate(partitions) if count > 1), 0)
     count = partitions[axis]
     least, larger = divmod(shape[axis], count)

@@ -1,4 +1,4 @@
-"""Partitioners: into how many parts `tf.get_variable(…, partitioner=…)` divides a variable."""
+"""Partitioners, which give the number of parts of a variable: `tf.get_variable(…, partitioner=…)`."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
 def variable_axis_size_partitioner(
     max_shard_bytes: int, axis: int = 0, bytes_per_string_element: int = 16, max_shards: int | None = None
 ) -> Partitioner:
-    """A partitioner that keeps parts at most `max_shard_bytes` large (`tf.variable_axis_size_partitioner`).
+    """A partitioner that limits parts to `max_shard_bytes` (`tf.variable_axis_size_partitioner`).
 
     Args:
-        max_shard_bytes: of a part; a single row may be larger.
-        axis: along which variables are divided.
-        bytes_per_string_element: what a string counts.
-        max_shards: the most parts.
+        max_shard_bytes: the greatest size of a part; a single row may be larger.
+        axis: the axis along which variables are divided.
+        bytes_per_string_element: the assumed size of a string.
+        max_shards: the greatest number of parts.
 
     Raises:
         ValueError: a number that is not positive.

@@ -52,7 +52,7 @@ class RefVariable(Variable):
         joined = self._set_up(collections, trainable, constraint, synchronization, aggregation)
         values = [] if callable(initial_value) else [initial_value]
         with (
-            # The variable is made once, whatever construct the call stands in.
+            # The variable is made once, even if the call is in a conditional or a loop.
             get_default_graph().control_dependencies(None),
             name_scope(name, "Variable", values) as scope,
         ):
@@ -65,7 +65,7 @@ class RefVariable(Variable):
     ) -> None:
         graph = get_default_graph()
         if callable(initial_value):
-            # The function's ops belong beside a variable that does not exist yet.
+            # The function's ops are colocated with the variable, which does not exist yet.
             with graph._attr_scope({"_class": [f"loc:@{scope[:-1]}".encode()]}):
                 with graph.name_scope("Initializer"), graph.device(None):
                     value = convert_to_tensor(initial_value(), dtype, "initial_value")
@@ -114,7 +114,7 @@ class RefVariable(Variable):
         return apply_one("Identity", self._variable, name="read")
 
     def _ref(self) -> Tensor:
-        """The reference, as ops that change the variable take it."""
+        """The reference that ops which change the variable take."""
         return self._variable
 
     def assign(

@@ -1,4 +1,4 @@
-"""The ops of resource variables: they take a handle, and change or read what it leads to."""
+"""The ops of resource variables, which take a handle and read or change its variable."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tensorfleet.ops.shape_rules import nothing, scalar
 from tensorfleet.ops.state.variable_ops import check_scatter, check_scatter_nd
 
 _PASSING = frozenset(("Identity", "Enter", "Exit", "Switch", "Merge", "NextIteration"))
-"""Ops through which a handle reaches its readers unchanged."""
+"""Ops that pass a handle on unchanged."""
 
 
 def handle_dims(handle: RuleTensor) -> Dims:
-    """The declared shape of the variable that a handle leads to, unknown if the handle's origin is."""
+    """The declared shape of a handle's variable; unknown if the op that made the handle is not found."""
     made_by = handle.op
     while made_by.type in _PASSING:
         made_by = made_by.inputs[0].op

@@ -23,7 +23,7 @@ for _change in ("Add", "Sub", "Min", "Max", "Update"):
 
 
 def _variable_shape(handle: Tensor, dtype: Any = np.int32) -> tuple[Tensor, tuple[int | None, ...] | None]:
-    """The shape of the variable behind a handle, and what is known of it."""
+    """The shape of a handle's variable, as a tensor and as far as it is static."""
     dims = handle.op.attrs.get("shape")
     if dims is not None and None not in dims:
         return constant_node(np.array(dims, dtype), "Const"), dims

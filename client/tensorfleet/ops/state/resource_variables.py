@@ -87,7 +87,7 @@ class ResourceVariable(Variable):
     def _make_variable(self, initial_value: Any, scope: str, dtype: Any, shape: Any) -> None:
         graph = get_default_graph()
         handle_name = scope[:-1]
-        # The initial value belongs beside a handle that does not exist yet.
+        # The initial value is colocated with the handle, which does not exist yet.
         with graph._attr_scope({"_class": [f"loc:@{handle_name}".encode()]}):
             with graph.name_scope("Initializer"), graph.device(None):
                 given = initial_value() if callable(initial_value) else initial_value
@@ -192,16 +192,16 @@ class ResourceVariable(Variable):
     def read_value(self) -> Tensor:
         with get_default_graph().name_scope("Read"):
             value = self._read_variable_op()
-        # The Identity may be placed elsewhere than the variable.
+        # The Identity may be placed on another device than the variable.
         return apply_one("Identity", value)
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
-        """The slices `variable[indices]`, without a read of the rest."""
+        """The slices `variable[indices]`, without reading the whole variable."""
         with name_scope("Gather" if name is None else name) as scope:
             return apply_one("ResourceGather", self._variable, indices, dtype=self._dtype, name=scope)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
-        """The elements or slices at positions, without a read of the rest."""
+        """The elements or slices at `indices`, as by `tf.gather_nd`, without reading the whole variable."""
         with name_scope("GatherNd" if name is None else name) as scope:
             value = apply_op("ResourceGatherNd", self._variable, indices, dtype=self._dtype, name=scope)
         return apply_one("Identity", value)
@@ -255,7 +255,7 @@ class ResourceVariable(Variable):
 
 
 class ChangedVariable(ResourceVariable):
-    """A resource variable as an assignment to it leaves it: reads through it run after the assignment."""
+    """A resource variable after an assignment: reads through this object run after the assignment."""
 
     def __init__(self, variable: ResourceVariable, changed_by: Operation) -> None:
         self._changed_by = changed_by

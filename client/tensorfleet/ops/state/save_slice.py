@@ -1,4 +1,4 @@
-"""Slices of larger tensors that variables are, and their messages."""
+"""Variables that are slices of larger tensors in checkpoints, and their messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tensorfleet.proto import variable_pb2
 
 
 class SaveSliceInfo:
-    """The part of a larger tensor that a variable is, for checkpoints (`tf.Variable.SaveSliceInfo`)."""
+    """The slice of a larger tensor that a variable holds, for checkpoints (`tf.Variable.SaveSliceInfo`)."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class SaveSliceInfo:
 
     @property
     def spec(self) -> str:
-        """The slice as checkpoints write it: the full shape, and `offset,size` of each dimension."""
+        """The slice in the form of checkpoints: the full shape, and `offset,size` of each dimension."""
         full = " ".join(str(size) for size in self.full_shape) + " "
         parts = [f"{o},{s}" for o, s in zip(self.var_offset, self.var_shape, strict=True)]
         return full + ":".join(parts)

@@ -1,4 +1,4 @@
-"""`tf.make_template`: functions that share the variables that they made in their first call."""
+"""`tf.make_template`: functions that reuse the variables of their first call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Template:
         self._called = False
 
     def open_scope(self) -> None:
-        """Settles the name of the scope, where the first call has not done so."""
+        """Determines the name of the scope, if no call has done so."""
         if self._scope is None:
             with self._first_scope() as scope:
                 self._scope = scope
@@ -47,7 +47,7 @@ class Template:
 
     @property
     def name(self) -> str:
-        """The name that was given to the template."""
+        """The template's name, as given."""
         return self._name
 
     @property
@@ -100,14 +100,14 @@ def make_template(
     custom_getter_: Any = None,
     **kwargs: Any,
 ) -> Template:
-    """A function that makes its variables in the first call, and uses the same ones in all others
+    """A function that makes its variables in the first call and reuses them in later calls
     (`tf.make_template`).
 
     Args:
-        name_: of the scope; made unique.
+        name_: the name of the scope, which is made unique.
         func_: the function.
         create_scope_now_: take the scope's name now, not at the first call.
-        unique_name_: the exact name of the scope, which other templates may have as well.
+        unique_name_: the exact name of the scope, which other templates may share.
         kwargs: arguments that are passed in each call.
 
     Raises:

@@ -53,7 +53,7 @@ def moving_average_variables(scope: str | None = None) -> list[Any]:
 
 
 def variables_initializer(var_list: Any, name: str = "init") -> Any:
-    """An operation that runs the initializers of all these variables (`tf.variables_initializer`)."""
+    """An operation that runs the initializers of the given variables (`tf.variables_initializer`)."""
     return group(*[variable.initializer for variable in var_list or ()], name=name)
 
 
@@ -101,7 +101,7 @@ def initialize_all_tables(name: str = "init_all_tables") -> Any:
 
 
 def report_uninitialized_variables(var_list: Any = None, name: str = "report_uninitialized_variables") -> Any:
-    """The names of those variables that are not initialized: a string vector.
+    """The names of the variables that are not initialized: a string vector.
 
     Args:
         var_list: by default the global and the local variables.
@@ -122,16 +122,16 @@ def report_uninitialized_variables(var_list: Any = None, name: str = "report_uni
 
 
 def _variables_by_op() -> list[Any]:
-    """The reference variables that no collection knows: their outputs."""
+    """The outputs of the graph's reference variables, found by op type as collections may lack them."""
     types = ("Variable", "VariableV2", "AutoReloadVariable")
     return [op.outputs[0] for op in framework.get_default_graph().get_operations() if op.type in types]
 
 
 def assert_variables_initialized(var_list: Any = None) -> Any:
-    """A tensor that fails to compute while a variable is not initialized (`tf.assert_variables_initialized`).
+    """A tensor whose run fails if a variable is not initialized (`tf.assert_variables_initialized`).
 
     Returns:
-        None where there are no variables.
+        None if there are no variables.
     """
     if var_list is None:
         var_list = global_variables() + local_variables() or _variables_by_op()

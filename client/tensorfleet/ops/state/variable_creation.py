@@ -1,4 +1,4 @@
-"""Making variables: the class that a new one has, and variables in parts by their number."""
+"""Creation of variables: the choice of their class, and `tf.create_partitioned_variables`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tensorfleet.ops.state.variables import Variable
 
 
 def _create_default(**arguments: Any) -> Variable:
-    """The variable of the class that `use_resource` and the scopes ask for."""
+    """A variable of the class that `use_resource` and the scopes select."""
     definition = arguments.get("variable_def")
     use_resource = arguments.pop("use_resource", None)
     if definition is not None:
@@ -45,8 +45,8 @@ def create_partitioned_variables(
     """The parts of a new variable (`tf.create_partitioned_variables`, deprecated for partitioners).
 
     Args:
-        shape: of the whole.
-        slicing: how many parts along each dimension; more than one along one dimension at most.
+        shape: the shape of the whole variable.
+        slicing: the number of parts along each dimension; greater than 1 along one dimension at most.
         initializer: as in `tf.get_variable`.
         trainable, collections, name, reuse: as in `tf.get_variable`.
 
@@ -62,7 +62,7 @@ def create_partitioned_variables(
         raise ValueError(f"A partitioned Variable must have rank at least 1: shape: {shape}")
     with variable_scope(name, "PartitionedVariable", reuse=reuse):
         whole = get_variable(
-            "",  # named as the scope is
+            "",  # the name of the scope
             shape=shape,
             dtype=dtype,
             initializer=initializer,

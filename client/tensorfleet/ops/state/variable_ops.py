@@ -1,4 +1,4 @@
-"""Reference variables and what changes them: `tf.assign`, `tf.scatter_add` and their kin."""
+"""The ops of reference variables, and functions that change variables: `tf.assign`, `tf.scatter_add`, …"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _variable(op: RuleNode) -> list[Dims]:
 
 
 def _old_variable(op: RuleNode) -> list[Dims]:
-    # VariableV2's forerunner cannot tell an unknown shape from that of a scalar.
+    # The op Variable, unlike VariableV2, cannot tell an unknown shape from that of a scalar.
     return [op.attrs["shape"] or None]
 
 
@@ -269,7 +269,7 @@ def is_variable_initialized(variable: Any) -> Any:
 
 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Any:
-    """The value of a counter, which then grows by 1 (`tf.count_up_to`).
+    """The value of a counter, which is then increased by 1 (`tf.count_up_to`).
 
     Raises:
         OutOfRangeError: in a run, once the counter is at `limit`.
@@ -295,8 +295,8 @@ def scatter_update(
 
     Args:
         indices: integers into the first dimension, of any shape.
-        updates: of shape `indices.shape + ref.shape[1:]`, or a scalar. Of several updates to
-            one index, one wins.
+        updates: of shape `indices.shape + ref.shape[1:]`, or a scalar. Of several updates to one index, one
+            is kept.
     """
     return _scatter_into("Update", ref, indices, updates, use_locking, name)
 
@@ -332,14 +332,14 @@ def scatter_div(
 def scatter_min(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Lowers the slices `ref[indices]` to the updates where these are less (`tf.scatter_min`)."""
+    """Replaces the slices `ref[indices]` by their minimum with the updates (`tf.scatter_min`)."""
     return _scatter_into("Min", ref, indices, updates, use_locking, name)
 
 
 def scatter_max(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Raises the slices `ref[indices]` to the updates where these are greater (`tf.scatter_max`)."""
+    """Replaces the slices `ref[indices]` by their maximum with the updates (`tf.scatter_max`)."""
     return _scatter_into("Max", ref, indices, updates, use_locking, name)
 
 
@@ -356,10 +356,10 @@ def _scatter_nd_into(
 def scatter_nd_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
-    """Sets the elements or slices at positions (`tf.scatter_nd_update`).
+    """Sets the elements or slices at `indices` (`tf.scatter_nd_update`).
 
     Args:
-        indices: positions along the last dimension, which is at most as long as the variable's rank.
+        indices: coordinates in the last dimension, at most as many as the variable's rank.
         updates: of shape `indices.shape[:-1] + ref.shape[indices.shape[-1]:]`.
     """
     return _scatter_nd_into("Update", ref, indices, updates, use_locking, name)
@@ -368,21 +368,21 @@ def scatter_nd_update(
 def scatter_nd_add(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Adds to the elements or slices at positions (`tf.scatter_nd_add`)."""
+    """Adds to the elements or slices at `indices` (`tf.scatter_nd_add`)."""
     return _scatter_nd_into("Add", ref, indices, updates, use_locking, name)
 
 
 def scatter_nd_sub(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
-    """Subtracts from the elements or slices at positions (`tf.scatter_nd_sub`)."""
+    """Subtracts from the elements or slices at `indices` (`tf.scatter_nd_sub`)."""
     return _scatter_nd_into("Sub", ref, indices, updates, use_locking, name)
 
 
 def assign_slice(
     op_type: str, ref: Any, begin: Any, end: Any, strides: Any, masks: Any, value: Any, name: str | None
 ) -> Any:
-    """The node that sets a slice of a variable, with the masks of the StridedSlice."""
+    """The node that sets a slice of a variable; `masks` are the attributes of the StridedSlice."""
     return apply_op(
         op_type,
         ref,

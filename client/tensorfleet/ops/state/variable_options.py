@@ -1,4 +1,4 @@
-"""Defaults of new variables, and options that `tf.Variable` keeps without acting upon them."""
+"""Defaults of new variables, and options of `tf.Variable` that are kept but have no effect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tensorfleet.graph.graph import Graph
 
 
 class VariableSynchronization(enum.Enum):
-    """The time of synchronizing copies of a variable (`tf.VariableSynchronization`); kept, not acted upon."""
+    """When copies of a variable are synchronized (`tf.VariableSynchronization`); without effect."""
 
     AUTO = 0
     NONE = 1
@@ -19,7 +19,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """The way of aggregating copies of a variable (`tf.VariableAggregation`); kept, not acted upon."""
+    """How copies of a variable are aggregated (`tf.VariableAggregation`); without effect."""
 
     NONE = 0
     SUM = 1
@@ -37,7 +37,8 @@ def enable_resource_variables() -> None:
 
 
 def disable_resource_variables() -> None:
-    """Makes them make reference variables, which is the default (`tf.disable_resource_variables`)."""
+    """Makes `tf.Variable` and `tf.get_variable` make reference variables again, the default
+    (`tf.disable_resource_variables`)."""
     global _resource_by_default
     _resource_by_default = False
 
@@ -48,7 +49,7 @@ def resource_variables_enabled() -> bool:
 
 
 _CREATORS = ("__variable_creators",)
-"""The collection that holds a graph's stack of variable creators; as in TensorFlow no string names it."""
+"""The key of the collection with a graph's variable creators; no string, as in TensorFlow."""
 
 
 def creators(graph: Graph) -> list[Callable[..., Any]]:

@@ -1,4 +1,4 @@
-"""`tf.get_variable` and `tf.variable_scope`: variables by name, made once and found again."""
+"""`tf.get_variable` and `tf.variable_scope`: named variables that are made once and then reused."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class VariableScope:
         self.caching_device = caching_device
 
     def set_partitioner(self, partitioner: Any) -> None:
-        """Sets what divides new variables into parts."""
+        """Sets the partitioner of new variables."""
         self.partitioner = partitioner
 
     def set_custom_getter(self, custom_getter: Any) -> None:
@@ -98,7 +98,7 @@ class VariableScope:
         self.use_resource = use_resource
 
     def get_collection(self, name: str) -> list[Any]:
-        """The items of a collection that the scope made."""
+        """The items of a collection whose names are in the scope."""
         return framework.get_collection(name, f"{self.name}/" if self.name else "")
 
     def global_variables(self) -> list[Any]:
@@ -133,11 +133,11 @@ class VariableScope:
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
-        """The variable `name` of this scope; what is None follows the scope."""
+        """The variable `name` of this scope, which gives the values of arguments that are None."""
         regularizer = self.regularizer if regularizer is None else regularizer
         use_resource = self.use_resource if use_resource is None else use_resource
         reuse = self.reuse if reuse is None else reuse
-        # Variable scopes, and not the name scopes around, name variables.
+        # Variables are named after variable scopes, not name scopes.
         if trainable is None:
             trainable = synchronization is not VariableSynchronization.ON_READ
         with framework.name_scope(None):
@@ -163,7 +163,7 @@ class VariableScope:
 
 
 class _ScopeStack:
-    """The variable scope in force in a graph, and how often each name was opened."""
+    """The current variable scope of a graph, and the number of times that each name was opened."""
 
     def __init__(self) -> None:
         self.current = VariableScope(False)
@@ -173,13 +173,13 @@ class _ScopeStack:
         self.opened[name] = self.opened.get(name, 0) + 1
 
     def close_below(self, name: str) -> None:
-        """The names below a closed scope are free again."""
+        """Forgets the names below a closed scope, which may then be used again."""
         for key in self.opened:
             if not name or key.startswith(f"{name}/"):
                 self.opened[key] = 0
 
     def unique(self, name: str) -> str:
-        """`name`, with a number where a scope of that name was opened under the current one."""
+        """`name`, with a number if a scope of that name was already opened in the current one."""
         prefix = f"{self.current.name}/" if self.current.name else ""
         candidate, index = name, 0
         while self.opened.get(prefix + candidate):
@@ -199,7 +199,7 @@ def _scope_stack() -> _ScopeStack:
 
 
 def get_variable_scope() -> VariableScope:
-    """The variable scope in force in the default graph (`tf.get_variable_scope`)."""
+    """The current variable scope of the default graph (`tf.get_variable_scope`)."""
     return _scope_stack().current
 
 
@@ -220,10 +220,10 @@ def get_variable(
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
-    """The variable `name` under the variable scope in force, found or made (`tf.get_variable`).
+    """The variable `name` in the current variable scope, found or made (`tf.get_variable`).
 
     Args:
-        shape: the shape of a new variable; where it is found, what its shape must agree with.
+        shape: the shape of a new variable; an existing one must be compatible with it.
         initializer: such as `tf.zeros_initializer()`; or a function called as (shape, dtype=…), one
             without arguments, or a value. By default the scope's, or glorot_uniform, or zeros.
         regularizer: a function from the new variable to a loss, kept in REGULARIZATION_LOSSES.
@@ -275,9 +275,9 @@ def get_local_variable(
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
-    """`tf.get_variable` of a variable that belongs to one process (`tf.get_local_variable`).
+    """`tf.get_variable` for a variable of one process (`tf.get_local_variable`).
 
-    It is in the collection LOCAL_VARIABLES, and never trainable, whatever `trainable` says.
+    It is in the collection LOCAL_VARIABLES and never trainable, whatever `trainable` is.
     """
     return get_variable(
         name,
@@ -311,17 +311,17 @@ def _chained(getter: Any, outer: Any) -> Any:
 
 
 class variable_scope:
-    """Names the variables that `tf.get_variable` makes, and sets its defaults (`tf.variable_scope`).
+    """A scope for the names and the defaults of `tf.get_variable` (`tf.variable_scope`).
 
     Args:
-        name_or_scope: a name, which adds to that of the scope around; a VariableScope, which is entered again
-            whatever is around it; or None for a unique name made of `default_name`.
+        name_or_scope: a name, which is appended to that of the enclosing scope; a VariableScope, which is
+            entered again wherever the call is; or None for a unique name made from `default_name`.
         values: tensors whose graph becomes the default graph.
         reuse: None to inherit, True to find variables, `tf.AUTO_REUSE` to find or make them.
         auxiliary_name_scope: whether to open a name scope as well.
 
     Raises:
-        ValueError, TypeError: arguments that do not go together.
+        ValueError, TypeError: wrong or contradictory arguments.
 
     Example:
         >>> with tf.variable_scope("a", reuse=tf.AUTO_REUSE):
@@ -483,7 +483,7 @@ def variable_op_scope(
 
 @contextlib.contextmanager
 def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
-    """Lets `variable_creator` make variables (`tf.variable_creator_scope`).
+    """A scope in which `variable_creator` makes variables (`tf.variable_creator_scope`).
 
     Args:
         variable_creator: called as (next_creator, **arguments of tf.Variable); returns a variable.

@@ -27,14 +27,14 @@ from tensorfleet.ops.state.variables import Variable
 
 
 class VariableStore:
-    """The variables that `tf.get_variable` finds again."""
+    """The variables of a graph that `tf.get_variable` can reuse."""
 
     def __init__(self) -> None:
         self.variables: dict[str, Any] = {}
         self.partitioned: dict[str, PartitionedVariable] = {}
 
     def get(self, name: str, getter: Callable[..., Any] | None, **arguments: Any) -> Any:
-        """The variable of that full name, found or made; a custom getter is asked first."""
+        """The variable of that full name, found or made; a custom getter is called first."""
         arguments["dtype"] = dtypes.as_dtype(arguments["dtype"] or dtypes.float32).base
         if getter is not None:
             return getter(getter=self._get, name=name, **arguments)
@@ -111,7 +111,7 @@ class VariableStore:
         partitioner: Any,
         arguments: dict[str, Any],
     ) -> PartitionedVariable:
-        name = name.rstrip("/")  # without a name of its own it has the scope's
+        name = name.rstrip("/")  # an empty name stands for the scope's
         given_value = None
         if initializer is not None and not callable(initializer):
             given_value = convert_to_tensor(initializer)
@@ -216,11 +216,11 @@ def _is_scalar(shape: Any) -> bool:
 def _called(
     initializer: Any, shape: Any, dtype: DType, partition_info: PartitionInfo | None
 ) -> tuple[Callable[[], Any], DType | None]:
-    """The function that makes the initial value, and the dtype that the variable takes from it."""
+    """The function that makes the initial value, and the dtype for the variable."""
     if inspect.isclass(initializer):
         initializer = initializer()
     if shape is not None and shape.is_fully_defined():
-        # An initializer may be a user's function: a shape is for it a list, and not every one knows of parts.
+        # A user's function takes the shape as a list, and may have no argument `partition_info`.
         more: dict[str, Any] = {}
         if partition_info is not None and "partition_info" in inspect.signature(initializer).parameters:
             more["partition_info"] = partition_info
@@ -237,10 +237,10 @@ def _called(
 
 
 def default_initializer(name: str, dtype: DType) -> Any:
-    """The initializer of a variable that was given none.
+    """The initializer for a variable without one.
 
     Raises:
-        ValueError: the dtype has no natural one.
+        ValueError: there is no default for the dtype.
     """
     if dtype.is_floating:
         return initializers.glorot_uniform_initializer()
@@ -250,7 +250,7 @@ def default_initializer(name: str, dtype: DType) -> Any:
 
 
 def explicit_dtype_matches(initializer: Any, dtype: Any) -> None:
-    """Raises ValueError where a value given as initializer has another dtype than the one asked for."""
+    """Raises ValueError if a value given as initializer has another dtype than the requested one."""
     if dtype is None or initializer is None or callable(initializer):
         return
     found = convert_to_tensor(initializer).dtype.base
@@ -261,7 +261,7 @@ def explicit_dtype_matches(initializer: Any, dtype: Any) -> None:
 
 
 _STORE = ("__variable_store",)
-"""The collection that holds a graph's store; no string names it, so nobody exports it."""
+"""The key of the collection with a graph's store; no string, so that it is not exported."""
 
 
 def variable_store() -> VariableStore:

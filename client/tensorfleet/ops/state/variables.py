@@ -1,4 +1,4 @@
-"""`tf.Variable`: what reference variables and resource variables have in common, and how they are made."""
+"""`tf.Variable`: the common base of reference and resource variables, and their creation."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _create: Callable[..., Variable] | None = None
 
 
 def serve_creation(create: Callable[..., Variable]) -> None:
-    """Registers what makes variables; called by `variable_creation`, which knows their classes."""
+    """Registers the function that makes variables; called by `variable_creation`, which has the classes."""
     global _create
     _create = create
 
 
 class VariableMeta(type):
-    """`tf.Variable(...)` makes a variable of the class that `use_resource` and the scopes ask for."""
+    """Lets `tf.Variable(...)` make a variable of the class that `use_resource` and the scopes select."""
 
     @property
     def __signature__(cls) -> inspect.Signature:
-        """The arguments of `__init__`; `inspect` would show those of `__call__`, which passes them on."""
+        """The signature of `__init__`, which `inspect` shows instead of that of `__call__`."""
         signature = inspect.signature(cls.__init__)  # type: ignore[misc]
         return signature.replace(
             parameters=list(signature.parameters.values())[1:], return_annotation=inspect.Signature.empty
@@ -54,7 +54,7 @@ class VariableMeta(type):
             if key not in names or key in arguments:
                 raise TypeError(f"Variable() got an unexpected or repeated argument {key!r}")
             arguments[key] = value
-        # A creator is told all arguments, also those that were not given.
+        # A creator gets all arguments, also those that were not given.
         arguments = {parameter.name: parameter.default for parameter in parameters} | arguments
         assert _create is not None
         create: Callable[..., Any] = _create
@@ -72,13 +72,14 @@ class Variable(metaclass=VariableMeta):
 
     Args:
         initial_value: the value, of any form that converts to a tensor, or a function that returns it.
-        trainable: whether optimizers change it: adds it to the collection TRAINABLE_VARIABLES.
+        trainable: whether optimizers change the variable, which then is in the collection
+            TRAINABLE_VARIABLES.
         collections: the collections to add it to, by default GLOBAL_VARIABLES.
-        validate_shape: whether the shape must be known, and is kept.
+        validate_shape: whether the shape must be known and cannot change.
         caching_device: a device on which readers share a copy.
         dtype: the dtype that `initial_value` is converted to.
         constraint: a function from the variable's value to the one that an optimizer stores instead.
-        use_resource: make a resource variable, whose reads are ops; by default a reference variable.
+        use_resource: whether to make a resource variable; the default is a reference variable.
         shape: the shape, by default that of `initial_value`.
 
     Example:
@@ -126,7 +127,7 @@ class Variable(metaclass=VariableMeta):
         synchronization: VariableSynchronization,
         aggregation: VariableAggregation,
     ) -> list[Any]:
-        """Keeps the arguments that the graph does not; returns the collections to join."""
+        """Keeps the arguments that are not in the graph; returns the collections to join."""
         if collections is None:
             collections = [GraphKeys.GLOBAL_VARIABLES]
         if not isinstance(collections, (list, tuple, set)):
@@ -152,7 +153,7 @@ class Variable(metaclass=VariableMeta):
     def _set_up_from_proto(
         self, definition: variable_pb2.VariableDef, import_scope: str | None
     ) -> Callable[[str], Any]:
-        """Keeps what a VariableDef says; returns the look-up of graph elements by the names in it."""
+        """Keeps the fields of a VariableDef; returns a function from names in it to elements of the graph."""
         graph = get_default_graph()
 
         def element(name: str) -> Any:
@@ -188,12 +189,12 @@ class Variable(metaclass=VariableMeta):
 
     @property
     def graph(self) -> Graph:
-        """The graph that it is in."""
+        """The graph of the variable."""
         return self._variable.graph
 
     @property
     def device(self) -> str:
-        """The device that was asked for the variable; "" leaves the choice to the master."""
+        """The device requested for the variable; "" leaves the choice to the master."""
         return self._variable.device
 
     @property
@@ -211,7 +212,7 @@ class Variable(metaclass=VariableMeta):
         return self.shape
 
     def set_shape(self, shape: Any) -> None:
-        """Merges what is known of the shape from elsewhere into the static shape."""
+        """Merges `shape` into the static shape."""
         self._variable.set_shape(shape)
         self.value().set_shape(shape)
 
@@ -227,17 +228,17 @@ class Variable(metaclass=VariableMeta):
 
     @property
     def trainable(self) -> bool:
-        """Whether optimizers change it unless they are told which variables to change."""
+        """Whether optimizers change the variable by default."""
         return self._trainable
 
     @property
     def synchronization(self) -> VariableSynchronization:
-        """The time at which copies of the variable would be brought together; kept, not acted upon."""
+        """When copies of the variable are synchronized; without effect."""
         return self._synchronization
 
     @property
     def aggregation(self) -> VariableAggregation:
-        """The way in which copies of the variable would be brought together; kept, not acted upon."""
+        """How copies of the variable are aggregated; without effect."""
         return self._aggregation
 
     @property
@@ -288,11 +289,11 @@ class Variable(metaclass=VariableMeta):
         raise NotImplementedError
 
     def read_value(self) -> Tensor:
-        """The value as a tensor of its own, read where the current control dependencies allow."""
+        """The value as a new tensor, read after the current control dependencies."""
         raise NotImplementedError
 
     def initialized_value(self) -> Tensor:
-        """The value, or the initial value while the variable is not initialized."""
+        """The value, or the initial value if the variable is not initialized."""
         from tensorfleet.ops.control_flow.control_flow import cond
 
         value: Tensor = cond(
@@ -323,7 +324,7 @@ class Variable(metaclass=VariableMeta):
         """The tensor that `Session.run` fetches for the variable."""
         raise NotImplementedError
 
-    # Changing; `tensorfleet.ops.state.variable_ops` tells the two kinds apart.
+    # Changing; `tensorfleet.ops.state.variable_ops` distinguishes the two kinds.
 
     def count_up_to(self, limit: int) -> Tensor:
         """`tf.count_up_to` of the variable."""
@@ -331,7 +332,10 @@ class Variable(metaclass=VariableMeta):
         return counted
 
     def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Sets the slices that an IndexedSlices names; the methods beside it combine them instead."""
+        """Sets the rows at the indices of `sparse_delta`, an IndexedSlices (`tf.scatter_update`).
+
+        Raises TypeError for another type.
+        """
         return self._scatter(variable_ops.scatter_update, sparse_delta, use_locking, name)
 
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:

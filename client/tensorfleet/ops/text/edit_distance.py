@@ -42,11 +42,11 @@ def edit_distance(
     """The Levenshtein distance of the sequences in the last dimension (`tf.edit_distance`).
 
     Args:
-        hypothesis, truth: SparseTensors, whose elements follow each other in their sequences.
-        normalize: divided by the length of the true sequence; inf where that is empty and the other is not.
+        hypothesis, truth: SparseTensors; the last dimension is the position in the sequence.
+        normalize: divide by the length of the true sequence; inf if that is empty and the other is not.
 
     Returns:
-        float32, of the other dimensions.
+        float32, of the shape without the last dimension.
 
     Example:
         >>> ours = tf.SparseTensor([[0, 0], [0, 1]], ["a", "b"], [1, 2])

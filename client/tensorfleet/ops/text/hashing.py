@@ -1,4 +1,4 @@
-"""Hashes of strings: `tf.string_to_hash_bucket_fast` and its kin, `tf.fingerprint`."""
+"""Hashes of strings: `tf.string_to_hash_bucket_fast`, …, `tf.fingerprint`."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ op("Fingerprint(data: T, method: string) -> (fingerprint: uint8)", "T: type", sh
 
 
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    """The bucket, in [0, num_buckets), that FarmHash puts each string in (`tf.string_to_hash_bucket_fast`).
+    """The bucket of each string by FarmHash, in [0, num_buckets) (`tf.string_to_hash_bucket_fast`).
 
-    Who chooses the strings can choose them to meet in one bucket: see `string_to_hash_bucket_strong`.
+    Strings can be made to fall into one bucket on purpose; `string_to_hash_bucket_strong` prevents that.
 
     Example:
         >>> tf.Session().run(tf.string_to_hash_bucket_fast(["Hello", "TensorFlow"], 3))
@@ -49,7 +49,7 @@ def string_to_hash_bucket_strong(
 def string_to_hash_bucket(
     string_tensor: Any = None, num_buckets: int | None = None, name: str | None = None, input: Any = None
 ) -> Tensor:
-    """The bucket of each string by MurmurHash, as early versions had it (`tf.string_to_hash_bucket`).
+    """The bucket of each string by MurmurHash, the hash of early versions (`tf.string_to_hash_bucket`).
 
     `input` is another name of `string_tensor`.
     """
@@ -58,5 +58,5 @@ def string_to_hash_bucket(
 
 
 def fingerprint(data: Any, method: str = "farmhash64", name: str | None = None) -> Tensor:
-    """The FarmHash of each row of `data`, as eight bytes: uint8 [rows, 8] (`tf.fingerprint`)."""
+    """The FarmHash of each row of `data` as eight bytes, uint8 [rows, 8] (`tf.fingerprint`)."""
     return apply_one("Fingerprint", data, method, name=name)

@@ -1,4 +1,4 @@
-"""Crosses of SparseTensors: all combinations of the elements of each row, as texts or as hashes."""
+"""Crosses of SparseTensors: all combinations of the elements of each row, as strings or as hashes."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def sparse_cross(inputs: Any, name: str | None = None, separator: Any = None) ->
     """All combinations of the elements of each row of several inputs, joined to strings (`tf.sparse.cross`).
 
     Args:
-        inputs: tensors and SparseTensors of rank 2, of int64 or string, with as many rows.
-        separator: what stands between the parts, "_X_" by default.
+        inputs: tensors and SparseTensors of rank 2, of int64 or string, with equally many rows.
+        separator: the text between the parts, "_X_" by default.
     """
     if not all(isinstance(each, (Tensor, SparseTensor)) for each in inputs):
         raise TypeError("All inputs must be Tensor or SparseTensor.")
@@ -64,17 +64,17 @@ def sparse_cross(inputs: Any, name: str | None = None, separator: Any = None) ->
 
 
 HASH_KEY = 0xDECAFCAFFE
-"""The key that fingerprints of crossed columns are mixed with, where none is given."""
+"""The default key that is mixed into the fingerprints of crossed columns."""
 
 
 def sparse_cross_hashed(
     inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
 ) -> SparseTensor:
-    """As `sparse_cross`, with a hash of each combination in place of its text (`tf.sparse.cross_hashed`).
+    """`sparse_cross` with hashes of the combinations instead of strings (`tf.sparse.cross_hashed`).
 
     Args:
-        num_buckets: the hashes are in [0, num_buckets); 0: any int64 that is not negative.
-        hash_key: mixed into the hashes.
+        num_buckets: hashes are in [0, num_buckets); 0 for any int64 that is not negative.
+        hash_key: a key that is mixed into the hashes.
     """
     sparse, dense = _crossed(inputs)
     of_texts = [each.dtype.base is dtypes.string for each in [*(x.values for x in sparse), *dense]]
@@ -101,7 +101,7 @@ def _columns(sparse: list[SparseTensor]) -> tuple[list[Tensor], list[Tensor], li
 
 
 def _crossed(inputs: Any) -> tuple[list[SparseTensor], list[Tensor]]:
-    """SparseTensors and tensors, those of strings and those of integers as int64."""
+    """The inputs as SparseTensors and tensors, those of integers cast to int64."""
     if not isinstance(inputs, (list, tuple)):
         raise TypeError("Inputs must be a list")
     if not all(isinstance(each, (Tensor, SparseTensor)) for each in inputs):

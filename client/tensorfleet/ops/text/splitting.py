@@ -1,4 +1,4 @@
-"""Strings taken apart, and put together by segments: split, n-grams, joins."""
+"""Splitting strings, n-grams, and joining strings by segments."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ op(
 def _sparse_only(result_type: Any) -> None:
     if result_type != "SparseTensor":
         raise ValueError(
-            f"result_type must be 'SparseTensor', got {result_type!r}: there are no RaggedTensors here"
+            f"result_type must be 'SparseTensor', got {result_type!r}: RaggedTensors are not supported"
         )
 
 
@@ -91,12 +91,12 @@ def string_split(
 
     Args:
         source: a vector of strings.
-        sep: each character of it delimits; " " by default. With "", each byte is a part. `delimiter` is its
-            older name.
-        skip_empty: empty parts are left out.
+        sep: the delimiters, one for each character; " " by default. With "", each byte is a part.
+            `delimiter` is its older name.
+        skip_empty: leave empty parts out.
 
     Returns:
-        [strings, most parts].
+        A SparseTensor, [strings, greatest number of parts].
 
     Example:
         >>> tf.Session().run(tf.string_split(["a b", "c"]).values)
@@ -118,12 +118,12 @@ def string_split_v2(
     source: Any = None,
     name: str | None = None,
 ) -> SparseTensor:
-    """The parts of strings, as Python's `split` has them (`tf.strings.split`).
+    """The parts of strings, as by Python's `split` (`tf.strings.split`).
 
     Args:
-        input: strings, of a known rank; one alone counts as a vector of one. `source` is its older name.
-        sep: what stands between parts; white space by default.
-        maxsplit: split so often at most; -1: without a limit.
+        input: strings, of a known rank; a scalar is taken for a vector of one. `source` is its older name.
+        sep: the text between parts; white space by default.
+        maxsplit: the greatest number of splits; -1 for no limit.
 
     Returns:
         A SparseTensor with one more dimension, for the parts.
@@ -153,14 +153,15 @@ def ngrams(
     preserve_short_sequences: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The runs of neighbouring strings along the last dimension, joined (`tf.strings.ngrams`).
+    """N-grams: the runs of neighbouring strings along the last dimension, joined (`tf.strings.ngrams`).
 
     Args:
         data: strings, of rank 1 or more.
-        ngram_width: how many each has, or several such numbers, whose n-grams follow each other.
-        pad_values: what stands before and behind the strings: one for both, or a pair.
-        padding_width: how many of them; as many as the width asks for by default.
-        preserve_short_sequences: what is too short for any n-gram is one as it is.
+        ngram_width: the number of strings of each n-gram; or several numbers, whose n-grams follow each
+            other.
+        pad_values: the string to pad with at both ends, or a pair of strings.
+        padding_width: the number of pad values at each end; by default `ngram_width` - 1.
+        preserve_short_sequences: give a sequence that is too short for any n-gram as a single one.
 
     Returns:
         data.shape[:-1] + [n-grams].
@@ -199,7 +200,7 @@ def ngrams(
 
 
 def _padding(pad_values: Any, padding_width: int | None) -> tuple[Any, Any, int]:
-    """What stands on the left and on the right, and how often; -1: as often as the width asks for."""
+    """The pad values on the left and on the right, and their number; -1 for the n-grams' width - 1."""
     if pad_values is None:
         if padding_width is not None:
             raise ValueError("pad_values must be provided if padding_width is set.")
@@ -216,7 +217,7 @@ def _padding(pad_values: Any, padding_width: int | None) -> tuple[Any, Any, int]
 def unsorted_segment_join(
     inputs: Any, segment_ids: Any, num_segments: Any, separator: str = "", name: str | None = None
 ) -> Tensor:
-    """The strings of each segment, joined (`tf.strings.unsorted_segment_join`); "" of an empty one.
+    """The strings of each segment, joined (`tf.strings.unsorted_segment_join`); "" for an empty one.
 
     Args:
         inputs: strings of a shape that begins with that of `segment_ids`.

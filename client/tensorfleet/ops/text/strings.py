@@ -141,10 +141,10 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
 def to_number(
     string_tensor: Any = None, out_type: Any = dtypes.float32, name: str | None = None, input: Any = None
 ) -> Tensor:
-    """The numbers that strings spell (`tf.strings.to_number`). `input` is the newer name of the argument.
+    """The numbers in strings (`tf.strings.to_number`). `input` is the newer name of the argument.
 
     Raises:
-        InvalidArgumentError: in a run, where a string is no number, or beyond the range of `out_type`.
+        InvalidArgumentError: in a run, if a string is not a number or out of the range of `out_type`.
     """
     text = renamed_argument("string_tensor", string_tensor, "input", input)
     return apply_one("StringToNumber", text, out_type=out_type, name=name)
@@ -166,11 +166,11 @@ def as_string(
     """Numbers as strings (`tf.strings.as_string`), in the formats of C's printf.
 
     Args:
-        precision: digits after the point, for floats; six by default.
-        scientific: with an exponent.
-        shortest: with an exponent where that is shorter.
+        precision: the number of digits after the point, for floats; six by default.
+        scientific: whether to use an exponent.
+        shortest: whether to use an exponent if that is shorter.
         width: the least number of characters.
-        fill: what comes before shorter numbers: "0", "+", " ", or "-" to fill with spaces from the right.
+        fill: the flag of shorter numbers: "0", "+", " ", or "-" to fill with spaces on the right.
 
     Example:
         >>> tf.Session().run(tf.as_string([1, 2]))
@@ -194,7 +194,7 @@ def length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
 
 
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """The part of each string that begins at `pos` and has `len` units (`tf.substr`).
+    """The part of each string that starts at `pos` and has `len` units (`tf.substr`).
 
     Args:
         pos: integers; negative ones count from the end.
@@ -213,7 +213,7 @@ def decode_raw(
     name: str | None = None,
     bytes: Any = None,
 ) -> Tensor:
-    """The memory of strings read as numbers (`tf.decode_raw`), as one more dimension.
+    """The bytes of strings as numbers, in one more dimension (`tf.decode_raw`).
 
     Args:
         input_bytes: strings of one length; `bytes` is the argument's older name.
@@ -226,12 +226,12 @@ def decode_raw(
 
 
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
-    """Strings in base64's alphabet for URLs, padded with "=" if asked (`tf.encode_base64`)."""
+    """Strings in the URL-safe alphabet of base64, padded with "=" if `pad` (`tf.encode_base64`)."""
     return apply_one("EncodeBase64", input, pad=pad, name=name)
 
 
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
-    """The reverse of `encode_base64`, padded or not (`tf.decode_base64`)."""
+    """The inverse of `encode_base64`, for strings with or without padding (`tf.decode_base64`)."""
     return apply_one("DecodeBase64", input, name=name)
 
 
@@ -246,7 +246,7 @@ def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
 
 
 def strip(input: Any, name: str | None = None) -> Tensor:
-    """Strings without the white space around them (`tf.strings.strip`)."""
+    """Strings without leading and trailing white space (`tf.strings.strip`)."""
     return apply_one("StringStrip", input, name=name)
 
 
@@ -259,9 +259,9 @@ def regex_replace(
     """Strings with matches of `pattern` replaced by `rewrite` (`tf.strings.regex_replace`).
 
     Args:
-        pattern: a regular expression, of what RE2 and Python have in common.
+        pattern: a regular expression in the common syntax of RE2 and Python.
         rewrite: the replacement; \\\\1 … \\\\9 stand for the groups.
-        replace_global: every match, not only the first.
+        replace_global: whether to replace every match, instead of the first one.
     """
     if isinstance(pattern, str | bytes) and isinstance(rewrite, str | bytes):
         return apply_one(

@@ -1,4 +1,4 @@
-"""Op types of texts that have no gradient."""
+"""Op types on strings that have no gradient."""
 
 from __future__ import annotations
 

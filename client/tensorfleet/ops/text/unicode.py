@@ -1,4 +1,4 @@
-"""Texts and code points: encodings of Unicode, decoded, encoded, and changed."""
+"""Unicode: texts from code points, and changes of encoding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.shape_rules import unchanged, with_rank
 
 REPLACEMENT = 0xFFFD
-"""The code point that stands for what cannot be decoded."""
+"""The code point that replaces what cannot be decoded."""
 
 
 def _splits(op: RuleNode) -> Dims:
@@ -100,8 +100,8 @@ def unicode_encode(
     Args:
         input: integers, of a known rank of 1 or more; the last dimension becomes a text.
         output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
-        errors: what becomes of numbers that are no code points: "replace", "ignore" or "strict", by which
-            they are an error of the run.
+        errors: the treatment of numbers that are not code points: "replace", "ignore", or "strict" for an
+            error of the run.
         replacement_char: the code point that replaces them.
 
     Example:
@@ -149,10 +149,10 @@ def unicode_transcode(
     Args:
         input_encoding: the name of any encoding that the task knows.
         output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
-        errors: what becomes of bytes that are no text: "replace", "ignore" or "strict", by which they are an
-            error of the run.
+        errors: the treatment of bytes that cannot be decoded: "replace", "ignore", or "strict" for an error
+            of the run.
         replacement_char: the code point that replaces them.
-        replace_control_characters: it replaces the characters below 32, too.
+        replace_control_characters: replace the characters below 32, too.
     """
     return apply_one(
         "UnicodeTranscode",

@@ -1,6 +1,6 @@
 """The op types of training, queues, accumulators, datasets, summaries and checkpoints: none has a gradient.
 
-They are told by their names: what they give is a state, a handle, a string, or a value from elsewhere.
+They are recognized by name. Their outputs are states, handles, strings, or values from elsewhere.
 """
 
 from __future__ import annotations

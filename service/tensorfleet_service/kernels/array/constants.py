@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes
 from tensorfleet.ops.array.constants import range_size
+from tensorfleet_service.kernels import variants
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, check_vector, invalid, shape_text
 
@@ -16,7 +17,7 @@ from tensorfleet_service.kernels.values import array_kernel, check_vector, inval
 def const(node: KernelNode) -> Expression:
     value = np.asarray(node.attrs["value"])
     if not value.dtype.hasobject:
-        # A rank of 0 travels as a NumPy scalar, which is quicker to compute with.
+        # Values of rank 0 are NumPy scalars, which are quicker to compute with.
         value = value[()] if node.xp is np else node.xp.asarray(value)
     return Expression("value", {"value": value})
 
@@ -45,6 +46,8 @@ def zeros_like(node: KernelNode) -> Kernel:
     xp, dtype = node.xp, node.output_types[0].np
     if node.output_types[0] is dtypes.string:
         return lambda x: np.full(x.shape, b"", object)
+    if node.output_types[0] is dtypes.variant:
+        return lambda x: variants.zeros_like(x, xp)
     return lambda x: xp.zeros(x.shape, dtype)
 
 

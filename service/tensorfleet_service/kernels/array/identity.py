@@ -1,4 +1,4 @@
-"""Values as they are: placeholders, identity and checks."""
+"""Ops that pass values on unchanged: placeholders, identity and checks."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def gather_nd(node: KernelNode) -> Kernel:
 
 
 def _columns(indices: Any, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], Any]:
-    """The coordinates as NumPy takes them, bad ones replaced by 0; and which indices are bad."""
+    """The coordinates as NumPy takes them, with 0 in place of bad ones, and a mask of the bad indices."""
     columns = [indices[..., i] for i in range(indices.shape[-1])]
     bad = np.zeros(indices.shape[:-1], np.bool_)
     for column, size in zip(columns, shape, strict=False):

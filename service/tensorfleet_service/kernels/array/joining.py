@@ -179,9 +179,7 @@ def split(node: KernelNode) -> Kernel:
     num = node.attrs["num_split"]
 
     def run(split_dim: Any, value: Any) -> Any:
-        if split_dim.ndim:
-            raise invalid(f"split_dim must be a scalar but has rank {split_dim.ndim}")
-        axis, rank = int(split_dim), value.ndim
+        axis, rank = _axis_of(split_dim), value.ndim
         if not -rank <= axis < rank:
             raise invalid(f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {axis}")
         axis %= rank
@@ -202,7 +200,7 @@ def split_v(node: KernelNode) -> Kernel:
     num = node.attrs["num_split"]
 
     def run(value: Any, size_splits: Any, split_dim: Any) -> Any:
-        axis, rank = int(split_dim), value.ndim
+        axis, rank = _axis_of(split_dim), value.ndim
         if size_splits.shape != (num,):
             raise invalid(
                 "size of the split_tensor must be 1-D and have the same elements as outputs got "
@@ -221,6 +219,13 @@ def split_v(node: KernelNode) -> Kernel:
         return results(parts)
 
     return run
+
+
+def _axis_of(split_dim: Any) -> int:
+    """The axis, which may be in a tensor of any rank with one element."""
+    if split_dim.size != 1:
+        raise invalid(f"split_dim_tensor must have exactly one element, got shape {list(split_dim.shape)}")
+    return int(split_dim.item())
 
 
 def _check_sizes(sizes: list[int], total: int) -> None:

@@ -14,7 +14,7 @@ from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
 
 
 def _tiled(xp: Any, x: Any, counts: list[int]) -> Any:
-    """Like `tile`, which holds the interpreter; a copy of what repeats does not."""
+    """Like `numpy.tile`, but without holding the interpreter's lock while it copies."""
     if 2 * x.ndim > MAX_RANK:
         return xp.tile(x, counts)
     rows = x.reshape([n for size in x.shape for n in (1, size)])
@@ -77,7 +77,8 @@ def _pad(node: KernelNode) -> Kernel:
         sizes = [before + d + after for (before, after), d in zip(pairs, x.shape, strict=True)]
         result = xp.full(sizes, value, dtype)
         inside = tuple(slice(before, before + d) for (before, _), d in zip(pairs, x.shape, strict=True))
-        result[*inside, ...] = x  # the ellipsis: else a string of rank 0 becomes an array in an array
+        # Without the ellipsis a string of rank 0 would become an array inside of the array.
+        result[*inside, ...] = x
         return result
 
     return run

@@ -69,8 +69,8 @@ def select_v2(node: KernelNode) -> Kernel:
     return run
 
 
-# From here on it is quicker to find the threshold first than to sort the whole row.
 _SORT_ALL = 256
+"""Length of a row from which finding the threshold first is quicker than sorting the whole row."""
 
 
 @kernel("TopK")

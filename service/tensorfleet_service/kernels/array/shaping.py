@@ -64,7 +64,9 @@ def reshape(node: KernelNode) -> Kernel:
 
 
 def _reshape_empty(x: Any, shape: Any) -> Any:
-    """Of no elements: beside a 0, any size would do for -1, and TensorFlow looks at the other dimensions."""
+    """Reshapes an array without elements. Any size would do for -1 beside a 0: TensorFlow derives it from the
+    other dimensions.
+    """
     if x.size or shape.ndim != 1:
         raise _reshape_error(x, shape)
     wanted = shape.tolist()
@@ -136,7 +138,7 @@ SMALL = 10_000
 
 
 def spread(xp: Any, x: Any, wanted: list[int]) -> Any:
-    """`x` repeated to a shape, as a copy or a view. Raises ValueError where that cannot be."""
+    """`x` broadcast to a shape, as a copy or a view. Raises ValueError where the shapes do not fit."""
     if xp is np and x.ndim <= len(wanted) and 0 <= math.prod(wanted) <= SMALL:
         result = np.empty(wanted, x.dtype)
         result[...] = x

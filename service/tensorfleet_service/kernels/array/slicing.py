@@ -11,7 +11,7 @@ from tensorfleet.core import dtypes
 from tensorfleet.core.slice_spec import Index, SliceSpec
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
-from tensorfleet_service.state.resources import Variable
+from tensorfleet_service.state.variables import Variable
 
 
 @array_kernel("Slice")
@@ -55,7 +55,7 @@ def tensor_strided_slice_update(node: KernelNode) -> Kernel:
     xp, spec = node.xp, spec_of(node)
 
     def run(x: Any, begin: Any, end: Any, strides: Any, value: Any) -> Any:
-        result = xp.array(x)  # also of a scalar, which has no places to write to
+        result = xp.array(x)  # of a scalar, too: NumPy's cannot be written to
         _assign(result, _view(slice_index(spec, x.shape, begin, end, strides)), value, xp)
         return result[()]
 
@@ -109,7 +109,7 @@ def strided_slice_grad(node: KernelNode) -> Kernel:
 
 
 def _view(index: Index) -> Index:
-    """The index with an ellipsis: with it NumPy gives a view even of a single place, and not the value."""
+    """The index with an ellipsis, with which NumPy gives a view even of a single element."""
     return index if Ellipsis in index else (*index, ...)
 
 

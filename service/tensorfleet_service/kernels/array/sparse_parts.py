@@ -7,20 +7,11 @@ from typing import Any
 import numpy as np
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.sparse import (
-    check,
-    elements,
-    in_order,
-    keys,
-    linear,
-    sizes_of,
-    sparse_kernel,
-    unravel,
-)
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.sparse import check, elements, in_order, keys, linear, sizes_of, unravel
+from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 
 
-@sparse_kernel("SparseConcat")
+@host_kernel("SparseConcat")
 def sparse_concat(node: KernelNode) -> Kernel:
     count, axis = node.attrs["N"], node.attrs["concat_dim"]
 
@@ -59,7 +50,7 @@ def sparse_concat(node: KernelNode) -> Kernel:
     return run
 
 
-@sparse_kernel("SparseSlice")
+@host_kernel("SparseSlice")
 def sparse_slice(node: KernelNode) -> Kernel:
     def run(indices: Any, values: Any, shape: Any, start: Any, size: Any) -> Any:
         check(indices, values, shape)
@@ -73,14 +64,14 @@ def sparse_slice(node: KernelNode) -> Kernel:
             if (given < 0).any():
                 raise invalid(f"Expected {name} to be non-negative")
         kept = ((indices >= start) & (indices - start < size)).all(1)
-        # What begins beyond the end is empty.
+        # A slice that begins beyond the end is empty.
         sizes = np.clip(np.minimum(size, shape - start), 0, None)
         return indices[kept] - start, values[kept], sizes
 
     return run
 
 
-@sparse_kernel("SparseSliceGrad")
+@host_kernel("SparseSliceGrad")
 def sparse_slice_grad(node: KernelNode) -> Kernel:
     def run(grad: Any, indices: Any, start: Any, found: Any) -> Any:
         if grad.ndim != 1 or indices.ndim != 2 or start.ndim != 1 or found.ndim != 2:
@@ -98,7 +89,7 @@ def sparse_slice_grad(node: KernelNode) -> Kernel:
 
 
 def _at(wanted: Any, there: Any, values: Any) -> Any:
-    """The values at the indices `wanted`, of those that stand at the indices `there`; 0 for the others."""
+    """The values at the indices `wanted`, given the values at the indices `there`; 0 where there is none."""
     asked, given = keys(wanted, there)
     result = np.zeros(len(asked), values.dtype)
     if not len(given):
@@ -110,7 +101,7 @@ def _at(wanted: Any, there: Any, values: Any) -> Any:
     return result
 
 
-@sparse_kernel("SparseAddGrad")
+@host_kernel("SparseAddGrad")
 def sparse_add_grad(node: KernelNode) -> Kernel:
     def run(grad: Any, a: Any, b: Any, total: Any) -> Any:
         if a.ndim != 2 or b.ndim != 2 or total.ndim != 2:
@@ -131,7 +122,7 @@ def sparse_add_grad(node: KernelNode) -> Kernel:
     return run
 
 
-@sparse_kernel("SparseSplit")
+@host_kernel("SparseSplit")
 def sparse_split(node: KernelNode) -> Kernel:
     count = node.attrs["num_split"]
 
@@ -167,7 +158,7 @@ def sparse_split(node: KernelNode) -> Kernel:
     return run
 
 
-@sparse_kernel("SparseReshape")
+@host_kernel("SparseReshape")
 def sparse_reshape(node: KernelNode) -> Kernel:
     def run(indices: Any, shape: Any, wanted: Any) -> Any:
         if indices.ndim != 2:
@@ -217,7 +208,7 @@ def _resolved(sizes: list[int], total: int) -> list[int]:
     return sizes
 
 
-@sparse_kernel("SparseFillEmptyRows")
+@host_kernel("SparseFillEmptyRows")
 def sparse_fill_empty_rows(node: KernelNode) -> Kernel:
     def run(indices: Any, values: Any, shape: Any, default: Any) -> Any:
         if shape.ndim != 1:
@@ -261,7 +252,7 @@ def _item(value: Any) -> Any:
     return value.item() if isinstance(value, np.ndarray) else value
 
 
-@sparse_kernel("SparseFillEmptyRowsGrad")
+@host_kernel("SparseFillEmptyRowsGrad")
 def sparse_fill_empty_rows_grad(node: KernelNode) -> Kernel:
     def run(reverse: Any, grad: Any) -> Any:
         if reverse.ndim != 1:

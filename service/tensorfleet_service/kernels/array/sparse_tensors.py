@@ -10,16 +10,12 @@ from google.protobuf.message import DecodeError
 from tensorfleet.core import dtypes, tensor_util
 from tensorfleet.proto.tensor_pb2 import TensorProto
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
+from tensorfleet_service.kernels.sparse import check_ranks
 from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, shape_text
 
 
 def _check(indices: Any, values: Any, shape: Any) -> None:
-    if indices.ndim != 2:
-        raise invalid(f"Input indices should be a matrix but received shape {shape_text(indices.shape)}")
-    if values.ndim != 1:
-        raise invalid(f"Input values should be a vector but received shape {shape_text(values.shape)}")
-    if shape.ndim != 1:
-        raise invalid(f"Input shape should be a vector but received shape {shape_text(shape.shape)}")
+    check_ranks(indices, values, shape)
     if len(indices) != len(values):
         raise invalid(
             f"Number of elements in indices ({len(indices)}) and values ({len(values)}) do not match"
@@ -42,7 +38,7 @@ def sparse_reorder(node: KernelNode) -> Kernel:
 
 
 def _packed(node: KernelNode) -> Any:
-    """The function that makes one of the three values of a serialized SparseTensor of an array."""
+    """The function from an array to one of the three values of a serialized SparseTensor."""
     if node.attrs["out_type"] is dtypes.variant:
         return host_array
     return lambda array: tensor_util.to_proto(host_array(array)).SerializeToString()

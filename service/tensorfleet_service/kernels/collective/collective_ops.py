@@ -14,9 +14,9 @@ from tensorfleet_service.kernels.registry import AsyncKernel, KernelNode, kernel
 
 
 class _Member:
-    """One node's part in its collectives.
+    """The part of one node in its collectives.
 
-    What is known of the group is the node's as long as its session lasts.
+    The group is looked up once, and kept as long as the session lasts.
     """
 
     def __init__(self, node: KernelNode, kind: str) -> None:
@@ -75,7 +75,10 @@ class _Member:
         return future if self._moves is None else future.then(self._moves[0])
 
     def watch(self) -> Callable[[errors.OpError], None]:
-        """Lets other members go if a step fails before it comes here, unless by a collective of the group."""
+        """The function that releases the other members if a step fails before this node has run.
+
+        It does nothing if a collective of the group has failed meanwhile, which has released them.
+        """
         calls, group = self._calls, self._group
         failures = 0 if group is None else group.failures
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,13 @@ from tensorfleet_service.data.shuffle import Shuffle
 from tensorfleet_service.data.sources import Generator, Range, Slices, Tensors
 from tensorfleet_service.kernels.functions.function_ops import library_of
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import own
 
 Make = Callable[..., Dataset]
 
 
 def dataset_kernel(*op_types: str) -> Callable[[Callable[[KernelNode], Make]], None]:
-    """Registers what makes a dataset of a node's inputs; its types and shapes are set here."""
+    """Registers a factory of functions that make a dataset of a node's inputs; sets its types and shapes."""
 
     def register(factory: Callable[[KernelNode], Make]) -> None:
         def made(node: KernelNode) -> Kernel:
@@ -45,10 +47,8 @@ def dataset_kernel(*op_types: str) -> Callable[[Callable[[KernelNode], Make]], N
 
 
 def on_host(value: Any) -> Any:
-    """A value that stays as it is, in the host's memory: fed arrays are the caller's."""
-    if hasattr(value, "get"):
-        value = value.get()
-    return value.copy() if isinstance(value, np.ndarray) else value
+    """A value that stays as it is, in the host's memory."""
+    return own(value.get() if hasattr(value, "get") else value)
 
 
 @dataset_kernel("TensorDataset")
@@ -69,23 +69,33 @@ def numbers(node: KernelNode) -> Make:
 
 @dataset_kernel("GeneratorDataset")
 def generator(node: KernelNode) -> Make:
-    attrs = node.attrs
-    callees = [callee_of(node, f"{part}_func") for part in ("init", "next", "finalize")]
-    counts = [len(attrs[f"T{part}_func_args"]) for part in ("init", "next", "finalize")]
-
-    def make(*captured: Any) -> Dataset:
-        calls = []
-        start = 0
-        for callee, count in zip(callees, counts, strict=True):
-            calls.append(Call(callee, captured[start : start + count]))
-            start += count
-        return Generator(*calls)
-
-    return make
+    parts = ("init_func", "next_func", "finalize_func")
+    calls = calls_of(node, parts, "T{}_args")
+    return lambda *captured: Generator(*calls(captured))
 
 
 def callee_of(node: KernelNode, attr: str) -> Callee:
     return Callee(library_of(node), node.attrs[attr], node.device)
+
+
+def calls_of(node: KernelNode, parts: Sequence[str], arguments: str) -> Callable[[Sequence[Any]], list[Call]]:
+    """The function from what a node's functions have captured, one after the other, to their calls.
+
+    Args:
+        parts: the attributes with the functions.
+        arguments: the attribute with the dtypes of what one has captured; "{}" stands for the function's.
+    """
+    callees = [callee_of(node, part) for part in parts]
+    counts = [len(node.attrs[arguments.format(part)]) for part in parts]
+
+    def calls(captured: Sequence[Any]) -> list[Call]:
+        left = iter(captured)
+        return [
+            Call(callee, tuple(itertools.islice(left, count)))
+            for callee, count in zip(callees, counts, strict=True)
+        ]
+
+    return calls
 
 
 @dataset_kernel("RepeatDataset")
@@ -179,11 +189,11 @@ def padded_batch(node: KernelNode) -> Make:
     return make
 
 
-# By functions
+# Datasets that call functions
 
 
 def _parallel(value: Any) -> int:
-    """The number of parallel calls: that of the cores where the user leaves it to us."""
+    """The number of parallel calls; for AUTOTUNE the number of cores."""
     number = int(value)
     return (os.cpu_count() or 1) if number == AUTOTUNE else number
 

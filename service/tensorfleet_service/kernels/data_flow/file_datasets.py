@@ -12,8 +12,8 @@ from tensorfleet.core import dtypes, errors
 from tensorfleet.records.compression import KINDS
 from tensorfleet.records.tfrecord import BUFFER
 from tensorfleet_service.data.dataset import Dataset, Element
+from tensorfleet_service.data.experimental import Listed
 from tensorfleet_service.data.files import CsvRecords, FileRecords
-from tensorfleet_service.data.selecting import Listed
 from tensorfleet_service.kernels.data_flow.dataset_ops import Make, dataset_kernel
 from tensorfleet_service.kernels.registry import KernelNode
 from tensorfleet_service.kernels.values import host_array, invalid
@@ -21,7 +21,8 @@ from tensorfleet_service.records.csv import CsvReader, Format
 from tensorfleet_service.records.files import ProgramFiles
 from tensorfleet_service.records.sources import Lines, Parts, Records, Source, content
 
-_MAX_BUFFER = 1 << 26  # bytes: whatever size a program asks for, no more are read at a time
+_MAX_BUFFER_BYTES = 1 << 26
+"""Limit on the bytes read at a time, for programs that ask for larger buffers."""
 
 
 def _names(value: Any) -> list[bytes]:
@@ -46,7 +47,7 @@ def _buffer(value: Any) -> int:
     size = int(value)
     if size < 0:
         raise invalid("`buffer_size` must be >= 0 (0 == default)")
-    return min(size, _MAX_BUFFER) or BUFFER
+    return min(size, _MAX_BUFFER_BYTES) or BUFFER
 
 
 def _opener(node: KernelNode, make: Callable[[BinaryIO], Source]) -> Callable[[bytes], Source]:
@@ -55,7 +56,7 @@ def _opener(node: KernelNode, make: Callable[[BinaryIO], Source]) -> Callable[[b
 
 
 def _strings_only(node: KernelNode) -> None:
-    """These datasets have no attributes that say what their elements are: they are strings."""
+    """Sets the types and shapes of elements, for which these ops have no attributes: they are strings."""
     node.attrs.setdefault("output_types", [dtypes.string])
     node.attrs.setdefault("output_shapes", [()])
 
@@ -86,7 +87,7 @@ def text_line_dataset(node: KernelNode) -> Make:
 
 
 class _WholeParts(Parts):
-    """Parts of a file whose length they make up."""
+    """Parts of a file, whose length must be a multiple of theirs."""
 
     def __init__(self, file: BinaryIO, name: bytes, kind: str, header: int, size: int, footer: int) -> None:
         if not kind:

@@ -17,7 +17,7 @@ from tensorfleet_service.data.iterator import IteratorResource, check_structure
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels.functions.function_ops import library_of
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
-from tensorfleet_service.state.resources import DEFAULT_CONTAINER
+from tensorfleet_service.state.variables import DEFAULT_CONTAINER
 from tensorfleet_service.threads.future import Future
 
 ITERATOR = "iterator"
@@ -67,7 +67,7 @@ def one_shot_iterator(node: KernelNode) -> Kernel:
     find = _handle(node)
     factory = library_of(node).instantiate(node.attrs["dataset_factory"], node.device, np)
     if factory.waits:
-        text = f"The dataset of {node.name} waits for other steps while it is made. Use an initializable one."
+        text = f"The dataset of {node.name} may wait for other steps. Use an initializable iterator."
         raise errors.UnimplementedError(None, None, text)
 
     def run() -> IteratorResource:

@@ -1,10 +1,10 @@
-"""Kernels of `tensorfleet.ops.data_flow.lookup`: tables, and what fills them from files."""
+"""Kernels of `tensorfleet.ops.data_flow.lookup`: tables, and their initialization from files."""
 
 from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -97,50 +97,36 @@ def _table(node: KernelNode) -> Kernel:
     return run
 
 
-@array_kernel("LookupTableFindV2")
-def _find(node: KernelNode) -> Kernel:
-    keys_type, values_type = node.attrs["Tin"], node.attrs["Tout"]
+def _checked(node: KernelNode, attrs: tuple[str, ...], act: Callable[..., Any]) -> Kernel:
+    """The kernel that calls `act` with a table whose dtypes are those of the node's attributes."""
+    types = [node.attrs[attr] for attr in attrs]
 
-    def run(table: Table, keys: Any, default: Any) -> Any:
-        table.check_types(keys_type, values_type)
-        return table.find(keys, default)
+    def run(table: Table, *inputs: Any) -> Any:
+        table.check_types(*types)
+        return act(table, *inputs)
 
     return run
+
+
+@array_kernel("LookupTableFindV2")
+def _find(node: KernelNode) -> Kernel:
+    return _checked(node, ("Tin", "Tout"), lambda table, keys, default: table.find(keys, default))
 
 
 @array_kernel("LookupTableInsertV2")
 def _insert(node: KernelNode) -> Kernel:
-    keys_type, values_type = node.attrs["Tin"], node.attrs["Tout"]
-
-    def run(table: Table, keys: Any, values: Any) -> None:
-        table.check_types(keys_type, values_type)
-        table.insert(keys, values)
-
-    return run
+    return _checked(node, ("Tin", "Tout"), lambda table, keys, values: table.insert(keys, values))
 
 
 @array_kernel("LookupTableRemoveV2")
 def _remove(node: KernelNode) -> Kernel:
-    keys_type = node.attrs["Tin"]
-
-    def run(table: Table, keys: Any) -> None:
-        table.check_types(keys_type)
-        table.remove(keys)
-
-    return run
+    return _checked(node, ("Tin",), lambda table, keys: table.remove(keys))
 
 
 @array_kernel("LookupTableImportV2", "InitializeTableV2")
 def _import(node: KernelNode) -> Kernel:
-    attrs = node.attrs
-    imports = node.op.startswith("LookupTable")
-    keys_type, values_type = (attrs["Tin"], attrs["Tout"]) if imports else (attrs["Tkey"], attrs["Tval"])
-
-    def run(table: Table, keys: Any, values: Any) -> None:
-        table.check_types(keys_type, values_type)
-        table.replace(keys, values)
-
-    return run
+    attrs = ("Tin", "Tout") if node.op.startswith("LookupTable") else ("Tkey", "Tval")
+    return _checked(node, attrs, lambda table, keys, values: table.replace(keys, values))
 
 
 @kernel("LookupTableSizeV2")
@@ -150,13 +136,7 @@ def _size(node: KernelNode) -> Kernel:
 
 @kernel("LookupTableExportV2")
 def _export(node: KernelNode) -> Kernel:
-    keys_type, values_type = node.attrs["Tkeys"], node.attrs["Tvalues"]
-
-    def run(table: Table) -> tuple[Any, Any]:
-        table.check_types(keys_type, values_type)
-        return table.export()
-
-    return run
+    return _checked(node, ("Tkeys", "Tvalues"), lambda table: table.export())
 
 
 @array_kernel("InitializeTableFromTextFileV2")

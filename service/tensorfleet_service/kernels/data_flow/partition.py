@@ -47,7 +47,7 @@ def _unique(node: KernelNode) -> Kernel:
     xp, dtype, count = node.xp, node.output_types[1].np, len(node.output_types)
 
     def run(x: Any, axis: int | None) -> Any:
-        # NumPy compares the slices of numbers alone: strings go by their numbers among the strings.
+        # NumPy compares slices only of numbers, so strings are replaced by their ranks.
         by_number = axis is not None and x.dtype.hasobject
         keys = np.unique(x, return_inverse=True)[1].reshape(x.shape) if by_number else x
         _, first, inverse, counts = xp.unique(

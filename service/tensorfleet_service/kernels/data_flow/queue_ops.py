@@ -11,6 +11,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import own
 from tensorfleet_service.state import philox
 from tensorfleet_service.state.queues import (
     Element,
@@ -44,8 +45,8 @@ def queue(node: KernelNode) -> Kernel:
     shared = attrs["shared_name"].decode()
     if not shared:
         # A queue without a name for others is the session's own.
-        own = _make(node, f"_{next(_private)}_{node.name}")
-        return lambda: own
+        made = _make(node, f"_{next(_private)}_{node.name}")
+        return lambda: made
     container, resources = attrs["container"].decode(), node.resources
 
     def handle() -> Queue:
@@ -112,11 +113,6 @@ def _types_text(types: list[dtypes.DType]) -> str:
     return ", ".join({"float32": "float", "float64": "double"}.get(t.name, t.name) for t in types)
 
 
-def _own(value: Any) -> Any:
-    """A value that stays as it is: fed arrays are the caller's."""
-    return value.copy() if isinstance(value, np.ndarray) else value
-
-
 @kernel("QueueEnqueueV2", "QueueEnqueue", blocking=True)
 def enqueue(node: KernelNode) -> AsyncKernel:
     check_types = _type_check(node.input_types[1:])
@@ -124,7 +120,7 @@ def enqueue(node: KernelNode) -> AsyncKernel:
     def run(queue: Queue, *components: Any) -> Future | None:
         check_types(queue)
         queue.check(components, batch=False)
-        return queue.enqueue([tuple(map(_own, components))])
+        return queue.enqueue([tuple(map(own, components))])
 
     return AsyncKernel(run)
 
@@ -142,7 +138,7 @@ def enqueue_many(node: KernelNode) -> AsyncKernel:
 
 
 def _rows(value: Any) -> list[Any]:
-    value = _own(value)
+    value = own(value)
     if value.ndim == 1 and value.dtype == object:
         return [value[i : i + 1].reshape(()) for i in range(len(value))]
     return list(value)

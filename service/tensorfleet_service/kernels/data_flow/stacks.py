@@ -22,7 +22,7 @@ class Stack:
         self.is_closed = False
 
     def push(self, value: Any) -> Any:
-        """Raises InvalidArgumentError: the stack is full, or closed."""
+        """Adds a value, and returns it. Raises InvalidArgumentError if the stack is full or closed."""
         if self.is_closed:
             raise self._error("has already been closed.")
         if 0 <= self.limit <= len(self.values):
@@ -31,7 +31,7 @@ class Stack:
         return value
 
     def pop(self) -> Any:
-        """Raises InvalidArgumentError: the stack is empty, or closed."""
+        """Removes and returns the last value. Raises InvalidArgumentError if the stack is empty or closed."""
         if self.is_closed:
             raise self._error("has already been closed.")
         if not self.values:
@@ -43,7 +43,7 @@ class Stack:
         self.is_closed = True
 
     def check(self, dtype: DType) -> None:
-        """Raises InvalidArgumentError: the stack has values of another dtype."""
+        """Raises InvalidArgumentError if the stack has values of another dtype."""
         if dtype is not self.dtype:
             raise self._error(f"has elements of type {self.dtype.name}, not {dtype.name}")
 

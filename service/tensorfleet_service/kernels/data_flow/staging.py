@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import own
 from tensorfleet_service.state.staging import Area, MapStagingArea, StagingArea
 from tensorfleet_service.threads.future import Future
 
@@ -48,13 +49,8 @@ def _map(node: KernelNode) -> Callable[[], MapStagingArea]:
     )
 
 
-def _own(value: Any) -> Any:
-    """A value that stays as it is: fed arrays are the caller's."""
-    return value.copy() if isinstance(value, np.ndarray) else value
-
-
 def _given(types: tuple[dtypes.DType, ...]) -> Callable[[Any], Any]:
-    """What hands a tuple on as outputs of these dtypes, now or once it is there."""
+    """The function that returns a tuple as outputs of these dtypes, at once or when its future completes."""
 
     def outputs(values: tuple[Any, ...]) -> Any:
         got = tuple(dtypes.as_dtype(value.dtype) for value in values)
@@ -83,7 +79,7 @@ def _indices(value: Any) -> list[int]:
 @kernel("Stage", blocking=True)
 def stage(node: KernelNode) -> AsyncKernel:
     area = _line(node)
-    return AsyncKernel(lambda *values: area().put(tuple(map(_own, values))))
+    return AsyncKernel(lambda *values: area().put(tuple(map(own, values))))
 
 
 @kernel("Unstage", blocking=True)
@@ -115,7 +111,7 @@ def map_stage(node: KernelNode) -> AsyncKernel:
     area, width = _map(node), len(node.attrs["dtypes"])
 
     def run(key: Any, indices: Any, *values: Any) -> Any:
-        return area().put(int(key), _indices(indices), tuple(map(_own, values)), width)
+        return area().put(int(key), _indices(indices), tuple(map(own, values)), width)
 
     return AsyncKernel(run)
 

@@ -52,7 +52,7 @@ class Array:
         self.clears = clears
         self.adds = adds
         self.alike = alike
-        # The shapes of elements, also of those that were read and dropped: their gradients have them, too.
+        # The shapes of all elements, also of those that were read and dropped: their gradients need them.
         self.shapes: dict[int, tuple[int, ...]] = {}
         self.read_ones: set[int] = set()
         self.gradients: dict[bytes, Array] = {}
@@ -61,7 +61,7 @@ class Array:
     def gradient(self, source: bytes, prepended: tuple[int, ...]) -> Array:
         """The array of the gradients of one source.
 
-        It grows with this one, as it may be made while a loop has still to write its last element.
+        It grows with this one, as it may be made before a loop has written its last element.
 
         Args:
             prepended: further dimensions that a gradient has, before those of its element.

@@ -69,7 +69,7 @@ def case(node: KernelNode) -> Kernel | AsyncKernel:
 
 
 def _truth(value: Any) -> bool:
-    """A condition as TensorFlow reads it: a scalar's own truth, else whether there are elements."""
+    """The truth of a condition, as in TensorFlow: of a scalar its value, else whether there are elements."""
     shape = getattr(value, "shape", ())
     if shape:
         return bool(np.prod(shape))

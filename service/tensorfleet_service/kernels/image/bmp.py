@@ -1,4 +1,4 @@
-"""BMP files read as TensorFlow reads them: uncompressed pixels, of palettes the numbers of their colours."""
+"""Decoding of BMP files as in TensorFlow: uncompressed pixels; with a palette, the indices of the colours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HEADER = struct.Struct("<10xI4xiiHH")
 
 
 def decode_bmp(contents: bytes, channels: int = 0) -> Array:
-    """uint8 [height, width, channels]."""
+    """The pixels: uint8 [height, width, channels]."""
     if len(contents) < 32:
         raise invalid(
             f"Incomplete bmp content, requires at least 32 bytes to find the header, got {len(contents)}"

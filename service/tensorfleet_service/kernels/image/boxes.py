@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.image.common import Array, check_rank, host_kernel
+from tensorfleet_service.kernels.image.common import Array, check_rank
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 
 _NO_THRESHOLD = -np.inf
 Overlap = Callable[[int], Array]
-"""From the number of a box to how much each box overlaps it."""
+"""A function from the index of a box to the overlap of each box with it."""
 
 
 def overlap_of(boxes: Array) -> Overlap:
-    """Of boxes [n, 4]: what two of them have in common, of what they cover together."""
+    """The intersection over union of boxes [n, 4]."""
     boxes = boxes.astype(np.float32, copy=False)
     top, bottom = np.minimum(boxes[:, 0], boxes[:, 2]), np.maximum(boxes[:, 0], boxes[:, 2])
     left, right = np.minimum(boxes[:, 1], boxes[:, 3]), np.maximum(boxes[:, 1], boxes[:, 3])
@@ -36,7 +36,7 @@ def overlap_of(boxes: Array) -> Overlap:
 def choose(
     scores: Array, overlap: Overlap, limit: int, threshold: float, lowest: float, sigma: float = 0.0
 ) -> tuple[Array, Array]:
-    """The numbers of the boxes chosen, by descending score, and their scores.
+    """The indices of the chosen boxes, by descending score, and their scores.
 
     Of equal scores the first box comes first. With `sigma`, overlap lowers the scores of those that remain.
     """

@@ -1,4 +1,4 @@
-"""The ops that decode and encode image files. Each decodes the others' kinds as far as TensorFlow does."""
+"""Ops that decode and encode image files. Each decoder takes the formats that TensorFlow's takes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _kind(contents: bytes) -> str:
 
 
 def _scaled(pixels: Array, dtype: Any) -> Array:
-    """Bytes, or uint16, in the range of the dtype: of floats 0 to 1."""
+    """Pixels of uint8 or uint16, scaled to the range of the dtype, which is 0 to 1 for floats."""
     if pixels.dtype == dtype:
         return pixels
     if dtype == np.float32:

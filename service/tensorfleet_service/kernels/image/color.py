@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.image.common import Array, host_kernel
+from tensorfleet_service.kernels.image.common import Array
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 
 
 def _check_colours(images: Any) -> None:
@@ -121,7 +121,7 @@ def adjust_contrast(node: KernelNode) -> Kernel:
 
 @host_kernel("AdjustContrast")
 def adjust_contrast_within(node: KernelNode) -> Kernel:
-    """The older op, which limits its results."""
+    """The older op, which clips its results to a range."""
 
     def run(images: Array, factor: Array, lowest: Array, highest: Array) -> Array:
         _check_images(images, colours=False)

@@ -1,4 +1,4 @@
-"""Boxes cut out of images and resized: CropAndResize and its gradients."""
+"""Crops of images at boxes, resized: CropAndResize and its gradients."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import errors
-from tensorfleet_service.kernels.image.common import Array, check_rank, host_kernel, positive_size
+from tensorfleet_service.kernels.image.common import Array, check_rank, positive_size
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 
 _F = np.float32
 
 
 @dataclass(slots=True)
 class Axis:
-    """Where the pixels of all boxes lie along one axis of their images: [boxes, crop size] each."""
+    """Positions of the pixels of all boxes along one axis of their images: [boxes, crop size] each."""
 
     positions: Array
     inside: Array
     lower: Array
     upper: Array
     share: Array
-    """Of the upper pixel."""
+    """The weight of the upper pixel."""
     nearest: Array
 
 

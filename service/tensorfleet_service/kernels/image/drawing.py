@@ -1,4 +1,4 @@
-"""The outlines of boxes drawn into images: DrawBoundingBoxes, DrawBoundingBoxesV2."""
+"""Outlines of boxes, drawn into images: DrawBoundingBoxes, DrawBoundingBoxesV2."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.image.common import Array, check_rank, host_kernel
+from tensorfleet_service.kernels.image.common import Array, check_rank
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 
 # Yellow, blue, red, lime, purple, olive, maroon, navy, aqua, fuchsia.
 _COLOURS = np.array(

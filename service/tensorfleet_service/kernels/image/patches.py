@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.ops.image.patches import window_count
-from tensorfleet_service.kernels.image.common import Array, check_rank, host_kernel, positive_size
+from tensorfleet_service.kernels.image.common import Array, check_rank, positive_size
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 
 
 @host_kernel("ExtractImagePatches", "ExtractVolumePatches")
@@ -47,7 +47,7 @@ def extract_patches(node: KernelNode) -> Kernel:
 
 
 def _windows(images: Array, spans: list[tuple[int, int, int, int]]) -> Array:
-    """What windows see, by rows: [batch, *counts, product of the window and channels]."""
+    """The elements in each window, by rows: [batch, *counts, product of the window and channels]."""
     batch, *space, deep = images.strides
     between = [step * stride for step, (_, stride, _, _) in zip(space, spans, strict=True)]
     within = [step * rate for step, (_, _, _, rate) in zip(space, spans, strict=True)]
@@ -97,7 +97,7 @@ def _begin(offset: float, size: int, window: int, centered: bool, normalized: bo
 
 
 def _copy(image: Any, made: Any, begins: list[int]) -> None:
-    """Copies what of a window lies within the image."""
+    """Copies the part of a window that lies within the image."""
     source, target = [], []
     for begin, size, window in zip(begins, image.shape, made.shape, strict=False):
         first, last = max(begin, 0), min(begin + window, size)

@@ -1,7 +1,7 @@
 """JPEG, PNG and GIF files, read and written by Pillow.
 
-What a file says of its size is checked before its pixels get memory. Pillow's decoders and encoders release
-the interpreter.
+The size that a file claims is checked before memory is allocated for its pixels. Pillow's decoders and
+encoders release the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
 
 MAX_PIXELS = 1 << 26
-"""Of all frames of a file together; fewer than Pillow itself warns of."""
+"""Limit on the pixels of all frames of a file; Pillow itself only warns, of larger files."""
 
 MISSING = (
-    "Images are decoded and encoded by Pillow, which this task does not have: install it there, by the extra "
-    "`images` of the service (pip install 'tensorfleet-service[images]')."
+    "Images are decoded and encoded by Pillow, which this task does not have: install the extra `images` of "
+    "the service there (pip install 'tensorfleet-service[images]')."
 )
 
 
@@ -48,7 +48,8 @@ def opened(contents: bytes, kind: str) -> Iterator[ImageFile]:
     """An image file of a kind, such as "JPEG", of which only the header has been read.
 
     Raises:
-        InvalidArgumentError: it is none, it is too large, or it is damaged, as may be noticed later.
+        InvalidArgumentError: it is no such file, it is too large, or it is damaged. Damage may show only when
+            the pixels are read.
     """
     from PIL import UnidentifiedImageError
 
@@ -68,7 +69,7 @@ def opened(contents: bytes, kind: str) -> Iterator[ImageFile]:
 def check_pixels(width: int, height: int, frames: int = 1) -> None:
     """Raises InvalidArgumentError where an image has more pixels than a task decodes."""
     if width <= 0 or height <= 0:
-        raise invalid(f"An image of {width} x {height} pixels has none")
+        raise invalid(f"An image of {width} x {height} has no pixels")
     if width * height * frames > MAX_PIXELS:
         raise invalid(
             f"An image of {width} x {height} pixels and {frames} frames is larger than a task decodes: "
@@ -77,10 +78,10 @@ def check_pixels(width: int, height: int, frames: int = 1) -> None:
 
 
 def decode_jpeg(contents: bytes, channels: int = 0, ratio: int = 1, recover: bool = False) -> Array:
-    """uint8 [height, width, channels]."""
+    """The pixels: uint8 [height, width, channels]."""
     if channels not in (0, 1, 3):
         raise invalid(f"channels must be 0, 1, or 3 for JPEG, got {channels}")
-    # With an end after it, a file that was cut off is grey from there on.
+    # With an end marker behind it, a file that was cut off is decoded, and grey from there on.
     with opened(contents + b"\xff\xd9" if recover else contents, "JPEG") as image:
         mode = {1: "L", 3: "RGB"}.get(channels)
         if mode is not None or ratio > 1:
@@ -90,7 +91,7 @@ def decode_jpeg(contents: bytes, channels: int = 0, ratio: int = 1, recover: boo
         own_mode = image.mode
     if own_mode == "CMYK":
         if channels == 1:
-            raise invalid("A JPEG file of CMYK has no grey")
+            raise invalid("A JPEG file in CMYK cannot be decoded to grey")
         # Pillow gives full ink as 255.
         ink = pixels.astype(np.uint16)
         pixels = ((255 - ink[..., :3]) * (255 - ink[..., 3:]) // 255).astype(np.uint8)
@@ -110,11 +111,11 @@ def jpeg_shape(contents: bytes) -> tuple[int, int, int]:
 
 
 _LOW_BYTES = {"RGB;16B": "RGB;16L", "RGBA;16B": "RGBA;16L"}
-"""Pillow keeps the upper bytes of 16-bit colours; read as if their bytes were exchanged, the lower ones."""
+"""Raw modes with bytes swapped. Pillow keeps the upper bytes of 16-bit colours: by these, the lower ones."""
 
 
 def decode_png(contents: bytes, channels: int = 0, wide: bool = False) -> Array:
-    """uint8, or uint16 if `wide`: [height, width, channels]."""
+    """The pixels: uint8, or uint16 if `wide`, [height, width, channels]."""
     with opened(contents, "PNG") as image:
         # Grey is made of all bits.
         pixels, has_key = _png_pixels(contents, image, wide, wide or channels in (1, 2))
@@ -125,12 +126,12 @@ def decode_png(contents: bytes, channels: int = 0, wide: bool = False) -> Array:
 
 
 def _png_pixels(contents: bytes, image: Any, wide: bool, exact: bool) -> tuple[Array, bool]:
-    """The pixels in the channels of the file, RGB for palettes, and whether one more follows: which pixels
-    have the colour that is transparent.
+    """The pixels in the channels of the file (RGB for palettes), and whether one more channel follows, which
+    marks the pixels of the transparent colour.
 
     Args:
-        wide: whether the lower bytes of 16-bit channels must not be left out.
-        exact: whether they should not.
+        wide: whether the result must have the lower bytes of 16-bit channels.
+        exact: whether it has them where they can be read.
     """
     rawmode = str(image.tile[0][3]) if image.tile else image.mode
     has_key = "transparency" in image.info
@@ -162,15 +163,15 @@ def _low_bytes(contents: bytes, rawmode: str) -> Array:
 
 
 def _widened(pixels: Array) -> Array:
-    """Bytes as uint16, 255 as the largest."""
+    """Pixels of uint8 as uint16, with 65535 for 255."""
     return pixels.astype(np.uint16) * np.uint16(257)
 
 
 def _png_channels(pixels: Array, channels: int, has_key: bool) -> Array:
-    """The pixels with as many channels as asked."""
+    """The pixels with the wanted number of channels."""
     count = pixels.shape[2]
     if channels == 0:
-        # A transparent colour makes no channel of its own, but for palettes.
+        # A transparent colour becomes an alpha channel only for palettes.
         return pixels[..., :-1] if has_key else pixels
     colours = pixels[..., : count - 1 + count % 2]
     if channels < 3 and colours.shape[2] == 3:
@@ -185,7 +186,7 @@ def _png_channels(pixels: Array, channels: int, has_key: bool) -> Array:
 
 
 def _png_grey(colours: Array) -> Array:
-    """Grey as libpng makes it, which leaves the fraction of 8-bit pixels off."""
+    """Grey as libpng computes it, which truncates 8-bit pixels."""
     red, green = 9797, 19234  # 0.299 and 0.587 of 2 ** 15
     weights = np.array([red, green, (1 << 15) - red - green], np.int64)
     rounding = 1 << 14 if colours.dtype == np.uint16 else 0
@@ -194,7 +195,7 @@ def _png_grey(colours: Array) -> Array:
 
 
 def decode_gif(contents: bytes, first_only: bool = False) -> Array:
-    """uint8 [frames, height, width, 3]; what no frame has drawn is black."""
+    """The frames: uint8 [frames, height, width, 3], black where none has drawn."""
     with opened(contents, "GIF") as image:
         count = 1 if first_only else int(getattr(image, "n_frames", 1))
         check_pixels(*image.size, count)

@@ -1,7 +1,7 @@
 """Resizing of images: ResizeBilinear, ResizeBicubic, ResizeNearestNeighbor, ResizeArea, and gradients.
 
-All methods treat rows and columns by themselves. Positions and weights are computed in float32, step by step
-as TensorFlow does: so it is the same pixels that are read, and results agree to the last bits.
+All methods treat rows and columns separately. Positions and weights are computed in float32 by TensorFlow's
+steps, so the same pixels are read, and results agree to the last bits.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.image.common import Array, check_rank, host_kernel, positive_size
+from tensorfleet_service.kernels.image.common import Array, check_rank, positive_size
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import invalid
+from tensorfleet_service.kernels.values import host_kernel, invalid
 
 _F = np.float32
 _ROWS, _COLUMNS = 1, 2
@@ -22,7 +22,7 @@ _ROWS, _COLUMNS = 1, 2
 
 @dataclass(slots=True)
 class Taps:
-    """Along one axis: which pixels make up each new one, and by which weights; [new size] each."""
+    """The pixels that make up each new one along an axis, and their weights: [new size] each."""
 
     places: list[Array]
     weights: list[Array]
@@ -30,7 +30,7 @@ class Taps:
 
 @dataclass(slots=True)
 class Grid:
-    """How the pixels of a resized image lie over those of the image."""
+    """The positions of the pixels of a resized image among those of the image."""
 
     align_corners: bool
     half_pixel_centers: bool
@@ -41,7 +41,7 @@ class Grid:
         return _F(size) / _F(new_size)
 
     def positions(self, size: int, new_size: int, shift: bool = True) -> Array:
-        """Where new pixels lie; `shift` is by half a pixel, from their corners to their centres."""
+        """The positions of new pixels; `shift` moves them by half a pixel, from corners to centres."""
         scale, numbers = self.scale(size, new_size), np.arange(new_size, dtype=_F)
         if not self.half_pixel_centers:
             return numbers * scale
@@ -66,11 +66,11 @@ def linear_taps(grid: Grid, size: int, new_size: int) -> Taps:
 
 
 _STEPS = 1024
-"""Cubic weights are taken from a table with so many places between two pixels."""
+"""Number of positions between two pixels in the table of cubic weights."""
 
 
 def _cubic_table(a: float) -> Array:
-    """The weights of pixels less than 1, and less than 2, away: [steps + 1, 2]."""
+    """The weights of pixels at a distance from 0 to 1, and from 1 to 2: [steps + 1, 2]."""
     a32 = _F(a)
     near = np.arange(_STEPS + 1, dtype=np.float64) / _STEPS
     near = near.astype(_F)
@@ -96,7 +96,7 @@ def cubic_taps(grid: Grid, size: int, new_size: int) -> Taps:
     wanted = [floor.astype(np.intp) + offset for offset in (-1, 0, 1, 2)]
     places = [place.clip(0, size - 1) for place in wanted]
     if grid.half_pixel_centers:
-        # What is outside of the image does not count there; else its edge is repeated.
+        # Pixels outside of the image have no weight in this mode; in the other, the edge is repeated.
         weights = [np.where(a == b, w, _F(0)) for a, b, w in zip(places, wanted, weights, strict=True)]
         total = weights[0] + weights[1] + weights[2] + weights[3]
         large = np.abs(total) >= _F(1000) * np.finfo(_F).tiny
@@ -106,7 +106,7 @@ def cubic_taps(grid: Grid, size: int, new_size: int) -> Taps:
 
 
 def nearest_places(grid: Grid, size: int, new_size: int) -> Array:
-    """The number of the pixel that each new one is."""
+    """The index of the pixel that each new one copies."""
     positions = grid.positions(size, new_size, shift=False)
     # Halves are rounded up; in float64, where adding a half is exact.
     whole = np.floor(positions.astype(np.float64) + 0.5) if grid.align_corners else np.floor(positions)
@@ -114,7 +114,7 @@ def nearest_places(grid: Grid, size: int, new_size: int) -> Array:
 
 
 def area_weights(grid: Grid, size: int, new_size: int) -> Array:
-    """What of each pixel the new ones cover: [new size, size]; beyond the end the last pixel is repeated."""
+    """The share of each pixel that each new one covers: [new size, size]; the last pixel is repeated."""
     scale = grid.scale(size, new_size)
     begin, end = (np.arange(n, n + new_size, dtype=_F) * scale for n in (0, 1))
     extra = max(0, int(np.ceil(end[-1])) - size)
@@ -144,7 +144,7 @@ def _mixed(images: Array, taps: Taps, axis: int) -> Array:
 
 
 def _spread(grads: Array, taps: Taps, axis: int, size: int) -> Array:
-    """The transpose of `_mixed`: each new pixel's gradient, given to those that it was made of."""
+    """The transpose of `_mixed`: each new pixel's gradient, added to the pixels that it was made of."""
     shape = list(grads.shape)
     shape[axis] = size
     result = np.zeros(shape, grads.dtype)
@@ -186,7 +186,7 @@ def resize_bilinear(node: KernelNode) -> Kernel:
     def run(images: Array, size: Array) -> Array:
         height, width = _checked(images, size)
         floats = images.astype(_F, copy=False)
-        # The axis first on which the image becomes smaller would be cheaper, but not give the same bits.
+        # Beginning with the axis that shrinks would be cheaper, but would not give the same bits.
         rows = _linear(floats, linear_taps(grid, images.shape[2], width), _COLUMNS)
         return _linear(rows, linear_taps(grid, images.shape[1], height), _ROWS)
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.image.common import Array, host_kernel
+from tensorfleet_service.kernels.image.common import Array
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 from tensorfleet_service.state import philox
 
 _F = np.float32
@@ -48,7 +48,7 @@ class _Draws:
 
 
 def _rounded(value: np.float32) -> int:
-    """Halves to even, as C's lrintf."""
+    """The nearest integer, halves to even, as by C's lrintf."""
     return int(np.rint(value))
 
 

@@ -1,4 +1,4 @@
-"""The values in strings: DecodeCSV, ParseTensor, SerializeTensor, DecodeCompressed, DecodePaddedRaw, …"""
+"""Values decoded from strings: DecodeCSV, ParseTensor, SerializeTensor, DecodeCompressed, …"""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _strings(value: Any) -> tuple[bytes, ...]:
 
 
 def _scalars(value: Any) -> Any:
-    """A result of rank 0 as values have it."""
+    """A result of rank 0 as a NumPy scalar, the form that values have."""
     return value[()] if isinstance(value, np.ndarray) and not value.ndim and value.dtype != object else value
 
 

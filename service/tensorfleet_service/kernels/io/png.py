@@ -1,4 +1,4 @@
-"""PNG files written: of summaries, and by EncodePng."""
+"""Encoding of PNG files, for summaries and EncodePng."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 _COLOR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
-"""What PNG calls grey, grey with alpha, RGB and RGBA, by the number of channels."""
+"""PNG's numbers for grey, grey with alpha, RGB and RGBA, by the number of channels."""
 
 
 def encode_png(pixels: np.ndarray[Any, Any], compression: int = -1) -> bytes:

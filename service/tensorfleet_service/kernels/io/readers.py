@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorfleet_service.kernels.functions.function_ops import library_of
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
+from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text, string_vector
 from tensorfleet_service.records.files import ProgramFiles
 from tensorfleet_service.records.reader import Reader
 from tensorfleet_service.records.sources import (
@@ -25,7 +25,7 @@ from tensorfleet_service.records.sources import (
     opener,
 )
 from tensorfleet_service.state.queues import Queue
-from tensorfleet_service.state.resources import DEFAULT_CONTAINER
+from tensorfleet_service.state.variables import DEFAULT_CONTAINER
 from tensorfleet_service.threads.future import Future
 
 READER = "reader"
@@ -49,7 +49,7 @@ def _opener(node: KernelNode, kind: str) -> Open:
             check_not_negative(**{f"{name}_bytes": value for name, value in sizes.items()})
             if not sizes["record"]:
                 raise invalid("record_bytes must be > 0")
-            # Whatever else the encoding says is none, as in TensorFlow.
+            # Any other encoding means none, as in TensorFlow.
             encoding = "ZLIB" if attrs.get("encoding") == b"ZLIB" else ""
             header, size, footer, hop = sizes.values()
             return opener(files, lambda file: Parts(content(file, encoding), size, header, footer, hop))
@@ -90,12 +90,6 @@ def reader(node: KernelNode) -> Kernel:
     return find
 
 
-def _strings(items: list[bytes]) -> Any:
-    result = np.empty(len(items), object)
-    result[:] = items
-    return result
-
-
 def _after(found: Any, convert: Callable[[Any], Any]) -> Any:
     return found.then(convert) if type(found) is Future else convert(found)
 
@@ -113,7 +107,7 @@ def read(node: KernelNode) -> AsyncKernel:
 def read_up_to(node: KernelNode) -> AsyncKernel:
     def both(records: Any) -> Any:
         keys, values = records
-        return _strings(keys), _strings(values)
+        return string_vector(keys), string_vector(values)
 
     return AsyncKernel(lambda reader, queue, count: _after(_take(reader, queue, int(count)), both))
 
@@ -187,6 +181,8 @@ def matching_files(node: KernelNode) -> Kernel:
                 f"Input patterns tensor must be scalar or vector, but had shape: {shape_text(pattern.shape)}"
             )
             raise invalid(text)
-        return _strings(sorted(name for one in pattern.reshape(-1).tolist() for name in files.match(one)))
+        return string_vector(
+            sorted(name for one in pattern.reshape(-1).tolist() for name in files.match(one))
+        )
 
     return run

@@ -13,7 +13,7 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet.ops.io.script import function_of
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
-# Kernels' NaN and infinity are values; what the user's own code says of its numbers is for the user.
+# Kernels run without NumPy's warnings; the user's own code gets the usual ones.
 _NUMPY_DEFAULTS: Any = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 
 
@@ -28,8 +28,7 @@ def py_func(node: KernelNode) -> Kernel:
             raise errors.UnimplementedError(
                 None,
                 None,
-                f"{node.op} {node.name} ({token}) calls a Python function that lives in the client's "
-                "process, and "
+                f"{node.op} {node.name} ({token}) calls a Python function of the client's process, and "
                 f"{node.device} runs in another. Only a session without a target can run it.",
             )
         try:

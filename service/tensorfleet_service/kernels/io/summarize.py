@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet_service.kernels.values import host_array
+
 # As in C, but for what is beyond ASCII.
 _ESCAPES = {code: f"\\{code:03o}" for code in (*range(32), 127)} | str.maketrans(
     {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "'": "\\'", "\\": "\\\\"}
@@ -14,7 +16,7 @@ _ESCAPES = {code: f"\\{code:03o}" for code in (*range(32), 127)} | str.maketrans
 
 
 def element(value: Any, quote: bool = False) -> str:
-    """One element: floating point numbers in the fewest of two widths that read back the same."""
+    """The text of one element. Floats get the shorter of two precisions, if it reads back the same."""
     if isinstance(value, bytes):
         text = value.decode("utf-8", "backslashreplace").translate(_ESCAPES)
         return f'"{text}"' if quote else text
@@ -30,17 +32,9 @@ def element(value: Any, quote: bool = False) -> str:
     return text if np.isnan(number) or type(number)(text) == number else f"{float(number):.{exact}g}"
 
 
-def _as_array(value: Any) -> Any:
-    if isinstance(value, bytes):
-        made = np.empty((), object)
-        made[()] = value
-        return made
-    return np.asarray(value.get() if hasattr(value, "get") else value)
-
-
 def first_elements(value: Any, limit: int) -> str:
     """The first `limit` elements (all, if negative), each row but the outermost in brackets."""
-    array = _as_array(value)
+    array = host_array(value)
     limit = array.size if limit < 0 else limit
     left = [limit]
     text = "".join(_rows(array, 0, left))
@@ -70,7 +64,7 @@ def _rows(array: Any, depth: int, left: list[int]) -> Iterator[str]:
 
 def both_ends(value: Any, limit: int) -> str:
     """Like `numpy.array2string`: `limit` elements at each end of a dimension (all, if negative)."""
-    array = _as_array(value)
+    array = host_array(value)
     if array.ndim == 0:
         return element(array[()], quote=True)
     if not array.size:

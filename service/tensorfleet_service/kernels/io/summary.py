@@ -19,7 +19,7 @@ from tensorfleet_service.kernels.values import host_array, invalid, shape_text
 Array = np.ndarray[Any, Any]
 
 _LARGEST = sys.float_info.max
-_ZERO = 1e-6  # what counts as a black image
+_ZERO = 1e-6  # an image whose greatest value is less is black
 
 
 def _tag(value: Any) -> str:
@@ -41,7 +41,7 @@ def scalar_summary(node: KernelNode) -> Kernel:
             )
         summary = Summary()
         for name, number in zip(names.reshape(-1), numbers.reshape(-1).tolist(), strict=True):
-            # From a Python number: protobuf makes infinity of what is beyond float32.
+            # A Python float, as protobuf turns one beyond float32 into infinity.
             summary.value.add(tag=name.decode("utf-8", "replace"), simple_value=float(number))
         return summary.SerializeToString()
 
@@ -85,7 +85,7 @@ def _histogram(numbers: Array) -> HistogramProto:
         min=numbers.min(),
         max=numbers.max(),
         num=numbers.size,
-        # One after the other, as TensorFlow adds: so both come to the same last bit.
+        # Added one after the other, as in TensorFlow, so that the last bit is the same.
         sum=np.add.accumulate(numbers)[-1],
         sum_squares=np.add.accumulate(numbers * numbers)[-1],
         bucket_limit=limits[kept],

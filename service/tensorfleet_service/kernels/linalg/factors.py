@@ -8,15 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.common import SMALL_FLOATS, invalid
+from tensorfleet_service.kernels.common import SMALL_FLOATS
+from tensorfleet_service.kernels.linalg.linalg import check_square
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-
-
-def _check_square(x: Any) -> None:
-    if x.ndim < 2:
-        raise invalid(f"Input tensor 0 must have rank >= 2, got {x.ndim}")
-    if x.shape[-1] != x.shape[-2]:
-        raise invalid("Input matrix must be square.")
+from tensorfleet_service.kernels.values import invalid
 
 
 @kernel("Lu")
@@ -105,7 +100,7 @@ def _of_matrix(node: KernelNode) -> Kernel:
     function = _square_root if node.op == "MatrixSquareRoot" else _logarithm
 
     def of_matrix(x: Any) -> Any:
-        _check_square(x)
+        check_square(x)
         if not x.size:
             return x
         host = x if isinstance(x, np.ndarray) else x.get()

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid
+from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 
 def _check_matrices(*inputs: Any) -> None:
@@ -17,7 +18,7 @@ def _check_matrices(*inputs: Any) -> None:
             raise invalid(f"Input tensor {i} must have rank >= 2, got {x.ndim}")
 
 
-def _check_square(x: Any, message: str = "Input matrix must be square.") -> None:
+def check_square(x: Any, message: str = "Input matrix must be square.") -> None:
     _check_matrices(x)
     if x.shape[-1] != x.shape[-2]:
         raise invalid(message)
@@ -28,7 +29,7 @@ def _adjoint(x: Any) -> Any:
 
 
 def _wide(node: KernelNode, function: Callable[..., Any]) -> Kernel:
-    """`function` with small floats widened to float32, which LAPACK knows; one or several outputs."""
+    """`function` with small floats widened to float32, as LAPACK has none; one or several outputs."""
     if node.input_types[0] not in SMALL_FLOATS:
         return function
     target = node.input_types[0].np
@@ -41,7 +42,7 @@ def _wide(node: KernelNode, function: Callable[..., Any]) -> Kernel:
 
 
 def _or_fail(xp: Any, compute: Callable[..., Any], message: str, *inputs: Any) -> Any:
-    """The result of a decomposition; InvalidArgumentError where there is none, or NaNs have come into it."""
+    """The result of a decomposition. Raises InvalidArgumentError where it fails or contains NaNs."""
     try:
         result = compute(*inputs)
     except np.linalg.LinAlgError:
@@ -57,7 +58,7 @@ def _inverse(node: KernelNode) -> Kernel:
     adjoint = node.attrs["adjoint"]
 
     def inverse(x: Any) -> Any:
-        _check_square(x)
+        check_square(x)
         return _or_fail(xp, xp.linalg.inv, "Input is not invertible.", _adjoint(x) if adjoint else x)
 
     return _wide(node, inverse)
@@ -74,7 +75,7 @@ def _solve(node: KernelNode) -> Kernel:
         _check_matrices(matrix, rhs)
         if matrix.shape[:-2] != rhs.shape[:-2]:
             raise invalid("All input tensors must have the same outer dimensions.")
-        _check_square(matrix, "First input (lhs) must be a square matrix.")
+        check_square(matrix, "First input (lhs) must be a square matrix.")
         if matrix.shape[-2] != rhs.shape[-2]:
             raise invalid("Input matrix and rhs are incompatible.")
         a = _adjoint(matrix) if adjoint else matrix
@@ -89,7 +90,7 @@ def _cholesky(node: KernelNode) -> Kernel:
     message = "Cholesky decomposition was not successful. The input might not be valid."
 
     def cholesky(x: Any) -> Any:
-        _check_square(x)
+        check_square(x)
         return _or_fail(xp, xp.linalg.cholesky, message, x)
 
     return _wide(node, cholesky)
@@ -100,7 +101,7 @@ def _determinant(node: KernelNode) -> Kernel:
     xp = node.xp
 
     def determinant(x: Any) -> Any:
-        _check_square(x)
+        check_square(x)
         return xp.asarray(xp.linalg.det(x))
 
     return _wide(node, determinant)
@@ -111,7 +112,7 @@ def _log_determinant(node: KernelNode) -> Kernel:
     xp = node.xp
 
     def log_determinant(x: Any) -> Any:
-        _check_square(x)
+        check_square(x)
         sign, logarithm = xp.linalg.slogdet(x)
         return xp.asarray(sign), xp.asarray(logarithm).astype(x.dtype)
 
@@ -129,19 +130,19 @@ def _triangular_solve(node: KernelNode) -> Kernel:
         size = matrix.shape[-1]
         if matrix.shape[-2] != size:
             raise invalid(
-                f"In[0] matrices in the last two dimensions must be square ({format_shape(matrix.shape)})"
+                f"In[0] matrices in the last two dimensions must be square ({shape_text(matrix.shape)})"
             )
         try:
             batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
         except ValueError:
             raise invalid(
-                f"In[0] and In[1] must have compatible batch dimensions: {format_shape(matrix.shape)} vs. "
-                f"{format_shape(rhs.shape)}"
+                f"In[0] and In[1] must have compatible batch dimensions: {shape_text(matrix.shape)} vs. "
+                f"{shape_text(rhs.shape)}"
             ) from None
         if rhs.shape[-2] != size:
             raise invalid(
-                f"In[0] mismatch In[1] shape: {size} vs. {rhs.shape[-2]}: {format_shape(matrix.shape)} "
-                f"{format_shape(rhs.shape)} {int(node.attrs['lower'])} {int(adjoint)}"
+                f"In[0] mismatch In[1] shape: {size} vs. {rhs.shape[-2]}: {shape_text(matrix.shape)} "
+                f"{shape_text(rhs.shape)} {int(node.attrs['lower'])} {int(adjoint)}"
             )
         a = _adjoint(matrix) if adjoint else matrix
         x = xp.broadcast_to(rhs, (*batch, *rhs.shape[-2:])).copy()
@@ -185,7 +186,7 @@ def _svd(node: KernelNode) -> Kernel:
         try:
             return xp.linalg.svd(x, full, vectors)
         except np.linalg.LinAlgError:
-            # LAPACK gives up on a NaN anywhere; the zeros have the right shapes.
+            # LAPACK fails on any NaN; a decomposition of zeros gives the shapes.
             empty = xp.linalg.svd(xp.zeros_like(x), full, vectors)
             return tuple(e + xp.nan for e in empty) if vectors else empty + xp.nan
 
@@ -199,7 +200,7 @@ def _eigen(node: KernelNode) -> Kernel:
     message = "Self-adjoint eigen decomposition was not successful. The input might not be valid."
 
     def eigen(x: Any) -> Any:
-        _check_square(x)
+        check_square(x)
         try:
             if compute_v:
                 e, v = xp.linalg.eigh(x)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.common import format_shape, invalid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 # Values of the inputs `k`, `num_rows`, `num_cols`, which the first versions of these ops lack.
 _MAIN = np.int32(0)
@@ -22,14 +22,14 @@ def _band_part(node: KernelNode) -> Kernel:
 
     def band_part(x: Any, num_lower: Any, num_upper: Any) -> Any:
         if x.ndim < 2:
-            raise invalid(f"input must be at least 2-dim, received shape: {format_shape(x.shape)}")
+            raise invalid(f"input must be at least 2-dim, received shape: {shape_text(x.shape)}")
         rows, columns = x.shape[-2:]
         for name, value, what, most in (
             ("num_lower", num_lower, "rows", rows),
             ("num_upper", num_upper, "columns", columns),
         ):
             if value.ndim:
-                raise invalid(f"{name} must be scalar, got shape {format_shape(value.shape)}")
+                raise invalid(f"{name} must be scalar, got shape {shape_text(value.shape)}")
             if int(value) > most:
                 raise invalid(
                     f"{name} must be negative or less or equal to number of {what} ({most}) got: {int(value)}"
@@ -65,14 +65,14 @@ def _diag_part(node: KernelNode) -> Kernel:
     def diag_part(x: Any) -> Any:
         if x.ndim % 2:
             raise invalid(
-                f"The rank of the tensor should be even and positive, got shape {format_shape(x.shape)}"
+                f"The rank of the tensor should be even and positive, got shape {shape_text(x.shape)}"
             )
         half = x.ndim // 2
         shape = x.shape[:half]
         for i, (a, b) in enumerate(zip(shape, x.shape[half:], strict=True)):
             if a != b:
                 raise invalid(
-                    f"Invalid shape {format_shape(x.shape)}: dimensions {i} and {i + half} do not match."
+                    f"Invalid shape {shape_text(x.shape)}: dimensions {i} and {i + half} do not match."
                 )
         return x.reshape(-1)[:: math.prod(shape) + 1].reshape(shape)
 
@@ -88,7 +88,7 @@ def _diagonal_numbers(k: Any) -> list[int]:
 
 def _check_scalar(name: str, value: Any) -> None:
     if np.ndim(value):
-        raise invalid(f"{name} must be a scalar, got shape {format_shape(value.shape)}")
+        raise invalid(f"{name} must be a scalar, got shape {shape_text(value.shape)}")
 
 
 class _Band:
@@ -131,15 +131,20 @@ class _Band:
             yield index, along - min(d, 0), along + max(d, 0)
 
 
+def _align(node: KernelNode) -> bytes:
+    align: bytes = node.attrs.get("align", b"LEFT_LEFT" if node.op.endswith("V2") else b"RIGHT_LEFT")
+    return align
+
+
 def _matrix_rank(x: Any) -> None:
     if x.ndim < 2:
-        raise invalid(f"input must be at least 2-dim, received shape: {format_shape(x.shape)}")
+        raise invalid(f"input must be at least 2-dim, received shape: {shape_text(x.shape)}")
 
 
-@kernel("MatrixDiagPart", "MatrixDiagPartV3")
+@kernel("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
 def _matrix_diag_part(node: KernelNode) -> Kernel:
     xp = node.xp
-    align = node.attrs.get("align", b"RIGHT_LEFT")
+    align = _align(node)
 
     def matrix_diag_part(x: Any, k: Any = _MAIN, padding: Any = None) -> Any:
         _matrix_rank(x)
@@ -156,10 +161,10 @@ def _matrix_diag_part(node: KernelNode) -> Kernel:
     return matrix_diag_part
 
 
-@kernel("MatrixDiag", "MatrixDiagV3")
+@kernel("MatrixDiag", "MatrixDiagV2", "MatrixDiagV3")
 def _matrix_diag(node: KernelNode) -> Kernel:
     xp = node.xp
-    align = node.attrs.get("align", b"RIGHT_LEFT")
+    align = _align(node)
 
     def matrix_diag(
         diagonal: Any,
@@ -189,7 +194,7 @@ def _matrix_diag(node: KernelNode) -> Kernel:
         if diagonal.shape != band.compact_shape(batch):
             raise invalid(
                 f"The number of diagonals provided in the input does not match the lower_diag_index and "
-                f"upper_diag_index range: {format_shape(diagonal.shape)}"
+                f"upper_diag_index range: {shape_text(diagonal.shape)}"
             )
         result = xp.empty((*batch, rows, columns), diagonal.dtype)
         result[...] = diagonal.dtype.type(0) if padding is None else padding
@@ -200,10 +205,10 @@ def _matrix_diag(node: KernelNode) -> Kernel:
     return matrix_diag
 
 
-@kernel("MatrixSetDiag", "MatrixSetDiagV3")
+@kernel("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
 def _matrix_set_diag(node: KernelNode) -> Kernel:
     xp = node.xp
-    align = node.attrs.get("align", b"RIGHT_LEFT")
+    align = _align(node)
 
     def matrix_set_diag(x: Any, diagonal: Any, k: Any = _MAIN) -> Any:
         _matrix_rank(x)
@@ -212,7 +217,7 @@ def _matrix_set_diag(node: KernelNode) -> Kernel:
             raise invalid(
                 "Either first dimensions of diagonal don't match input.shape[:-2], or diagonal.shape[:-1] "
                 "is not equal to the longests diagonal in range [lower_diag_index:upper_diag_index].\n"
-                f"Input shape: {format_shape(x.shape)}\nDiagonal shape: {format_shape(diagonal.shape)}"
+                f"Input shape: {shape_text(x.shape)}\nDiagonal shape: {shape_text(diagonal.shape)}"
             )
         result = x.copy()
         for index, rows, columns in band.diagonals(xp):

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
-from tensorfleet.core import errors
+from tensorfleet.core import dtypes, errors
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices.native import takes
-from tensorfleet_service.kernels.common import format_shape, invalid
+from tensorfleet_service.kernels import variants
 from tensorfleet_service.kernels.math.compiled import FULL, CompiledSteps, compile_steps
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 _AT_ONCE = 16
 
 
 @cache
 def _sum_of(count: int) -> CompiledSteps | None:
-    """The sum of so many arrays, from the first to the last."""
+    """The compiled sum of `count` arrays, in their order."""
     steps = [("add", "o0", ("x0", "x1")), *(("add", "o0", ("o0", f"x{i}")) for i in range(2, count))]
     return compile_steps(steps, {f"x{i}": FULL for i in range(count)}, ["o0"], 0)
 
 
 def _compiled_sum(arrays: Sequence[Any]) -> Any:
-    """The sum of arrays of one shape in a pass over memory for each row of them; None if that cannot be."""
+    """The sum of arrays of one shape, `_AT_ONCE` of them in a pass; None without compiled kernels."""
     total, rest = arrays[0], arrays[1:]
     while rest:
         now, rest = (total, *rest[: _AT_ONCE - 1]), rest[_AT_ONCE - 1 :]
@@ -39,12 +40,14 @@ def _compiled_sum(arrays: Sequence[Any]) -> Any:
 @kernel("AddN", "AccumulateNV2")
 def _add_n(node: KernelNode) -> Kernel:
     add = node.xp.add
+    if node.output_types[0] is dtypes.variant:
+        return lambda first, *rest: reduce(variants.plus, rest, first)
 
     def mismatch(first: Any, *rest: Any) -> errors.OpError:
         i, other = next((i, x) for i, x in enumerate(rest, 1) if x.shape != first.shape)
         return invalid(
             f"Inputs to operation {node.name} of type {node.op} must have the same size and shape.  "
-            f"Input 0: {format_shape(first.shape)} != input {i}: {format_shape(other.shape)}"
+            f"Input 0: {shape_text(first.shape)} != input {i}: {shape_text(other.shape)}"
         )
 
     def add_n(first: Any, *rest: Any) -> Any:
@@ -64,7 +67,7 @@ def _add_n(node: KernelNode) -> Kernel:
                 total = total + x
             return total
         for x in rest[1:]:
-            add(total, x, total)  # the total is ours: no array is made for each addition
+            add(total, x, total)  # in place: no array is allocated for each addition
         return total
 
     return add_n

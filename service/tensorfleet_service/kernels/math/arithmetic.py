@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes, errors
-from tensorfleet_service.kernels.common import binary, broadcast_error, invalid, through_float32
+from tensorfleet_service.kernels.common import binary, broadcast_error, through_float32
 from tensorfleet_service.kernels.math.formulas import formula_expression
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid
 
 
 def _formula(node: KernelNode) -> Expression:

@@ -1,8 +1,8 @@
 """Bessel functions, and integrals of exponentials: expint, dawsn, Fresnel's integrals, the dilogarithm.
 
-All compute in float64. Power series are used where their terms do not cancel. Elsewhere stand integrals over
-analytic functions that fall off like exp(-v²): the trapezoidal rule finds those to the last digits with a few
-dozen points. An infinite x gives NaN, and a negative one an infinity, where TensorFlow does so.
+All compute in float64. Power series are used where their terms do not cancel, elsewhere integrals of analytic
+functions that decay like exp(-v²), which the trapezoidal rule computes to the last digits with a few dozen
+points. An infinite x gives NaN, and a negative one an infinity, where TensorFlow does so.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STEP = 0.25
 _POINTS = 28
 _EULER = 0.57721566490153286
 _SPLIT = 2.5
-"""Where the series of functions of the second kind give way to integrals."""
+"""Argument from which functions of the second kind are computed by integrals in place of series."""
 
 
 def _scaled_i(xp: ModuleType, order: int, x: Any) -> Any:
@@ -194,7 +194,7 @@ def fresnel(sine: bool) -> Function:
         for i in range(1, _POINTS):
             t = _STEP * i
             integral = integral + math.exp(-t * t) / (square + t * t)
-        # The angle πx²/2, of whole turns only what is left.
+        # The angle πx²/2, without whole turns.
         turn = (far * far) % 4.0
         tail = z / math.pi * 2 * _STEP * integral * xp.exp(0.5j * math.pi * turn)
         large = (1 + 1j) / 2 * (1 - tail)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes
-from tensorfleet_service.kernels.common import broadcast_error, format_shape, invalid, unary
+from tensorfleet_service.kernels.common import broadcast_error, unary
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, expression, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 for _op, _operator in (
     ("Less", "<"),
@@ -62,8 +63,8 @@ def _approximate_equal(node: KernelNode) -> Kernel:
     def approximate_equal(x: Any, y: Any) -> Any:
         if x.shape != y.shape:
             raise invalid(
-                f"x and y must be of the same shape. x shape: {format_shape(x.shape)}. y shape: "
-                f"{format_shape(y.shape)}"
+                f"x and y must be of the same shape. x shape: {shape_text(x.shape)}. y shape: "
+                f"{shape_text(y.shape)}"
             )
         return abs(x - y) < tolerance
 

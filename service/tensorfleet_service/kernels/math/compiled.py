@@ -1,9 +1,9 @@
 """Rows of elementwise steps for the compiled kernels, which go through all of them block by block.
 
-A step is (ufunc, register, operands): the name of NumPy's function, where its result goes, and the registers
-or numbers that it takes. The compiled code has those functions of float32 that are in `native.STEPS`. Sums,
-products, quotients and roots are NumPy's bit by bit; exponentials, logarithms and tanh are within 3 units of
-the last place.
+A step is (ufunc, register, operands): the name of NumPy's function, the register of the result, and the
+registers or numbers that it takes. The compiled code has those functions of float32 that are in
+`native.STEPS`. Sums, products, quotients and roots are NumPy's bit by bit; exponentials, logarithms and tanh
+are within 3 units of the last place.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tensorfleet_service.devices.blocks import thread_count
 from tensorfleet_service.devices.native import native
 
 NUMBER, ROW, COLUMN, FULL, OUTPUT, UPDATED = range(6)
-"""Forms of operands: a number, [width], [rows, 1], [rows, width]; what is written; what is read as well."""
+"""Forms of operands: a number, [width], [rows, 1], [rows, width]; an output; an output that is read, too."""
 
 Step = tuple[str, str, Sequence[str]]
 
@@ -37,7 +37,7 @@ def has_step(ufunc: str) -> bool:
 
 
 class CompiledSteps:
-    """Steps as the compiled code takes them."""
+    """Steps in the form of the compiled code."""
 
     __slots__ = ("_code", "_constants", "_forms", "_temporaries")
 
@@ -68,9 +68,9 @@ def compile_steps(
 
     Args:
         inputs: the registers that are given, in order, with their forms.
-        outputs: the registers that are written, and last among the operands of a call.
+        outputs: the registers that are written; they are the last operands of a call.
         temporaries: how many registers t0, t1, … there are beside.
-        written: OUTPUT, or UPDATED where the outputs' values are taken as well.
+        written: OUTPUT, or UPDATED where the steps read the outputs' old values, too.
     """
     texts = {text: None for _, _, own in steps for text in own}
     constants = [

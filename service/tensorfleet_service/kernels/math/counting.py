@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import errors
-from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid
+from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 
 @kernel("Bincount", "DenseBincount")
@@ -84,7 +85,7 @@ def _cross(node: KernelNode) -> Kernel:
     def cross(a: Any, b: Any) -> Any:
         if a.shape != b.shape:
             raise invalid(
-                f"Both inputs must be of same shape: {format_shape(a.shape)} vs. {format_shape(b.shape)}"
+                f"Both inputs must be of same shape: {shape_text(a.shape)} vs. {shape_text(b.shape)}"
             )
         if a.ndim < 1:
             raise invalid("Input must be at least 1D")

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet_service.devices.blas import LARGE_PRODUCT, large_product
-from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid
+from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 Label = str | int
 """A letter, or the place of a dimension under the ellipsis, counted from its end: -1, -2, …"""
@@ -90,7 +91,7 @@ def _check_sizes(operands: list[tuple[Any, list[Label]]]) -> None:
                 continue
             raise invalid(
                 f"Expected dimension {before} at axis {axis} of the input shaped "
-                f"{format_shape(x.shape)} but got dimension {size}"
+                f"{shape_text(x.shape)} but got dimension {size}"
             )
 
 
@@ -119,7 +120,7 @@ def _multiplied(
     both = [label for label in x_labels if label in y_labels]
     batch = [label for label in both if label in output]
     summed = [label for label in both if label not in output]
-    # Repeated along what the other one has: a matter of strides.
+    # Broadcasting along dimensions of the other operand changes only strides.
     for label in summed:
         i, j = x_labels.index(label), y_labels.index(label)
         if x.shape[i] != y.shape[j]:

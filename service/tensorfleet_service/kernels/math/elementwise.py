@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.core import dtypes
-from tensorfleet_service.kernels.common import SMALL_FLOATS, invalid, through_float32, unary
+from tensorfleet_service.kernels.common import SMALL_FLOATS, through_float32, unary
 from tensorfleet_service.kernels.math.formulas import formula_expression, formula_function, rounded_formula
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid
 
 _UFUNCS = {
     "Tan": "tan",
@@ -63,11 +64,11 @@ def _from_output(node: KernelNode) -> Kernel:
     xp = node.xp
     dtype = node.input_types[0]
     is_complex = dtype.is_complex
-    # The callers of the other two do it, as in TensorFlow.
+    # The gradient functions of the other two conjugate, as in TensorFlow.
     conjugates = is_complex and node.op not in ("TanhGrad", "SigmoidGrad")
 
     def sqrt_grad(y: Any, dy: Any) -> Any:
-        # Nothing arrives, nothing goes on, not even through the infinite slope at 0.
+        # A gradient of 0 stays 0, even where the slope is infinite.
         return xp.where(dy == 0, dy, y.dtype.type(0.5) * dy / y)
 
     def rsqrt_grad(y: Any, dy: Any) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet_service.kernels.common import format_shape, invalid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 
 @kernel("ArgMax", "ArgMin")
@@ -18,14 +18,14 @@ def _arg_extreme(node: KernelNode) -> Kernel:
     def arg_extreme(x: Any, dimension: Any) -> Any:
         if dimension.ndim:
             raise invalid(
-                f"dim must be a scalar, but received tensor of shape: {format_shape(dimension.shape)}"
+                f"dim must be a scalar, but received tensor of shape: {shape_text(dimension.shape)}"
             )
         rank = x.ndim
         axis = int(dimension)
         if not -rank <= axis < rank:
             raise invalid(f"Expected dimension in the range [{-rank}, {rank}), but got {axis}")
         if not x.shape[axis]:
-            raise invalid(f"Reduction axis {axis} is empty in shape {format_shape(x.shape)}")
+            raise invalid(f"Reduction axis {axis} is empty in shape {shape_text(x.shape)}")
         if floating:
             # NumPy takes the first NaN for the extreme; TensorFlow's comparisons pass over it.
             nans = xp.isnan(x)

@@ -1,9 +1,9 @@
 """The formulas of elementwise ops, each written once.
 
-What computes an op is made of its formula: the expression or function that is its kernel
+All that computes an op is derived from its formula: the expression or function that is its kernel
 (`formula_expression`, `formula_function`), and the row of ufuncs that a fused group runs block by block
-(`steps`). All of them apply the same ufuncs in the same order to the same elements, so their results agree
-bit by bit.
+(`steps`). They apply the same ufuncs in the same order to the same elements, so their results agree bit by
+bit.
 
 A formula is Python over the inputs `{0}`, `{1}`, … with operators, `abs`, numbers, and names of NumPy's
 ufuncs. It is a chain: of the operands of each operation at most one is itself computed. Numbers take the op's
@@ -70,7 +70,7 @@ FORMULAS = {
     "InvGrad": "-{0} * {1} * {0}",
     # … and those that take dy first, with the input or, of Elu, the output.
     "ReluGrad": "{0} * greater({1}, 0)",
-    # Of floats alone: x (6 - x) is positive just between 0 and 6, and does not underflow there.
+    # For floats only: x (6 - x) is positive just between 0 and 6, and does not underflow there.
     "Relu6Grad": "{0} * greater({1} * (6 - {1}), 0)",
     "EluGrad": "{0} * (fmin({1}, 0) + 1)",
     "SoftplusGrad": "{0} / (exp(-{1}) + 1)",
@@ -78,7 +78,7 @@ FORMULAS = {
 }
 
 OUT = "out"
-"""Stands, in a step, for the result of the step before it."""
+"""The operand of a step that is the result of the step before it."""
 
 Operand = int | float | str
 """An input of the op (an int), a number (a float), or OUT."""

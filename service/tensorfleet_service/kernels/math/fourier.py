@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet_service.kernels.common import invalid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import host_array
+from tensorfleet_service.kernels.values import host_array, invalid
 
 
 def _check(x: Any, rank: int) -> None:

@@ -3,7 +3,7 @@
 An op that can take part has a formula (`formulas`): a row of steps, each a ufunc that writes to the op's
 output. A group of such ops becomes a function of its inputs. It computes what the kernels compute, bit by
 bit: the same ufuncs on the same elements; only the order of elements differs, and where results are kept.
-(Which NaN comes of two is open.)
+(Which of two NaNs results is not defined.)
 
 Inputs may have the full shape, be a number, or be a row ([n] or [1, n]) or column ([m, 1]) of the full shape,
 such as a bias. What does not depend on an input of the full shape is computed once, before the blocks.
@@ -41,14 +41,14 @@ _COST = {
     **dict.fromkeys(("exp", "log", "tanh", "sin", "cos"), 5),
     **dict.fromkeys(("expm1", "log1p", "logaddexp", "power"), 20),
 }
-"""About how many additions a ufunc takes the time of."""
+"""Approximate cost of a ufunc, in additions."""
 
 WORTH = 400_000
-"""Additions from which blocks and threads pay: some 0.1 ms. A block has as many at least: at its end a thread
-may have to wait for the interpreter's lock, for half as long."""
+"""Number of additions from which blocks and threads pay, about 0.1 ms. Each block has at least as many, since
+a thread may wait half as long for the interpreter's lock at its end."""
 
 WORTH_COMPILED = 30_000
-"""Additions from which one call of compiled code pays, beside as many calls of NumPy as there are steps."""
+"""Number of additions from which one call of compiled code pays, compared with a call of NumPy per step."""
 
 Source = tuple[bool, int]
 """The source of an op's input: (True, index of the group's input) or (False, index of the group's op)."""
@@ -75,14 +75,14 @@ def steps_of(node: Node) -> Steps | None:
 
 
 _NUMBER, _ROW, _COLUMN, _FULL = range(4)
-"""The forms of inputs, ordered so that a form, but for row with column, takes in those before it."""
+"""The forms of inputs, ordered: two of them broadcast to the greater one, except a row and a column."""
 
 
 class FusedGroup:
     """The function of a group.
 
     Attributes:
-        least: from so many elements on it pays; with fewer, it need not be called.
+        least: the number of elements from which the group pays; with fewer it need not be called.
     """
 
     __slots__ = ("_compiles", "_dtype", "_ops", "_outputs", "_programs", "least")
@@ -105,7 +105,7 @@ class FusedGroup:
             return None
         forms = []
         if self._compiles:
-            # A copy of a part, such as a gate of an LSTM cell, takes less than a pass of each op over it.
+            # One copy of a slice, such as a gate of an LSTM cell, costs less than each op's pass over it.
             values = tuple([_contiguous(value, shape) for value in values])
         for value in values:
             form = _form(value, shape)
@@ -173,7 +173,7 @@ class _Program:
         size: int,
         dtype: Any,
     ) -> None:
-        """`size` is how many elements a block has."""
+        """`size` is the number of elements of a block."""
         early = [i for i, form in enumerate(results) if form != _FULL]
         last: dict[int, int] = {}
         for i, op in enumerate(ops):
@@ -193,7 +193,7 @@ class _Program:
                     for is_input, j in op.sources
                     if not is_input and last[j] == i and registers[j][0] == "t"
                 }
-                # A step writes over what ends here only if no later step of the op needs it.
+                # An input that is not used after this op may be overwritten, unless a later step reads it.
                 late = {inputs[x] for _, operands in op.steps[1:] for x in operands if isinstance(x, int)}
                 free += [name for name in ending if name not in late]
                 if i in outputs:

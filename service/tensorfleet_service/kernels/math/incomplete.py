@@ -82,7 +82,7 @@ def igammac(xp: ModuleType, a: Any, x: Any) -> Any:
 
 
 def igamma_grad_a(xp: ModuleType, a: Any, x: Any) -> Any:
-    """∂P/∂a: what a sample of the gamma distribution moves by a, at one probability, times the density."""
+    """∂P/∂a, which gives the derivative of samples of the gamma distribution by `a`."""
     a, x = xp.broadcast_arrays(a, x)
     valid = (a > 0) & (x > 0)
     safe_a, safe_x = xp.where(valid, a, 1.0), xp.where(valid, x, 1.0)
@@ -145,7 +145,7 @@ def _incomplete(node: KernelNode) -> Kernel:
     xp, function, target = node.xp, _FUNCTIONS[node.op], node.output_types[0].np
 
     def run(*inputs: Any) -> Any:
-        # Betainc's scalars broadcast; its other shapes are equal, which its messages presume.
+        # Betainc broadcasts scalars only; its messages presume that all other shapes are equal.
         first = inputs[0]
         for other in inputs[1:]:
             error = broadcast_error(ValueError(), first, other)

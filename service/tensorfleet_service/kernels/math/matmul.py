@@ -9,20 +9,21 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet_service.devices.blas import LARGE_PRODUCT, batch_product, large_product
-from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid
+from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 
 def _matmul_error(error: Exception, a: Any, b: Any) -> errors.OpError | None:
     if a.ndim != b.ndim:
         return invalid(
-            f"In[0] and In[1] has different ndims: {format_shape(a.shape)} vs. {format_shape(b.shape)}"
+            f"In[0] and In[1] has different ndims: {shape_text(a.shape)} vs. {shape_text(b.shape)}"
         )
     if a.ndim != 2:
         return invalid(f"In[0] and In[1] ndims must be == 2: {a.ndim}")
     if isinstance(error, ValueError):
         return invalid(
-            f"Matrix size-incompatible: In[0]: {format_shape(a.shape)}, In[1]: {format_shape(b.shape)}"
+            f"Matrix size-incompatible: In[0]: {shape_text(a.shape)}, In[1]: {shape_text(b.shape)}"
         )
     return None
 
@@ -82,25 +83,23 @@ def _batch_matmul(node: KernelNode) -> Kernel:
 
 def _check_equal_batches(x: Any, y: Any) -> None:
     if x.ndim != y.ndim:
-        raise invalid(
-            f"In[0] and In[1] has different ndims: {format_shape(x.shape)} vs. {format_shape(y.shape)}"
-        )
+        raise invalid(f"In[0] and In[1] has different ndims: {shape_text(x.shape)} vs. {shape_text(y.shape)}")
     if x.ndim < 2:
         raise invalid(f"In[0] and In[1] ndims must be >= 2: {x.ndim}")
     for i, (a, b) in enumerate(zip(x.shape[:-2], y.shape[:-2], strict=True)):
         if a != b:
             raise invalid(
-                f"In[0].dim({i}) and In[1].dim({i}) must be the same: {format_shape(x.shape)} vs "
-                f"{format_shape(y.shape)}"
+                f"In[0].dim({i}) and In[1].dim({i}) must be the same: {shape_text(x.shape)} vs "
+                f"{shape_text(y.shape)}"
             )
 
 
 def _batch_error(x: Any, y: Any, adjoint_x: bool, adjoint_y: bool) -> errors.OpError:
     if x.shape[-2 if adjoint_x else -1] != y.shape[-1 if adjoint_y else -2]:
         return invalid(
-            f"Matrix size-incompatible: In[0]: {format_shape(x.shape)}, In[1]: {format_shape(y.shape)}"
+            f"Matrix size-incompatible: In[0]: {shape_text(x.shape)}, In[1]: {shape_text(y.shape)}"
         )
     return invalid(
-        f"In[0] and In[1] must have compatible batch dimensions: {format_shape(x.shape)} vs. "
-        f"{format_shape(y.shape)}"
+        f"In[0] and In[1] must have compatible batch dimensions: {shape_text(x.shape)} vs. "
+        f"{shape_text(y.shape)}"
     )

@@ -11,17 +11,18 @@ import numpy as np
 from tensorfleet.core import dtypes
 from tensorfleet_service.devices import native as compiled
 from tensorfleet_service.devices.blocks import in_parallel, shares, thread_count
-from tensorfleet_service.kernels.common import SMALL_FLOATS, invalid
+from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid
 
 LARGE = 1 << 20
-"""Number of elements from which several threads reduce, 0.1 ms of work,"""
+"""Number of elements from which several threads reduce: 0.1 ms of work."""
 
 ROW = 1 << 12
-"""Compiled code reduces rows of so many elements where all of them become one."""
+"""Number of elements of a part that compiled code reduces, where all elements become one."""
 
 PART = 1 << 18
-"""and in parts of so many elements where all of them become one."""
+"""Number of elements of a part that a thread reduces, where all elements become one."""
 
 
 def reduced_axes(indices: Any, rank: int) -> tuple[int, ...] | None:
@@ -49,7 +50,7 @@ def _reduction(node: KernelNode, reduce: Callable[..., Any]) -> Kernel:
     """A kernel out of `reduce(array, axis, keepdims)`."""
     keep = node.attrs["keep_dims"]
     is_identity = node.op != "EuclideanNorm"  # of single elements
-    # The indices are a constant nearly always. Whoever holds them here sees to it that they do not change.
+    # The indices are nearly always a constant. No array to which a reference is kept changes in place.
     last: tuple[Any, int, tuple[int, ...] | None] = (None, 0, None)
 
     def kernel(x: Any, indices: Any) -> Any:
@@ -67,7 +68,7 @@ def _reduction(node: KernelNode, reduce: Callable[..., Any]) -> Kernel:
 
 
 def _reducer(xp: ModuleType, ufunc: str, method: str) -> Callable[..., Any]:
-    """`reduce(array, axis, dtype, keepdims)`: NumPy's ufuncs do it at once, CuPy's cannot all reduce."""
+    """`reduce(array, axis, dtype, keepdims)`: a ufunc's method in NumPy; not all of CuPy's have it."""
     if xp is np:
         at_once = getattr(np, ufunc).reduce
 
@@ -92,7 +93,7 @@ def _reduce_compiled(ufunc: str, x: Any, axis: Any, keep: bool) -> Any:
     kept = [a for a in range(x.ndim) if a not in axes]
     result: Any
     if not kept:
-        # Parts whose number does not depend on that of the threads, and then these.
+        # First parts, whose number does not depend on the number of threads, then their results.
         flat = x.reshape(-1)
         count = flat.size // ROW
         parts = np.empty(count + 1, np.float32)
@@ -123,7 +124,7 @@ def _reduce_large(at_once: Callable[..., Any], x: Any, axis: Any, dtype: Any, ke
     axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     kept = [a for a in range(x.ndim) if a not in axes]
     if kept and kept[0] == 0 and x.shape[0] >= thread_count():
-        # Each element of the result comes of its own elements alone, by whichever thread.
+        # One thread computes each element of the result, and which one it is makes no difference.
         result = np.empty([1 if a in axes else size for a, size in enumerate(x.shape)], dtype)
 
         def run(part: tuple[int, int]) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid
+from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 
 def _log_sums(xp: ModuleType, x: Any, axis: int, dtype: Any) -> Any:
@@ -37,7 +38,7 @@ def _scan(node: KernelNode) -> Kernel:
 
     def scan(x: Any, axis: Any) -> Any:
         if axis.ndim:
-            raise invalid(f"ScanOp: axis must be a scalar, not {format_shape(axis.shape)}")
+            raise invalid(f"ScanOp: axis must be a scalar, not {shape_text(axis.shape)}")
         rank = x.ndim
         i = int(axis)
         if not -rank <= i < rank:

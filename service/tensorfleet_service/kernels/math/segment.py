@@ -9,8 +9,9 @@ import numpy as np
 
 from tensorfleet.core import dtypes
 from tensorfleet_service.devices.native import add_rows
-from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid
+from tensorfleet_service.kernels.common import SMALL_FLOATS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 _UFUNCS = {"Sum": "add", "Prod": "multiply", "Min": "minimum", "Max": "maximum"}
 
@@ -86,7 +87,7 @@ def _wide(function: Kernel, dtype: dtypes.DType) -> Kernel:
 
 
 def neutral_of(kind: str, dtype: Any) -> Any:
-    """The neutral number of an operation; of floats, as in TensorFlow, the greatest finite one."""
+    """The neutral element of an operation; for Min and Max of floats, as in TensorFlow, a finite number."""
     if kind in ("Min", "Max"):
         limits = dtypes.from_numpy(dtype)
         return limits.max if kind == "Min" else limits.min
@@ -113,19 +114,19 @@ def _unsorted_segment(node: KernelNode) -> Kernel:
 
     def unsorted_segment(data: Any, segment_ids: Any, num_segments: Any) -> Any:
         if num_segments.ndim:
-            raise invalid(f"num_segments should be a scalar, not shape {format_shape(num_segments.shape)}")
+            raise invalid(f"num_segments should be a scalar, not shape {shape_text(num_segments.shape)}")
         count = int(num_segments)
         if count < 0:
             raise invalid(f"Input num_segments == {count} must not be negative.")
         rank = segment_ids.ndim
         if data.shape[:rank] != segment_ids.shape:
             raise invalid(
-                f"data.shape = {format_shape(data.shape)} does not start with segment_ids.shape = "
-                f"{format_shape(segment_ids.shape)}"
+                f"data.shape = {shape_text(data.shape)} does not start with segment_ids.shape = "
+                f"{shape_text(segment_ids.shape)}"
             )
         result = xp.full((count, *data.shape[rank:]), neutral, data.dtype)
         ids = segment_ids.ravel()
-        if not data.size:  # as in TensorFlow, which does not look at the ids of nothing
+        if not data.size:  # TensorFlow does not check the ids of empty data either
             return result
         if int(ids.max()) >= count:
             position = int(xp.flatnonzero(ids >= count)[0])
@@ -138,6 +139,15 @@ def _unsorted_segment(node: KernelNode) -> Kernel:
         return _reduce_rows(xp, ufunc, rows, ids, result, neutral)
 
     return _wide(unsorted_segment, dtype) if kind in ("Sum", "Prod") else unsorted_segment
+
+
+def _check_sparse(indices: Any, segment_ids: Any) -> None:
+    if indices.ndim != 1:
+        raise invalid("indices should be a vector.")
+    if segment_ids.ndim != 1:
+        raise invalid("segment_ids should be a vector.")
+    if len(indices) != len(segment_ids):
+        raise invalid("segment_ids and indices should have same size.")
 
 
 @kernel(
@@ -154,18 +164,11 @@ def _sparse_segment(node: KernelNode) -> Kernel:
     power = {"Sum": 0.0, "Mean": 1.0, "SqrtN": 0.5}[kind]
 
     def sparse_segment(data: Any, indices: Any, segment_ids: Any, num_segments: Any = None) -> Any:
-        if indices.ndim != 1:
-            raise invalid("indices should be a vector.")
-        if segment_ids.ndim != 1:
-            raise invalid("segment_ids should be a vector.")
-        if len(indices) != len(segment_ids):
-            raise invalid("segment_ids and indices should have same size.")
+        _check_sparse(indices, segment_ids)
         count = int(segment_ids[-1]) + 1 if len(segment_ids) else 0
         if num_segments is not None:
             if num_segments.ndim:
-                raise invalid(
-                    f"num_segments should be a scalar, not shape {format_shape(num_segments.shape)}"
-                )
+                raise invalid(f"num_segments should be a scalar, not shape {shape_text(num_segments.shape)}")
             if int(num_segments) < 0:
                 raise invalid("segment ids must be >= 0")
             if count > int(num_segments):
@@ -192,14 +195,9 @@ def _sparse_segment_grad(node: KernelNode) -> Kernel:
     dtype = node.input_types[0]
 
     def sparse_segment_grad(grad: Any, indices: Any, segment_ids: Any, rows: Any) -> Any:
-        if indices.ndim != 1:
-            raise invalid("indices should be a vector.")
-        if segment_ids.ndim != 1:
-            raise invalid("segment_ids should be a vector.")
-        if len(indices) != len(segment_ids):
-            raise invalid("segment_ids and indices should have same size.")
+        _check_sparse(indices, segment_ids)
         if rows.ndim:
-            raise invalid(f"output_dim0 should be a scalar, not shape {format_shape(rows.shape)}")
+            raise invalid(f"output_dim0 should be a scalar, not shape {shape_text(rows.shape)}")
         count = int(rows)
         for name, at, limit in (("Index", indices, count), ("Segment id", segment_ids, len(grad))):
             outside = (at < 0) | (at >= limit)

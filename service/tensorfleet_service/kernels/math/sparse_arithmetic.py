@@ -15,14 +15,13 @@ from tensorfleet_service.kernels.sparse import (
     keys,
     linear,
     sizes_of,
-    sparse_kernel,
     starts_of,
     unravel,
 )
-from tensorfleet_service.kernels.values import invalid, shape_text
+from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 
 CHUNK = 1 << 22
-"""So many products of a sparse and a dense matrix are there at once."""
+"""Number of elementwise products of a sparse and a dense matrix that are in memory at a time."""
 
 
 def _same_shapes(a: Any, b: Any) -> None:
@@ -33,7 +32,7 @@ def _same_shapes(a: Any, b: Any) -> None:
             raise invalid(f"Input shapes must match: got {int(a[i])} and {int(b[i])} for dimension {i}")
 
 
-@sparse_kernel("SparseAdd")
+@host_kernel("SparseAdd")
 def sparse_add(node: KernelNode) -> Kernel:
     def run(ai: Any, av: Any, ashape: Any, bi: Any, bv: Any, bshape: Any, thresh: Any) -> Any:
         check(ai, av, ashape)
@@ -47,7 +46,7 @@ def sparse_add(node: KernelNode) -> Kernel:
         total = np.zeros(len(places), av.dtype)
         total[groups[: len(av)]] = av
         np.add.at(total, groups[len(av) :], bv)
-        # Only what is a sum may be too small.
+        # Only sums are compared with the threshold, not single values.
         both = np.bincount(groups, minlength=len(places)) > 1
         kept = ~both | (np.abs(total) >= thresh)
         return places[kept], total[kept], ashape
@@ -56,14 +55,14 @@ def sparse_add(node: KernelNode) -> Kernel:
 
 
 def _united(a: Any, b: Any) -> tuple[Any, Any]:
-    """All indices in order, each once, and for each of a and then of b which of these it is."""
+    """All indices in order, each once, and the position among them of each index of a and then of b."""
     rows = np.concatenate([a, b])
     numbers = np.concatenate(keys(a, b))
     _, first, groups = np.unique(numbers, return_index=True, return_inverse=True)
     return rows[first], groups.reshape(-1)
 
 
-@sparse_kernel("SparseSparseMaximum", "SparseSparseMinimum")
+@host_kernel("SparseSparseMaximum", "SparseSparseMinimum")
 def sparse_extremum(node: KernelNode) -> Kernel:
     function = np.maximum if node.op.endswith("Maximum") else np.minimum
 
@@ -89,7 +88,7 @@ def sparse_extremum(node: KernelNode) -> Kernel:
     return run
 
 
-@sparse_kernel("SparseReduceSum", "SparseReduceMax", "SparseReduceSumSparse", "SparseReduceMaxSparse")
+@host_kernel("SparseReduceSum", "SparseReduceMax", "SparseReduceSumSparse", "SparseReduceMaxSparse")
 def sparse_reduce(node: KernelNode) -> Kernel:
     keep, sparse = node.attrs["keep_dims"], node.op.endswith("Sparse")
     ufunc = np.add if "Sum" in node.op else np.maximum
@@ -125,7 +124,7 @@ def sparse_reduce(node: KernelNode) -> Kernel:
     return run
 
 
-@sparse_kernel("SparseSoftmax")
+@host_kernel("SparseSoftmax")
 def sparse_softmax(node: KernelNode) -> Kernel:
     def run(indices: Any, values: Any, shape: Any) -> Any:
         check(indices, values, shape)
@@ -149,7 +148,7 @@ def sparse_softmax(node: KernelNode) -> Kernel:
     return run
 
 
-@sparse_kernel("SparseDenseCwiseAdd", "SparseDenseCwiseMul", "SparseDenseCwiseDiv")
+@host_kernel("SparseDenseCwiseAdd", "SparseDenseCwiseMul", "SparseDenseCwiseDiv")
 def sparse_dense_cwise(node: KernelNode) -> Kernel:
     kind = node.op.removeprefix("SparseDenseCwise")
     dtype = node.attrs["T"]
@@ -186,7 +185,7 @@ def sparse_dense_cwise(node: KernelNode) -> Kernel:
     return run
 
 
-@sparse_kernel("SparseTensorDenseAdd")
+@host_kernel("SparseTensorDenseAdd")
 def sparse_tensor_dense_add(node: KernelNode) -> Kernel:
     def run(indices: Any, values: Any, shape: Any, dense: Any) -> Any:
         check(indices, values, shape)
@@ -206,7 +205,7 @@ def sparse_tensor_dense_add(node: KernelNode) -> Kernel:
     return run
 
 
-@sparse_kernel("SparseTensorDenseMatMul")
+@host_kernel("SparseTensorDenseMatMul")
 def sparse_tensor_dense_matmul(node: KernelNode) -> Kernel:
     adjoint_a, adjoint_b = node.attrs["adjoint_a"], node.attrs["adjoint_b"]
     small = node.attrs["T"] in SMALL_FLOATS
@@ -256,7 +255,7 @@ def sparse_tensor_dense_matmul(node: KernelNode) -> Kernel:
     return run
 
 
-@sparse_kernel("SparseMatMul")
+@host_kernel("SparseMatMul")
 def sparse_matmul(node: KernelNode) -> Kernel:
     transpose_a, transpose_b = node.attrs["transpose_a"], node.attrs["transpose_b"]
 

@@ -10,10 +10,11 @@ from tensorfleet.core import dtypes
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices.blocks import thread_count
 from tensorfleet_service.devices.native import native, takes
-from tensorfleet_service.kernels.common import SMALL_FLOATS, format_shape, invalid, through_float32
+from tensorfleet_service.kernels.common import SMALL_FLOATS, through_float32
 from tensorfleet_service.kernels.math.compiled import Step, elementwise
 from tensorfleet_service.kernels.math.formulas import formula_expression, formula_function, rounded_formula
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 # The fixed point (mean 0, variance 1) of Klambauer et al., "Self-Normalizing Neural Networks", 2017.
 _SELU_ALPHA = 1.6732632423543772848170429916717
@@ -50,7 +51,7 @@ def _float_activation(node: KernelNode) -> Kernel:
 
 
 def _or_compiled(function: Kernel, op: str, slope: float | None) -> Kernel:
-    """`function` of arrays, and of those that the compiled kernels take its steps there."""
+    """`function`, computed by the compiled kernels for the arrays that they take."""
     compiled = _compiled(op, slope)
     if compiled is None:
         return function
@@ -62,7 +63,9 @@ def _or_compiled(function: Kernel, op: str, slope: float | None) -> Kernel:
 
 
 def _compiled(op: str, slope: float | None) -> Kernel | None:
-    """The steps give the values of the functions beside them, also of NaN and infinity: 1 and 0 choose."""
+    """The compiled form of an op; None without one. It gives the same values, also for NaN and infinity:
+    branches are chosen by factors of 1 and 0.
+    """
     scale, scaled_alpha = str(_SELU_SCALE), str(_SELU_SCALE * _SELU_ALPHA)
     if op == "Selu":
         steps: list[Step] = [
@@ -124,7 +127,7 @@ def _softmax(node: KernelNode) -> Kernel:
 
     def softmax(logits: Any) -> Any:
         if not logits.ndim:
-            raise invalid(f"logits must have >= 1 dimension, got {format_shape(logits.shape)}")
+            raise invalid(f"logits must have >= 1 dimension, got {shape_text(logits.shape)}")
         if not logits.size:
             return logits
         if takes(logits):
@@ -150,14 +153,14 @@ def _bias_add(node: KernelNode) -> Kernel:
 
     def bias_add(value: Any, bias: Any) -> Any:
         if value.ndim < 2:
-            raise invalid(f"Input tensor must be at least 2D: {format_shape(value.shape)}")
+            raise invalid(f"Input tensor must be at least 2D: {shape_text(value.shape)}")
         if bias.ndim != 1:
-            raise invalid(f"Biases must be 1D: {format_shape(bias.shape)}")
+            raise invalid(f"Biases must be 1D: {shape_text(bias.shape)}")
         axis = 1 if channels_first else value.ndim - 1
         if value.shape[axis] != bias.shape[0]:
             raise invalid(
                 "Must provide as many biases as the last dimension of the input tensor: "
-                f"{format_shape(bias.shape)} vs. {format_shape(value.shape)}"
+                f"{shape_text(bias.shape)} vs. {shape_text(value.shape)}"
             )
         if channels_first and value.ndim >= least_rank:
             bias = bias.reshape((-1,) + (1,) * (value.ndim - 2))
@@ -208,7 +211,7 @@ def _activation_grad(node: KernelNode) -> Kernel:
         if gradient.shape != x.shape:
             raise invalid(
                 f"Inputs to operation {node.name} of type {node.op} must have the same size and shape.  "
-                f"Input 0: {format_shape(gradient.shape)} != input 1: {format_shape(x.shape)}"
+                f"Input 0: {shape_text(gradient.shape)} != input 1: {shape_text(x.shape)}"
             )
         return function(gradient, x)
 
@@ -221,7 +224,7 @@ def _bias_add_grad(node: KernelNode) -> Kernel:
 
     def bias_add_grad(gradient: Any) -> Any:
         if gradient.ndim < 2:
-            raise invalid(f"Input tensor must be at least 2D: {format_shape(gradient.shape)}")
+            raise invalid(f"Input tensor must be at least 2D: {shape_text(gradient.shape)}")
         axis = 1 if channels_first else gradient.ndim - 1
         if takes(gradient) and axis == gradient.ndim - 1:
             sums = np.empty(gradient.shape[-1:], np.float32)

@@ -11,15 +11,15 @@ import numpy as np
 
 from tensorfleet.checkpoint.files import reported
 from tensorfleet.core.files import Files
-from tensorfleet_service.kernels.common import invalid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import host_array, invalid
 from tensorfleet_service.state import philox
 
 _WORDS_PER_CLASS = 2048
-"""The samples by which TensorFlow moves a stream for each class that is drawn, whatever drawing it took."""
+"""Number of samples by which TensorFlow advances a stream for each class drawn, however many it took."""
 _LEAST = float(np.finfo(np.float32).min)
 _MAX_TRIES = 1 << 22
-"""Draws for one batch. A sampler that gives hardly more than a few of its classes would draw for ever."""
+"""Limit on the draws for one batch: a sampler that hardly gives but a few classes would draw for ever."""
 
 
 class _Words:
@@ -67,7 +67,7 @@ class _Sampler(Protocol):
     def draw(self, words: _Words) -> int: ...
 
     def probability(self, classes: Any) -> Any:
-        """Of each class of an array, float32."""
+        """The probability of each class of an array, float32."""
 
     def update(self, classes: Any) -> None:
         """Learns from true classes."""
@@ -123,7 +123,7 @@ class _Unigram(_Uniform):
 
 
 class _Fixed(_Uniform):
-    """Given weights, by Walker's alias method: a number chooses a cell, another one of its two classes."""
+    """Given weights, by Walker's alias method: one number chooses a cell, another one of its two classes."""
 
     def __init__(self, weights: Any) -> None:
         super().__init__(len(weights))
@@ -143,7 +143,7 @@ class _Fixed(_Uniform):
             self._other[small] = large
             shares[large] -= 1 - shares[small]
             (low if shares[large] < 1 else high).append(large)
-        shares[low + high] = 1  # but for rounding
+        shares[low + high] = 1  # they differ from 1 by rounding only
         self._share = shares.astype(np.float32)
 
     def draw(self, words: _Words) -> int:
@@ -162,7 +162,7 @@ def _expected(probability: Any, batch: int, tries: int) -> Any:
 
 
 def _draw(sampler: _Sampler, words: _Words, count: int, unique: bool) -> tuple[list[int], int]:
-    """Classes, and the tries that they took."""
+    """The classes drawn, and the number of tries."""
     if not unique:
         return [sampler.draw(words) for _ in range(count)], count
     found: dict[int, None] = {}
@@ -185,7 +185,7 @@ def _run(node: KernelNode, sampler: _Sampler) -> Kernel:
         stream = philox.seeded_stream(secrets.randbits(64), secrets.randbits(64))
 
     def run(true_classes: Any) -> tuple[Any, Any, Any]:
-        true_classes = _host(true_classes)
+        true_classes = host_array(true_classes)
         _check_true(true_classes, num_true)
         if unique and num_sampled > sampler.range:
             raise invalid("Sampler's range is too small.")
@@ -203,10 +203,6 @@ def _run(node: KernelNode, sampler: _Sampler) -> Kernel:
         return xp.asarray(drawn), xp.asarray(counts[0]), xp.asarray(counts[1])
 
     return run
-
-
-def _host(value: Any) -> Any:
-    return value.get() if hasattr(value, "get") else value
 
 
 def _check_true(true_classes: Any, num_true: int) -> None:
@@ -283,7 +279,7 @@ def _accidental_hits(node: KernelNode) -> Kernel:
     xp, num_true = node.xp, node.attrs["num_true"]
 
     def run(true_classes: Any, sampled: Any) -> tuple[Any, Any, Any]:
-        true_classes, sampled = _host(true_classes), _host(sampled)
+        true_classes, sampled = host_array(true_classes), host_array(sampled)
         if true_classes.ndim != 2 or true_classes.shape[1] != num_true:
             raise invalid("true_candidates must be a batch_size * num_true matrix")
         if sampled.ndim != 1:

@@ -64,7 +64,7 @@ def softmax_cross_entropy(node: KernelNode) -> Kernel:
                 powers = scratch(1, target.size, inner)[0].reshape(target.shape)
             else:
                 powers = xp.empty_like(target)
-            # One array, which stays in the cache, is first what the powers are of, and at last the gradient.
+            # One array, which stays in the cache, holds first the exponents and at last the gradient.
             highest = values.max(axis=1, keepdims=True)
             xp.subtract(values, highest, out=powers)
             products = xp.matmul(target[:, None, :], powers[:, :, None])[:, 0, 0]

@@ -13,11 +13,11 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.sparse import Array, sparse_kernel
-from tensorfleet_service.kernels.values import invalid
+from tensorfleet_service.kernels.sparse import Array
+from tensorfleet_service.kernels.values import host_kernel, invalid
 
 MAX_STATES = 1 << 27
-"""The forward variables of one step: times by examples by states."""
+"""Limit on the forward variables of one step: times by examples by states."""
 
 _NONE = -np.inf
 
@@ -68,14 +68,14 @@ class _Labels:
             self.states[b, 1 : 2 * len(row) : 2] = row
 
     def _row(self, example: int, given: list[int], time: int) -> list[int]:
-        """The labels that count."""
+        """The labels of an example, without what follows them."""
         if not given:
             raise invalid(f"Labels length is zero in batch {example}")
         blank = self._classes - 1
         text = ",".join(map(str, given))
         if min(given) < 0:
             raise invalid(f"All labels must be nonnegative integers, batch: {example} labels: {text}")
-        # What is no label ends the sequence.
+        # The first value that is no label ends the sequence.
         count = next((i for i, label in enumerate(given) if label >= blank), len(given))
         if any(label < blank for label in given[count:]):
             raise invalid(
@@ -117,7 +117,7 @@ def _rows(indices: Any, values: Any, batch: int) -> list[list[int]]:
     return [part.tolist() for part in np.split(values, ends[:-1])] if batch else []
 
 
-@sparse_kernel("CTCLoss")
+@host_kernel("CTCLoss")
 def ctc_loss(node: KernelNode) -> Kernel:
     merge = node.attrs["ctc_merge_repeated"]
 
@@ -219,7 +219,7 @@ def _sparse(rows: list[list[int]]) -> tuple[Array, Array, Array]:
     return np.stack([row, column], 1).astype(np.int64), values, shape
 
 
-@sparse_kernel("CTCGreedyDecoder")
+@host_kernel("CTCGreedyDecoder")
 def ctc_greedy_decoder(node: KernelNode) -> Kernel:
     merge, given = node.attrs["merge_repeated"], node.attrs["blank_index"]
 
@@ -241,7 +241,7 @@ def ctc_greedy_decoder(node: KernelNode) -> Kernel:
     return run
 
 
-@sparse_kernel("CTCBeamSearchDecoder")
+@host_kernel("CTCBeamSearchDecoder")
 def ctc_beam_search_decoder(node: KernelNode) -> Kernel:
     width, paths, merge = (node.attrs[name] for name in ("beam_width", "top_paths", "merge_repeated"))
 
@@ -290,7 +290,7 @@ def _search(log_y: Any, width: int, paths: int) -> list[tuple[float, Prefix]]:
             longer = labels + totals[prefix]
             if prefix:
                 longer[prefix[-1]] = labels[prefix[-1]] + in_blank
-            # No more than the beam has room for can come of one sequence.
+            # Of the extensions of one sequence, no more than `width` can remain in the beam.
             likely = (
                 np.argpartition(-longer, width - 1)[:width] if len(longer) > width else range(len(longer))
             )

@@ -1,6 +1,6 @@
 """Kernels of depthwise convolution: each channel is convolved with filters of its own.
 
-There is no matrix in it, so these go over the positions of the window, with all windows at once.
+As this is no product of matrices, the kernels go over the positions of the window, with all windows at once.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def fused_batch_norm(node: KernelNode) -> Kernel:
     reserved = node.op == "FusedBatchNormV3"
 
     def mean_of(x: Any) -> Any:
-        if not x.size:  # of which NumPy would warn
+        if not x.size:  # NumPy would warn of the mean of no elements
             return xp.full(x.shape[channel_axis], np.nan, np.float32)
         return x.mean(axis=axes, dtype=np.float32)
 

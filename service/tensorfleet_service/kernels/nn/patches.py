@@ -22,7 +22,7 @@ def node_windows(attrs: dict[str, Any]) -> Windows:
     """The windows of a node, over volumes where its data format has a depth.
 
     Raises:
-        InvalidArgumentError: attributes that make no sense.
+        InvalidArgumentError: the attributes describe no windows.
     """
     try:
         return windows_of(attrs)
@@ -69,7 +69,7 @@ class Geometry:
         return padded[(slice(None), *(slice(before, n - after) for (before, after), n in ends))]
 
     def at(self, position: Position) -> tuple[slice, ...]:
-        """The index of what all windows see at a position of theirs, in padded images."""
+        """The index, in padded images, of the elements at one position of all windows."""
         parts = [slice(None)]
         for offset, step, stride, count in zip(position, self.dilations, self.strides, self.out, strict=True):
             parts.append(slice(offset * step, offset * step + count * stride, stride))
@@ -88,7 +88,7 @@ class Geometry:
         return xp.lib.stride_tricks.as_strided(padded, shape, (batch, *between, *within, deep))
 
     def backwards(self) -> Geometry | None:
-        """The windows of outputs that see each element of an image, where neighbours see neighbours.
+        """The windows over outputs that contain each element of an image, for strides and dilations of 1.
 
         None where the padding is larger than a window, so that not all outputs would be seen.
         """
@@ -145,7 +145,7 @@ def check_rank(value: Any, name: str, windows: Windows) -> None:
     """Raises InvalidArgumentError for an array of another rank than images, volumes or weights have."""
     rank = rank_of(windows)
     if value.ndim != rank:
-        # Of images TensorFlow's sentence has nothing in between.
+        # TensorFlow's message for images has nothing in between.
         between = "" if rank == 4 else ", got "
         raise errors.InvalidArgumentError(
             None, None, f"{name} must be {rank}-dimensional{between}{format_dims(value.shape)}"

@@ -28,7 +28,7 @@ from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 
 
 def _check_images(node: KernelNode, windows: Windows) -> None:
-    """Of images TensorFlow says more precisely what is wrong with the windows."""
+    """Raises TensorFlow's errors for windows over images, which are more precise than those for volumes."""
     ksize, strides = node.attrs["ksize"], node.attrs["strides"]
     if len(ksize) != 4:
         raise errors.InvalidArgumentError(None, None, "Sliding window ksize field must specify 4 dimensions")
@@ -99,7 +99,7 @@ def max_pool(node: KernelNode) -> Kernel:
 
 
 def _plane(geometry: Geometry, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Images and windows as the compiled kernels take them."""
+    """The sizes of images and windows in the form of the compiled kernels."""
     before = tuple(pad for pad, _ in geometry.pad)
     return shape, geometry.out, geometry.window, geometry.strides, before
 

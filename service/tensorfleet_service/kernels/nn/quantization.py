@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet_service.kernels.common import format_shape, invalid
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
 
 F32 = np.float32
 
@@ -26,7 +26,7 @@ def _nudged(xp: Any, low: Any, high: Any, levels: tuple[Any, Any]) -> tuple[Any,
     with np.errstate(divide="ignore", invalid="ignore"):
         step = (high - low) / (last - first)
         zero = first - low / step
-        # Half a step goes away from zero, and zero's place is not negative.
+        # Halves are rounded away from zero, and zero's place is not negative.
         zero = xp.where(zero < first, first, xp.where(zero > last, last, xp.floor(zero + F32(0.5))))
         return (first - zero) * step, (last - zero) * step, step
 
@@ -48,8 +48,8 @@ def _check_bounds(x: Any, low: Any, high: Any, per_channel: bool) -> None:
         return
     if x.ndim < 1 or low.shape != x.shape[-1:] or high.shape != x.shape[-1:]:
         raise invalid(
-            f"min and max must have a number for each channel: {format_shape(low.shape)} and "
-            f"{format_shape(high.shape)} for inputs of shape {format_shape(x.shape)}"
+            f"min and max must have a number for each channel: {shape_text(low.shape)} and "
+            f"{shape_text(high.shape)} for inputs of shape {shape_text(x.shape)}"
         )
 
 
@@ -120,8 +120,8 @@ def _clip(node: KernelNode) -> Kernel:
             if bound.ndim and bound.shape != x.shape:
                 raise invalid(
                     "clip_value_min and clip_value_max must be either of the same shape as input, or a "
-                    f"scalar. input shape: {format_shape(x.shape)}clip_value_min shape: "
-                    f"{format_shape(low.shape)}clip_value_max shape: {format_shape(high.shape)}"
+                    f"scalar. input shape: {shape_text(x.shape)}clip_value_min shape: "
+                    f"{shape_text(low.shape)}clip_value_max shape: {shape_text(high.shape)}"
                 )
         return xp.maximum(xp.minimum(x, high), low)
 

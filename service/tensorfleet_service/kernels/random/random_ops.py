@@ -13,13 +13,14 @@ from tensorfleet.core.dims import format_dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.kernels.random import random_rates
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import host_array
 from tensorfleet_service.state import philox
 
 Sample = Callable[[tuple[int, ...]], Any]
 """A function from a shape to random values of that shape."""
 
 
-def _dims(shape: Any) -> tuple[int, ...]:
+def dims_of(shape: Any) -> tuple[int, ...]:
     sizes = tuple(np.asarray(shape).tolist()) if np.ndim(shape) else (int(shape),)
     for size in sizes:
         if size < 0:
@@ -52,11 +53,11 @@ def random_floats(node: KernelNode) -> Kernel:
     dtype, xp = node.attrs["dtype"], node.xp
     if not _is_seeded(node):
         fill = _fast_fill(node.op, _generator(node), dtype, xp)
-        return lambda shape: fill(_dims(shape))
+        return lambda shape: fill(dims_of(shape))
     distribution, stream = _SEEDED[node.op], _stream(node)
 
     def run(shape: Any) -> Any:
-        dims = _dims(shape)
+        dims = dims_of(shape)
         size = math.prod(dims)
         part = stream.reserve(size * philox.SAMPLES_PER_OUTPUT)
         return xp.asarray(distribution(part, size, dtype).reshape(dims))[()]
@@ -94,7 +95,7 @@ def random_uniform_int(node: KernelNode) -> Kernel:
     generator = None if stream is not None else np.random.Generator(np.random.SFC64())
 
     def run(shape: Any, low: Any, high: Any) -> Any:
-        dims = _dims(shape)
+        dims = dims_of(shape)
         low, high = _bounds(low, high)
         size = math.prod(dims)
         if not size:
@@ -131,13 +132,13 @@ def random_shuffle(node: KernelNode) -> Kernel:
         count = len(value) if np.ndim(value) else 1
         if count <= 1 or not value.size:
             return value
-        order = generator.permutation(count) if stream is None else _shuffled(stream, count)
+        order = generator.permutation(count) if stream is None else shuffled(stream, count)
         return value[order if value.dtype.hasobject else xp.asarray(order)]
 
     return run
 
 
-def _shuffled(stream: philox.Stream, count: int) -> Any:
+def shuffled(stream: philox.Stream, count: int) -> Any:
     """The order that TensorFlow shuffles `count` rows into."""
     drawn = -(-count // 4)
     numbers = stream.reserve(drawn).numbers(drawn).reshape(-1).tolist()
@@ -155,7 +156,7 @@ def multinomial(node: KernelNode) -> Kernel:
     generator = np.random.Generator(np.random.SFC64())
 
     def run(logits: Any, num_samples: Any) -> Any:
-        logits, samples = _on_host(logits), _sample_count(num_samples)
+        logits, samples = host_array(logits), _sample_count(num_samples)
         if np.ndim(logits) != 2:
             raise errors.InvalidArgumentError(
                 None, None, f"logits should be a matrix, got shape {format_dims(np.shape(logits))}"
@@ -184,12 +185,8 @@ def _sample_count(num_samples: Any) -> int:
     return int(num_samples)
 
 
-def _on_host(value: Any) -> Any:
-    return value.get() if hasattr(value, "get") else value
-
-
 def _simple_doubles(stream: philox.Stream, count: int) -> Any:
-    """The numbers in [0, 1) that two 32-bit numbers at a time make, the first of them the upper half."""
+    """Numbers in [0, 1), each made of two 32-bit numbers, of which the first is the upper half."""
     return philox._unit_double(stream.numbers(-(-count // 2))).reshape(-1)[:count]
 
 
@@ -208,7 +205,7 @@ def _categorical(logits: Any, unit: Any) -> Any:
 
 @kernel("RandomGamma", "RandomPoissonV2")
 def random_by_rate(node: KernelNode) -> Kernel:
-    """The shape argument in front of the rates' own."""
+    """Samples of shape `shape + rates.shape`."""
     xp, dtype, is_gamma = node.xp, node.output_types[0], node.op == "RandomGamma"
     wanted = dtype.as_numpy_dtype
     generator = np.random.Generator(np.random.SFC64())
@@ -218,7 +215,7 @@ def random_by_rate(node: KernelNode) -> Kernel:
 
     def run(shape: Any, rate: Any) -> Any:
         dims = _vector_dims(shape)
-        rate = np.asarray(_on_host(rate), np.float64)
+        rate = host_array(rate).astype(np.float64, copy=False)
         samples = math.prod(dims)
         if not seeded and ((rate >= 0) & (rate < _FAST_RATES)).all():
             values = fast(rate, dims + rate.shape)
@@ -245,7 +242,7 @@ def _vector_dims(shape: Any) -> tuple[int, ...]:
         raise errors.InvalidArgumentError(
             None, None, f"shape must be a vector, got shape {format_dims(shape.shape)}"
         )
-    return _dims(shape)
+    return dims_of(shape)
 
 
 @kernel("StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg")
@@ -266,7 +263,7 @@ def algorithm(node: KernelNode) -> Kernel:
 
 
 def _seed_pair(seed: Any) -> Any:
-    seed = _on_host(seed)
+    seed = host_array(seed)
     if np.shape(seed) != (2,):
         raise errors.InvalidArgumentError(
             None, None, f"seed must have shape [2], not {format_dims(np.shape(seed))}"
@@ -274,11 +271,11 @@ def _seed_pair(seed: Any) -> Any:
     return seed
 
 
-def _stateless_stream(inputs: tuple[Any, ...], is_v2: bool) -> philox.Stream:
+def stateless_stream(inputs: tuple[Any, ...], is_v2: bool) -> philox.Stream:
     """The stream of the inputs after the shape: a seed pair, or key, counter and algorithm."""
     if not is_v2:
         return philox.Stream(*philox.stateless_key_counter(_seed_pair(inputs[0])))
-    key, counter = (np.asarray(_on_host(value)).ravel().tolist() for value in inputs[:2])
+    key, counter = (host_array(value).ravel().tolist() for value in inputs[:2])
     return philox.Stream(key[0], counter[0] | (counter[1] << 64 if len(counter) > 1 else 0))
 
 
@@ -299,8 +296,8 @@ def stateless_floats(node: KernelNode) -> Kernel:
     }[node.op.removesuffix("V2")]
 
     def run(shape: Any, *inputs: Any) -> Any:
-        dims = _dims(shape)
-        stream = _stateless_stream(inputs, is_v2)
+        dims = dims_of(shape)
+        stream = stateless_stream(inputs, is_v2)
         return xp.asarray(distribution(stream, math.prod(dims), dtype).reshape(dims))[()]
 
     return run
@@ -311,11 +308,11 @@ def stateless_uniform_int(node: KernelNode) -> Kernel:
     xp, dtype, is_v2 = node.xp, node.attrs["dtype"], node.op.endswith("V2")
 
     def run(shape: Any, *inputs: Any) -> Any:
-        dims = _dims(shape)
+        dims = dims_of(shape)
         low, high = _bounds(*inputs[-2:])
         if high <= low:
             raise errors.InvalidArgumentError(None, None, f"Need minval < maxval, got {low} >= {high}")
-        stream = _stateless_stream(inputs, is_v2)
+        stream = stateless_stream(inputs, is_v2)
         values = philox.uniform_int(stream, math.prod(dims), low, high, dtype)
         return xp.asarray(values.reshape(dims))[()]
 
@@ -327,7 +324,7 @@ def stateless_multinomial(node: KernelNode) -> Kernel:
     xp, wanted = node.xp, node.attrs["output_dtype"].as_numpy_dtype
 
     def run(logits: Any, num_samples: Any, seed: Any) -> Any:
-        logits, samples = _on_host(logits), _sample_count(num_samples)
+        logits, samples = host_array(logits), _sample_count(num_samples)
         stream = philox.Stream(*philox.stateless_key_counter(_seed_pair(seed)))
         unit = _simple_doubles(stream, len(logits) * samples).reshape(len(logits), samples)
         return xp.asarray(_categorical(logits, unit).astype(wanted))
@@ -337,14 +334,14 @@ def stateless_multinomial(node: KernelNode) -> Kernel:
 
 @kernel("StatelessRandomUniformFullInt", "StatelessRandomUniformFullIntV2")
 def stateless_full_int(node: KernelNode) -> Kernel:
-    """Any number of the dtype, as likely as any other: the generator's own 32 bits, two of them for 64."""
+    """All numbers of the dtype with the same probability: outputs of the generator, of 32 bits each."""
     xp, wanted, is_v2 = node.xp, node.attrs["dtype"].as_numpy_dtype, node.op.endswith("V2")
     words = np.dtype(wanted).itemsize // 4
 
     def run(shape: Any, *inputs: Any) -> Any:
-        dims = _dims(shape)
+        dims = dims_of(shape)
         count = math.prod(dims)
-        stream = _stateless_stream(inputs, is_v2)
+        stream = stateless_stream(inputs, is_v2)
         numbers = np.ascontiguousarray(stream.numbers(-(-count * words // 4))).reshape(-1)[: count * words]
         return xp.asarray(numbers.astype("<u4").view(wanted).reshape(dims))[()]
 

@@ -1,7 +1,7 @@
 """Gamma and Poisson numbers as TensorFlow draws them from a Philox stream.
 
-Each output has a part of the stream of its own, from which it takes numbers until one is accepted: so all
-outputs go on at the same time, each at its own place, and those that are done leave.
+Each output takes numbers from a part of the stream of its own until one is accepted. So all outputs are
+computed at the same time, each at its own position, and those that are done drop out.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def gamma(stream: Stream, samples: int, alphas: Array) -> Array:
 def poisson(stream: Stream, samples: int, rates: Array, highest: float) -> Array:
     """Numbers of Poisson distributions, up to `highest`: [samples, *rates.shape] of float64.
 
-    A finite rate beyond `highest` allows hardly any number, and gives `highest`.
+    A finite rate beyond `highest` gives `highest`, as smaller numbers have hardly any probability.
     """
     each = rates.astype(np.float64).reshape(-1)
     rate = np.repeat(each, samples)

@@ -9,7 +9,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.state.scatter import check_indices, check_nd_indices, nd_index
-from tensorfleet_service.state.resources import RESOURCE, Variable
+from tensorfleet_service.state.variables import RESOURCE, Variable
 
 
 @kernel("ReadVariableOp")

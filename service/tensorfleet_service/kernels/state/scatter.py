@@ -13,7 +13,7 @@ from tensorfleet.core.dims import format_dims
 from tensorfleet_service.devices.native import add_rows
 
 Scatter = Callable[[Any, Any, Any], None]
-"""(array to change, indices, updates)"""
+"""A function of (array to change, indices, updates)."""
 
 
 def scatter_function(op_type: str, xp: ModuleType) -> Scatter:
@@ -60,7 +60,7 @@ def _combine(kind: str, xp: ModuleType) -> Scatter:
 
 
 def _apply_at(ufunc: Any, array: Any, index: Any, updates: Any) -> None:
-    """`ufunc.at`; rows whose index comes for the first time all at once, which takes a tenth of the time."""
+    """Like `ufunc.at`, but rows whose index comes for the first time go in one call: a tenth of the time."""
     on_host = isinstance(array, np.ndarray) and isinstance(index, np.ndarray)
     if not (on_host and array.ndim > 1 and index.size > 1 and updates.ndim == index.ndim + array.ndim - 1):
         ufunc.at(array, index, updates)
@@ -78,12 +78,12 @@ def _apply_at(ufunc: Any, array: Any, index: Any, updates: Any) -> None:
     first[again] = False
     once = index[first]
     array[once] = ufunc(array[once], updates[first])
-    # In their order, as if each had come after all that are before it.
+    # The repeated ones follow in their order: rows do not depend on each other, so the result is the same.
     ufunc.at(array, index[~first], updates[~first])
 
 
 def _difference(array: Any, xp: ModuleType) -> Any:
-    """The ufunc of a difference, which between booleans is whether they differ, as in C."""
+    """The ufunc of a difference. The difference of booleans is, as in C, whether they differ."""
     return xp.not_equal if array.dtype == np.bool_ else xp.subtract
 
 

@@ -1,4 +1,4 @@
-"""Reference variables: VariableV2, Assign, AssignAdd, and what else changes a variable in place."""
+"""Reference variables: VariableV2, Assign, AssignAdd, and other ops that change a variable in place."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.state import scatter
-from tensorfleet_service.state.resources import DEFAULT_CONTAINER, REFERENCE, RESOURCE, Variable
+from tensorfleet_service.state.variables import DEFAULT_CONTAINER, REFERENCE, RESOURCE, Variable
 
 
 @kernel("Variable", "VariableV2", "VarHandleOp")

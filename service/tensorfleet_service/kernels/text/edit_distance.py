@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.sparse import check, elements, linear, sizes_of, sparse_kernel, starts_of
-from tensorfleet_service.kernels.values import invalid
+from tensorfleet_service.kernels.sparse import check, elements, linear, sizes_of, starts_of
+from tensorfleet_service.kernels.values import host_kernel, invalid
 
 
 def _sequences(indices: Any, values: Any, sizes: list[int]) -> dict[int, Any]:
@@ -25,7 +25,7 @@ def _sequences(indices: Any, values: Any, sizes: list[int]) -> dict[int, Any]:
 
 
 def _distance(a: Any, b: Any) -> int:
-    """By rows of the table of distances; what an insertion brings is a running minimum."""
+    """The distance of two sequences, by rows of the table of distances; insertions are a running minimum."""
     steps = np.arange(len(b) + 1)
     row = steps
     for i, element in enumerate(a):
@@ -36,7 +36,7 @@ def _distance(a: Any, b: Any) -> int:
     return int(row[-1])
 
 
-@sparse_kernel("EditDistance")
+@host_kernel("EditDistance")
 def edit_distance(node: KernelNode) -> Kernel:
     normalize = node.attrs["normalize"]
 

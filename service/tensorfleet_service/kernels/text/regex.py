@@ -13,11 +13,12 @@ from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text, string_array
 
 MAX_PATTERNS = 32
-"""Patterns that are kept compiled; RE2 takes 8 MiB for one at most."""
+"""Number of patterns that are kept compiled; RE2 takes at most 8 MiB for each."""
 
 MAX_PATTERN_BYTES = 64 * 1024
 MAX_COSTLY_PATTERN_BYTES = 4 * 1024
-"""With what RE2 has to spell out, such as `\\pL{100}`: compiling it holds the interpreter, 0.1 s at most."""
+"""Limit on patterns with parts that RE2 expands, such as `\\pL{100}`: compiling one holds the interpreter's
+lock for at most 0.1 s."""
 _COSTLY = (b"\\p", b"{", b"(?i")
 
 Replace = Callable[[bytes], bytes]
@@ -28,7 +29,7 @@ def compiled(pattern: bytes) -> Any:
     """The pattern of a regular expression over UTF-8.
 
     Raises:
-        InvalidArgumentError: it is none.
+        InvalidArgumentError: it is no regular expression.
     """
     limit = MAX_PATTERN_BYTES
     if any(sign in pattern.lower() for sign in _COSTLY):
@@ -53,7 +54,7 @@ def replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Replace:
     """The function that replaces matches in a text, or the first one; `\\1` in `rewrite` is a group's text.
 
     Raises:
-        InvalidArgumentError: the pattern is none.
+        InvalidArgumentError: the pattern is no regular expression.
     """
     regex = compiled(pattern)
     parts = list(_parts(rewrite))
@@ -71,7 +72,7 @@ def replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Replace:
             begin, end = match.span()
             out.append(text[position:begin])
             if begin == end == last_end:
-                # Nothing is found where the last match ended: one character on.
+                # An empty match at the end of the last one does not count: go on by one character.
                 step = _character(text, begin)
                 out.append(text[begin : begin + step])
                 position = begin + max(step, 1)
@@ -102,7 +103,7 @@ def _parts(rewrite: bytes) -> Iterator[bytes | int]:
 
 
 def _character(text: bytes, begin: int) -> int:
-    """The length in bytes of the character of UTF-8 that begins there; 1 for what is none, 0 at the end."""
+    """The bytes of the UTF-8 character that begins there; 1 if it is invalid, 0 at the end."""
     for size in range(1, 5):
         if begin + size > len(text):
             break

@@ -11,20 +11,20 @@ from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.sparse import Array, check
 from tensorfleet_service.kernels.text.hashing import farmhash, hash_strings
-from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
+from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text, string_vector
 
 MAX_CROSSES = 1 << 26
-"""The combinations of one step."""
+"""Limit on the combinations of one step."""
 
 _MULTIPLIER = np.uint64(0xC6A4A7935BD1E995)
 _47 = np.uint64(47)
 
 
 def _columns(node: KernelNode, inputs: Any) -> list[tuple[Array, Array]]:
-    """For each input where its rows end, and its elements in order; SparseTensors first.
+    """The ends of the rows of each input, and its elements in order; SparseTensors first.
 
     Raises:
-        InvalidArgumentError: they are no matrices with as many rows.
+        InvalidArgumentError: they are not matrices with the same number of rows.
     """
     n = node.attrs["N"]
     indices, values, shapes, dense = inputs[:n], inputs[n : 2 * n], inputs[2 * n : 3 * n], inputs[3 * n :]
@@ -57,8 +57,8 @@ def _crossed(
     """The parts of the SparseTensor of all combinations, those of the last input next to each other.
 
     Args:
-        first: from a number of combinations to what they begin with.
-        join: from combinations and elements beside them, and the number of the input, to longer combinations.
+        first: the function from a number of combinations to their beginnings.
+        join: the function from combinations, the elements to append and the input's index to longer ones.
     """
     rows = len(columns[0][0]) if columns else 0
     starts = [np.concatenate([[0], ends]) for ends, _ in columns]
@@ -72,7 +72,7 @@ def _crossed(
     row = np.repeat(np.arange(rows), counts)
     number = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
     made = first(total)
-    # The places of an input repeat after as many combinations as the inputs behind it have.
+    # Each element of an input stands in as many combinations in a row as the inputs behind it have.
     behind = counts.copy()
     for i, (_, values) in enumerate(columns):
         length = np.maximum(lengths[i], 1)
@@ -86,12 +86,10 @@ def _crossed(
 
 
 def _texts(values: Array) -> Array:
-    """Elements as texts."""
+    """The elements as strings."""
     if values.dtype == object:
         return values
-    result = np.empty(len(values), object)
-    result[:] = [str(value).encode() for value in values.tolist()]
-    return result
+    return string_vector([str(value).encode() for value in values.tolist()])
 
 
 @array_kernel("SparseCrossV2")
@@ -121,7 +119,7 @@ def _fingerprints(values: Array) -> Array:
 def sparse_cross_hashed(node: KernelNode) -> Kernel:
     if not node.attrs["hashed_output"]:
         raise errors.UnimplementedError(
-            None, None, "SparseCross makes hashes only: use SparseCrossV2 for texts"
+            None, None, "SparseCross makes hashes only: use SparseCrossV2 for strings"
         )
     key = np.uint64(node.attrs["hash_key"] & (1 << 64) - 1)
     limit = np.uint64(node.attrs["num_buckets"] or (1 << 63) - 1)

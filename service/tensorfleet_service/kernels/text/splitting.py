@@ -1,4 +1,4 @@
-"""Strings taken apart, and put together by segments: split, n-grams, joins."""
+"""Splitting of strings, n-grams, and joins by segments."""
 
 from __future__ import annotations
 
@@ -10,16 +10,10 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
-from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
+from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text, string_vector
 
 MAX_TEXT = 1 << 30
-"""The bytes of all n-grams of one step."""
-
-
-def _strings(items: list[bytes]) -> Any:
-    result = np.empty(len(items), object)
-    result[:] = items
-    return result
+"""Limit on the bytes of all n-grams of one step."""
 
 
 def _parts(texts: Any, split: Callable[[bytes], list[bytes]]) -> Any:
@@ -32,7 +26,7 @@ def _parts(texts: Any, split: Callable[[bytes], list[bytes]]) -> Any:
     column = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
     indices = np.stack([row, column], 1).astype(np.int64)
     shape = np.array([len(rows), int(counts.max()) if len(rows) else 0], np.int64)
-    return indices, _strings([part for row in rows for part in row]), shape
+    return indices, string_vector([part for row in rows for part in row]), shape
 
 
 @array_kernel("StringSplit")
@@ -43,7 +37,7 @@ def string_split(node: KernelNode) -> Kernel:
         if delimiter.ndim:
             raise invalid(f"delimiter must be a scalar, got shape: {shape_text(delimiter.shape)}")
         signs = delimiter.item()
-        # Whatever sign it is, the first one takes its place.
+        # All delimiters are replaced by the first one.
         first = signs[:1]
         table = bytes.maketrans(signs, first * len(signs))
 
@@ -111,7 +105,7 @@ def string_ngrams(node: KernelNode) -> Kernel:
         items = data.tolist()
         rows = [of_row(items[begin:end]) for begin, end in itertools.pairwise(ends)]
         counts = np.cumsum([0, *map(len, rows)]) if ends else np.zeros(0)
-        return _strings([ngram for row in rows for ngram in row]), counts.astype(splits.dtype)
+        return string_vector([ngram for row in rows for ngram in row]), counts.astype(splits.dtype)
 
     return run
 
@@ -140,6 +134,6 @@ def unsorted_segment_join(node: KernelNode) -> Kernel:
             for i, text in enumerate(row):
                 parts[at][i].append(text)
         joined = [separator.join(texts) for row in parts for texts in row]
-        return _strings(joined).reshape((count, *rest))
+        return string_vector(joined).reshape((count, *rest))
 
     return run

@@ -16,28 +16,28 @@ from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import array_kernel, ints, invalid, shape_text
 
 PART = 1 << 16
-"""The number of elements taken out of an array, or put into one, in one go, which holds the interpreter."""
+"""Number of elements taken out of an array, or put into one, at a time; it holds the interpreter's lock."""
 
 TEXT_PART = 3 << 20
-"""The number of bytes of a text that are worked on in one go; three and four divide it."""
+"""Number of bytes of a text processed at a time; divisible by three and four."""
 
 SHOWN = 200
-"""The bytes of a text that an error shows."""
+"""Number of bytes of a text that an error shows."""
 
 MAX_DIGITS = 1 << 16
-"""The characters that a number may be spelled with."""
+"""Limit on the characters of a number's text."""
 
 MAX_WIDTH = 1 << 16
-"""The characters to which a number may be filled up."""
+"""Limit on the characters to which a number is padded."""
 
 
 MAX_TEXT = 64 << 20
-"""The bytes of a text of UTF-8 that is worked on as a whole."""
+"""Limit on the bytes of a UTF-8 text that is processed as a whole."""
 
 
 def _decoded(item: bytes) -> str:
     if len(item) > MAX_TEXT:
-        raise invalid(f"a text of UTF-8 has {len(item)} bytes, and may have {MAX_TEXT}: use smaller ones")
+        raise invalid(f"A UTF-8 text of {len(item)} bytes is too long: {MAX_TEXT} bytes at most")
     return item.decode("utf-8", "surrogateescape")
 
 
@@ -55,7 +55,7 @@ def _each(function: Callable[[Any], Any], dtype: Any = object) -> Kernel:
 
 
 def _by_parts(function: Callable[[bytes], bytes], size: int = TEXT_PART) -> Callable[[bytes], bytes]:
-    """A function of texts that is the same on their parts, one after the other."""
+    """A function of texts that applies `function` to their parts, one after the other."""
 
     def whole(item: bytes) -> bytes:
         if len(item) <= size:
@@ -150,7 +150,7 @@ def _formatter(dtype: DType, attrs: dict[str, Any]) -> Callable[[Any], str]:
     if is_float:
         letter = "e" if attrs["scientific"] else "g" if attrs["shortest"] else "f"
         number = f"%{size}{f'.{precision}' if precision > -1 else ''}{letter}"
-        # C fills with zeros only what has digits.
+        # C pads only digits with zeros, not inf and nan.
         other = number.replace("%0", "%", 1)
 
         def spell(v: float) -> str:

@@ -16,14 +16,14 @@ from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
 _OUTPUT = {b"UTF-8": "utf-8", b"UTF-16-BE": "utf-16-be", b"UTF-32-BE": "utf-32-be"}
 _NAMES = {"usascii": "ascii"}
 _MARK = "\udc80"
-"""What stands for bytes that are no text: no encoding of Unicode has it."""
+"""Stands for bytes that are not valid text: no encoding of Unicode has this character."""
 _SURROGATES = (0xD800, 0xDFFF)
 _LAST = 0x10FFFF
 _CONTROLS = 32
 
 
 class _Faults(threading.local):
-    """The bytes that this thread's decoding has found to be no text, as (first, after the last)."""
+    """The ranges of invalid bytes that this thread's decoding has found, as (first, after the last)."""
 
     spans: list[tuple[int, int]]
 
@@ -42,7 +42,7 @@ codecs.register_error("tensorfleet.mark", _mark)
 
 
 def _codec(encoding: bytes) -> Any:
-    """The codec of a name as ICU has it, too. Raises InvalidArgumentError where there is none."""
+    """The codec of an encoding that ICU has, too. Raises InvalidArgumentError where there is none."""
     name = encoding.decode("utf-8", "backslashreplace")
     plain = "".join(c for c in name.lower() if c.isalnum())
     try:
@@ -68,10 +68,10 @@ class Decoder:
         """The code points of a text, and the byte at which each begins.
 
         Raises:
-            InvalidArgumentError: it is none, and errors are not to be replaced or ignored.
+            InvalidArgumentError: it is invalid, and errors are neither replaced nor ignored.
         """
         if len(text) > MAX_TEXT:
-            raise invalid(f"a text has {len(text)} bytes, and may have {MAX_TEXT}: use smaller ones")
+            raise invalid(f"A text of {len(text)} bytes is too long: {MAX_TEXT} bytes at most")
         _faults.spans = []
         decoded = self._codec.decode(text, "tensorfleet.mark")[0]
         spans = _faults.spans
@@ -111,7 +111,7 @@ def _code_point(number: int) -> int:
 
 
 def _encoded(points: Any, encoding: bytes) -> bytes:
-    """The text of code points that are all there are."""
+    """The text of valid code points."""
     text: str = points.astype("<u4").tobytes().decode("utf-32-le")
     return text.encode(_OUTPUT[encoding])
 
@@ -156,7 +156,10 @@ def unicode_encode(node: KernelNode) -> Kernel:
     def run(points: Any, splits: Any) -> Any:
         fill = _code_point(replacement)
         if points.ndim != 1 or splits.ndim != 1:
-            raise invalid(f"Values and splits must be vectors, got {shape_text(points.shape)} and such")
+            raise invalid(
+                "Values and splits must be vectors, got shapes "
+                f"{shape_text(points.shape)} and {shape_text(splits.shape)}"
+            )
         ends = splits.tolist()
         if not ends:
             raise invalid("Input_splits should contain elements, but was given 0 values.")

@@ -1,7 +1,7 @@
-"""An optimizer's update as steps for the compiled kernels, written down while the rule runs on registers.
+"""Recording of an optimizer's update as steps for the compiled kernels, while the rule runs on registers.
 
-So the arithmetic of a rule is in one place, `training_rules`. A rule that does more than arithmetic on whole
-blocks (chooses elements by a mask, takes a power) is not recorded, and stays with NumPy.
+So the arithmetic of a rule is in one place, `optimizer_updates`. A rule that does more than arithmetic on
+whole blocks (chooses elements by a mask, takes a power) is not recorded, and stays with NumPy.
 """
 
 from __future__ import annotations

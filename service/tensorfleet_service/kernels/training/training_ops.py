@@ -1,6 +1,6 @@
 """Kernels of `tensorfleet.ops.training.training_ops`: updates of a variable and its slots, in place.
 
-The arithmetic is in `training_rules`; here it is applied to whole arrays, or to the rows that a sparse
+The arithmetic is in `optimizer_updates`; here it is applied to whole arrays, or to the rows that a sparse
 gradient names.
 """
 
@@ -17,9 +17,9 @@ from tensorfleet.graph.graph import lookup_op
 from tensorfleet_service.devices.blocks import each_block
 from tensorfleet_service.devices.native import takes
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.training.optimizer_updates import RULES
 from tensorfleet_service.kernels.training.recording import Recorder, apply_recorded
-from tensorfleet_service.kernels.training.training_rules import RULES
-from tensorfleet_service.state.resources import Variable, modify_together
+from tensorfleet_service.state.variables import Variable, modify_together
 
 FORMS = tuple(f"{form}Apply{name}" for name in RULES for form in ("", "Sparse", "Resource", "ResourceSparse"))
 """All op types; not every rule has an op of each form."""

@@ -1,8 +1,8 @@
-"""Leader: finds the members of each collective, starts it, and ends it for all when one of them cannot go on.
+"""Leader: brings the members of each collective together, starts it, and ends it for all if one cannot go on.
 
-One task of the cluster is the leader. All that it knows is about collectives that have not ended: who has
-come, and who is not done yet. Its methods are called under the lock of the task's `Collectives`, and what it
-sends reaches every task in the order in which it was sent.
+One task of the cluster is the leader. It keeps state only about collectives that have not ended: the members
+that have come, and the tasks that are not done. Its methods are called under the lock of the task's
+`Collectives`, and its messages reach every task in the order in which they were sent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
 from tensorfleet_service.collectives.call import Call, Key, Place, Verb, describe, error_fields, order
-from tensorfleet_service.executor.layout import task_of
+from tensorfleet_service.executor.feed_layout import task_of
 
 if TYPE_CHECKING:
     from tensorfleet_service.net.peer import Peer
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 _LEADING_JOBS = ("chief", "master", "worker")
 
 Send = Callable[["Peer | None", Verb, int, dict[str, Any]], None]
-"""Sends a message to a task, or to this one for None; a peer that is lost gets none."""
+"""Sends a message to a task, or to this one for None; messages to lost peers are dropped."""
 
 
 def choose(tasks: Iterable[str], configured: str) -> str:
-    """The task that leads: `ConfigProto.experimental.collective_group_leader`, else the first chief, master
-    or worker, else the first of all tasks.
+    """The leader: `ConfigProto.experimental.collective_group_leader`, else the first chief, master or worker,
+    else the first of all tasks.
 
     Raises:
-        InvalidArgumentError: the configured one is not in the cluster.
+        InvalidArgumentError: the configured task is not in the cluster.
     """
     names = {order(task)[:3]: task for task in tasks}
     if configured:
@@ -41,7 +41,7 @@ def choose(tasks: Iterable[str], configured: str) -> str:
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"collective_group_leader {configured} is no task of the cluster; it has "
+                f"collective_group_leader {configured} is not a task of the cluster, which has "
                 f"{', '.join(sorted(names.values()))}",
             )
         return found
@@ -62,7 +62,7 @@ class _Join:
 
 @dataclass(slots=True, eq=False)
 class _Round:
-    """A collective that has not ended; by device, who has come; by task, who is not done yet."""
+    """A collective that has not ended: by device, the members that have come; by task, those not done yet."""
 
     id: int
     key: Key
@@ -78,8 +78,7 @@ class Leader:
     Args:
         send: see `Send`.
         here: the leader's own task.
-        deadlines: on which `expire` is called, by way of `locked`, a function that calls another under the
-            lock.
+        deadlines: calls `expire`, by way of `locked`, a function that calls another one under the lock.
         alive: whether a task's process is still connected.
         tasks: all tasks of the cluster.
     """
@@ -99,7 +98,7 @@ class Leader:
         self._locked = locked
         self._alive = alive
         self._tasks = tasks
-        # Several of one key where a device has come again before the others: steps may overlap.
+        # Several for one key if a device has come again before the others, as steps may overlap.
         self._pending: dict[Key, list[_Round]] = {}
         self._rounds: dict[int, _Round] = {}
         self._joins: dict[tuple[Place, int], _Round] = {}
@@ -108,7 +107,7 @@ class Leader:
         return len(self._rounds) + len(self._pending) + len(self._joins)
 
     def receive(self, peer: Peer | None, verb: int, number: int, fields: dict[str, Any]) -> None:
-        """A message from a task; None is this one."""
+        """Handles a message from a task; None is this one."""
         place = self._here if peer is None else (peer.task, peer.incarnation)
         match verb:
             case Verb.JOIN:
@@ -129,7 +128,7 @@ class Leader:
                     if fields["device"] not in waiting.joins:
                         self._fail(waiting, errors.AbortedError(None, None, fields["text"]))
             case _:
-                raise ValueError(f"a collective's leader has got a message of kind {verb}")
+                raise ValueError(f"the leader of a collective has received a message of kind {verb}")
 
     def _join(self, join: _Join) -> None:
         call = join.call
@@ -162,7 +161,7 @@ class Leader:
             self._start(waiting)
 
     def _limit(self, waiting: _Round, seconds: float) -> None:
-        """Has the round end in so many seconds, unless it does earlier."""
+        """Ends the round after `seconds`, unless it has ended before."""
         if waiting.deadline is not None:
             if waiting.deadline.time <= time.monotonic() + seconds:
                 return
@@ -180,7 +179,7 @@ class Leader:
             return
         places = list(dict.fromkeys(join.place for join in ranks))
         twice = len({task for task, _ in places}) != len(places)
-        if twice:  # a task has restarted, and its joins from before have not been failed yet
+        if twice:  # a task has restarted, and its earlier joins have not been failed yet
             self._fail(
                 complete, errors.AbortedError(None, None, f"{describe(complete.key)}: a task restarted")
             )
@@ -206,7 +205,7 @@ class Leader:
                 self._forget(running)
 
     def _settle(self, settled: _Round) -> None:
-        """Takes a round off those that members may come to."""
+        """Removes a round from those that members may join."""
         pending = self._pending.get(settled.key, [])
         if settled in pending:
             pending.remove(settled)
@@ -231,13 +230,13 @@ class Leader:
             self._send(joins[0].peer, Verb.FAIL, failed.id, _failure(joins, error))
 
     def _refuse(self, join: _Join, error: errors.OpError) -> None:
-        """Fails one member alone."""
+        """Fails a single member."""
         self._send(join.peer, Verb.FAIL, 0, _failure([join], error))
 
     def lost(self, place: Place, error: errors.OpError) -> None:
-        """A task's process is gone: so are the collectives that it has come to, or is known to belong to.
+        """Fails the collectives that a lost process of a task has joined, or is known to belong to.
 
-        Not those that are done on it: whoever lacks something from it gets to know that by itself.
+        Except those that are done on it: a task that still lacks its data notices the loss itself.
         """
         for found in list(self._rounds.values()):
             members = {(join.call.device, join.place[1]) for join in found.joins.values()}
@@ -267,7 +266,7 @@ class Leader:
         self._fail(late, errors.DeadlineExceededError(None, None, f"{describe(late.key)} {text}"))
 
     def _missing(self, late: _Round, joins: Sequence[str]) -> str:
-        """The members of the group's last collective that have not come, else tasks without a member here."""
+        """The missing members of the group's last collective, else the tasks without a member here."""
         known = {device for join in late.joins.values() for device, _ in join.known} - late.joins.keys()
         if known:
             return f"these have not: {', '.join(sorted(known, key=order))}"
@@ -288,5 +287,5 @@ def _twice(first: Call, second: Call) -> errors.OpError:
         None,
         None,
         f"{second.title}: '{second.name}' on {second.device} runs while '{first.name}' there waits in "
-        "the same collective. Give each collective an instance_key of its own.",
+        "the same collective. Give each collective its own instance_key.",
     )

@@ -1,4 +1,4 @@
-"""ChunkSender: the way of a ring's chunks to the next task."""
+"""ChunkSender: sends a ring's chunks to the next task."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ChunkSender:
-    """The sender by which a ring's chunks go to the next task."""
+    """Sends the chunks of a ring to the next task."""
 
     __slots__ = ("_peer", "_peers", "_task")
 
@@ -34,7 +34,7 @@ class ChunkSender:
 
 
 def streaming(peer: AnyPeer) -> Peer:
-    """The connection, if collectives can go over it; else raises UnimplementedError."""
+    """The connection, if it can carry collectives; else raises UnimplementedError."""
     if isinstance(peer, Peer):
         return peer
     raise errors.UnimplementedError(

@@ -1,8 +1,8 @@
-"""Collectives: a task's part in the collectives of its devices.
+"""Collectives: the part of a task in the collectives of its devices.
 
-Control messages are small, and one lock keeps them in order: a message is sent under the lock under which it
-was decided. Chunks of tensors take no lock but that of their ring. Members that wait are Futures, which are
-completed outside of the lock, as the steps that wait have locks of their own.
+Control messages are small, and one lock keeps them in order: each is sent under the lock under which it was
+decided. Chunks of tensors take only the lock of their ring. Waiting members are Futures, which are completed
+outside of the lock, as the waiting steps have locks of their own.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from tensorfleet_service.net import limits, timeouts
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.threads.deadlines import Deadlines
 from tensorfleet_service.threads.future import Future
+from tensorfleet_service.worker.collectives.early import EarlyChunks
 from tensorfleet_service.worker.collectives.leader import Leader
 from tensorfleet_service.worker.collectives.sender import ChunkSender, streaming
 
@@ -51,7 +52,7 @@ log = logging.getLogger(__name__)
 
 
 class Collectives:
-    """The collectives of one task. Alone, it is its own leader; `connect` makes it one of a cluster's."""
+    """The collectives of one task, which is its own leader until `connect` makes it a task of a cluster."""
 
     def __init__(self, task: str, incarnation: int, pool: Pool) -> None:
         self.here: Place = (task, incarnation)
@@ -64,8 +65,7 @@ class Collectives:
         self._groups: WeakValueDictionary[tuple[str, int], Group] = WeakValueDictionary()
         self._members: dict[int, CollectiveMember] = {}
         self._running: dict[int, Running] = {}
-        self._early: dict[int, list[tuple[int, Any]]] = {}
-        self._early_bytes = 0
+        self._early = EarlyChunks()
         self._lost_leader: tuple[errors.OpError, float] | None = None
         self._ended: OrderedDict[int, errors.OpError | None] = OrderedDict()
         self._outbox: list[tuple[int, Verb, bytes]] | None = None
@@ -80,15 +80,15 @@ class Collectives:
         """Makes this task's devices members of groups of a cluster.
 
         Args:
-            leader: the task that finds members together; the same for all tasks.
-            seconds: how long a member waits that says no time of its own, 0 for COLLECTIVE_SECONDS.
+            leader: the task that brings members together, the same for all tasks.
+            seconds: the time that a member without a time of its own waits, 0 for COLLECTIVE_SECONDS.
         """
         self._peers = peers
         self._leading = leader
         self.seconds = seconds or timeouts.COLLECTIVE_SECONDS
 
     def __len__(self) -> int:
-        """The amount that is remembered of collectives that have not ended."""
+        """The number of records about collectives that have not ended."""
         with self._lock:
             return len(self._members) + len(self._running) + len(self._early) + len(self._leader)
 
@@ -107,7 +107,7 @@ class Collectives:
             return found
 
     def join(self, call: Call, value: Any, group: Group) -> Future:
-        """Takes part in a collective, of two members at least, with a value in the host's memory.
+        """Takes part in a collective of at least two members, with a value in the host's memory.
 
         The future is completed with the result, an array that the members of this task share.
         """
@@ -123,16 +123,16 @@ class Collectives:
         return future
 
     def stopped(self, device: str, key: Key, error: errors.OpError) -> None:
-        """A step has failed before its collective had begun: those who wait for it need not."""
+        """Tells the leader that a step failed before its collective began, so that nobody waits for it."""
         with self._locked():
             if self._leading != self.here[0] and not isinstance(self._reach(self._leading), Peer):
-                return  # nobody has come to where there is no leader
+                return  # without a leader, no member waits
             text = f"{describe(key)}: the step of {device} has failed: {error.message}"
             fields = {"device": device, "group_key": key[0], "instance_key": key[1], "text": text}
             try:
                 self._to_leader(Verb.STOPPED, 0, fields)
             except errors.UnavailableError as e:
-                log.debug("the leader was not told of a step that failed: %s", e.message)
+                log.debug("the leader was not told of a failed step: %s", e.message)
 
     def waits_for(self, future: Future) -> str:
         """A description of what a member of a collective waits for."""
@@ -142,7 +142,7 @@ class Collectives:
             return "a collective, which has ended"
         if member.round_id:
             return f"{member.call.title}: the data of the other members"
-        return f"{member.call.title}: other members, to come to its leader {self._leading}"
+        return f"{member.call.title}: the other members, to join at its leader {self._leading}"
 
     def _leave(self, number: int, future: Future) -> None:
         with self._locked():
@@ -160,7 +160,7 @@ class Collectives:
     # Called by the connections to other tasks
 
     def receive(self, peer: Peer, frame: Frame) -> None:
-        """A message about collectives. Raises ValueError if it cannot be understood."""
+        """Handles a message about collectives. Raises ValueError if it is malformed."""
         try:
             fields = unpack(frame.meta)
             with self._locked():
@@ -172,55 +172,39 @@ class Collectives:
             raise ValueError(f"a message about a collective lacks {e}") from None
 
     def chunk(self, round_id: int, number: int, array: Any) -> None:
-        """A part of a tensor for a ring that has begun, or is going to."""
+        """Takes a part of a tensor, for a ring that has begun or will begin."""
         running = self._running.get(round_id)
         if running is None:
             with self._lock:
                 running = self._running.get(round_id)
                 if running is None:
                     if round_id not in self._ended:
-                        self._keep_early(round_id, number, array)
+                        for dropped, error in self._early.keep(round_id, number, array):
+                            self._ended[dropped] = error
                     return
         self._guarded(running.ring, running.ring.receive, number, array)
 
-    def _keep_early(self, round_id: int, number: int, array: Any) -> None:
-        """Keeps a chunk for a ring that is going to begin; of too many, those of the oldest are dropped."""
-        self._early.setdefault(round_id, []).append((number, array))
-        self._early_bytes += array.nbytes
-        while self._early_bytes > limits.MAX_EARLY_BYTES:
-            oldest = next(iter(self._early))
-            size = self._drop_early(oldest)
-            self._ended[oldest] = limits.early_error("A collective", size)
-            log.warning("dropped %d bytes of a collective that has not begun", size)
-
-    def _drop_early(self, round_id: int) -> int:
-        """Forgets the early chunks of a round; how many bytes they are."""
-        size = sum(int(array.nbytes) for _, array in self._early.pop(round_id, ()))
-        self._early_bytes -= size
-        return size
-
     def lost(self, peer: AnyPeer) -> None:
-        """The connection to another task has ended."""
+        """Handles the end of the connection to another task."""
         place, error = (peer.task, peer.incarnation), peer.lost
         assert error is not None
         with self._locked():
             for round_id, running in list(self._running.items()):
                 if running.before == place:
-                    self._broken(round_id, error)  # all that it has sent has been read, and it is not enough
+                    self._broken(round_id, error)  # everything that it has sent has been read, but is not all
             if self._leading == self.here[0]:
                 self._leader.lost(place, error)
             elif self._leading == place[0]:
                 self._leader_lost(error)
 
     def _leader_lost(self, error: errors.OpError) -> None:
-        """Nobody finds members together any more, nor says whether a ring is whole.
+        """Handles the loss of the leader.
 
-        A leader may have ended well, after its own part. So what is under way gets the time to arrive, and
-        one that is restarted the time to come back, for those who come now.
+        The leader may have ended regularly, after its own part. So data under way gets time to arrive; and a
+        leader that restarts gets time to come back, for members that join now.
         """
         self._lost_leader = error, time.monotonic()
-        for round_id in list(self._early):
-            self._drop_early(round_id)
+        self._early.clear()
         rounds = set(self._running)
 
         def fail(begun: bool) -> None:
@@ -266,7 +250,7 @@ class Collectives:
         return None if self._peers is None else self._peers.existing(task)
 
     def _tell(self, peer: Peer | None, verb: Verb, number: int, fields: dict[str, Any]) -> None:
-        """As the leader, to a member."""
+        """Sends a message as the leader to a member."""
         if peer is None:
             self._follow(verb, number, fields)
             return
@@ -276,7 +260,7 @@ class Collectives:
             log.debug("%s was not told of a collective: %s", peer.task, e.message)
 
     def _to_leader(self, verb: Verb, number: int, fields: dict[str, Any]) -> None:
-        """As a member; what cannot be sent yet is kept until there is a connection."""
+        """Sends a message as a member to the leader; keeps it until there is a connection."""
         if self._leading == self.here[0]:
             self._leader.receive(None, verb, number, fields)
             return
@@ -290,7 +274,7 @@ class Collectives:
         self._outbox.append((number, verb, pack(fields)))
 
     def _find_leader(self) -> None:
-        """Connects to the leader, as long as members want it; then sends what they had to say."""
+        """Connects to the leader, as long as members need it; then sends their messages."""
         assert self._peers is not None
         started = time.monotonic()
         while not self._closed:
@@ -333,7 +317,7 @@ class Collectives:
                 return
 
     def _end_unled(self, error: errors.OpError, seconds: float) -> None:
-        """Fails the members that came after the leader was lost, which has not come back since."""
+        """Fails the members that joined after the loss of the leader, which has not come back."""
         for number, member in list(self._members.items()):
             if not member.round_id:
                 lost = f"the group's leader is lost, for {seconds:.1f} s"
@@ -343,7 +327,7 @@ class Collectives:
     # Rounds
 
     def _follow(self, verb: int, round_id: int, fields: dict[str, Any]) -> None:
-        """Follows a message of the leader."""
+        """Handles a message of the leader."""
         if verb == Verb.FAIL:
             self._end_round(round_id)
             for number in fields["joins"]:
@@ -351,7 +335,7 @@ class Collectives:
             return
         joins = [int(number) for number in fields["joins"]]
         if not all(number in self._members for number in joins):
-            self._forget_round(round_id)  # a member has left meanwhile, and the leader gets to know
+            self._forget_round(round_id)  # a member has left meanwhile, which the leader will be told
             return
         members = [self._members[number] for number in joins]
         for member in members:
@@ -378,9 +362,7 @@ class Collectives:
         if dropped is not None:
             self._broken(round_id, dropped)
             return
-        early = self._early.get(round_id, [])
-        self._drop_early(round_id)
-        self._pool.submit(self._begin, ring, early, sender if len(places) > 1 else None)
+        self._pool.submit(self._begin, ring, self._early.take(round_id), sender if len(places) > 1 else None)
 
     def _begin(self, ring: Ring, early: list[tuple[int, Any]], sender: ChunkSender | None) -> None:
         def begin() -> None:
@@ -393,7 +375,7 @@ class Collectives:
         self._guarded(ring, begin)
 
     def _guarded(self, ring: Ring, function: Callable[..., None], *arguments: Any) -> None:
-        """Calls what moves a ring on; what it raises ends the collective, not the thread."""
+        """Calls a function of a ring, whose exceptions end the collective and not the thread."""
         try:
             function(*arguments)
             return
@@ -440,7 +422,7 @@ class Collectives:
         if member is not None:
             member.group.failures += 1
             member.group.members = []
-            # Each has an exception of its own: it gets a traceback where it is raised.
+            # Each gets its own exception, as it gets a traceback where it is raised.
             self._completed.append((member.future, None, errors.from_code(error.error_code, error.message)))
 
     def _end_round(self, round_id: int) -> None:
@@ -452,7 +434,7 @@ class Collectives:
 
     def _forget_round(self, round_id: int) -> None:
         self._running.pop(round_id, None)
-        self._drop_early(round_id)
+        self._early.take(round_id)
         self._ended[round_id] = None
         if len(self._ended) > limits.REMEMBERED_ROUNDS:
             self._ended.popitem(last=False)

@@ -119,9 +119,9 @@ def test_variables_that_are_broadcast(graph: tf.Graph, is_source: bool) -> None:
 
 def test_what_collectives_do_not_take_is_named() -> None:
     (pair,) = variables(([3], tf.int8))
-    with pytest.raises(ValueError, match="Variable:0: collectives do not take int8"):
+    with pytest.raises(ValueError, match="Variable:0: collectives do not support int8"):
         distribute.all_reduce_gradients([pair], 2)
-    with pytest.raises(ValueError, match="Variable:0: collectives do not take int8"):
+    with pytest.raises(ValueError, match="Variable:0: collectives do not support int8"):
         distribute.broadcast_variables([pair[1]], True, 2)
     unknown = tf.Variable(tf.placeholder(tf.float32), validate_shape=False)
     with pytest.raises(ValueError, match="Variable_1:0 cannot be broadcast: its shape"):

@@ -1,4 +1,4 @@
-"""The MNIST tutorial's data and network, as `tensorflow.examples.tutorials.mnist` gave them."""
+"""The MNIST tutorial's data and network (`tensorflow.examples.tutorials.mnist`)."""
 
 from tensorfleet.examples.tutorials.mnist import input_data, mnist
 

@@ -1,7 +1,7 @@
-"""Reads the MNIST database for training, with the interface of TensorFlow 1.x's tutorials.
+"""The MNIST database for training, with the interface of TensorFlow 1.x's tutorials.
 
-TensorFlow's module downloaded what was missing; this one never does. Without the database, train on the
-sample that is part of this package: `read_data_sets(None, validation_size=100)`.
+Unlike TensorFlow's module, this one never downloads missing files. Without the database, train on the sample
+in this package: `read_data_sets(None, validation_size=100)`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SOURCE_URL = "https://storage.googleapis.com/cvdf-datasets/mnist/"
 
 
 class DataSet:
-    """Images with their labels, given out in batches (`tensorflow.contrib.learn.datasets.mnist.DataSet`)."""
+    """Images and labels, with batches of them (`tensorflow.contrib.learn.datasets.mnist.DataSet`)."""
 
     def __init__(
         self,
@@ -37,21 +37,21 @@ class DataSet:
         reshape: bool = True,
         seed: int | None = None,
     ) -> None:
-        """Makes a set out of arrays.
+        """A data set from arrays.
 
         Args:
-          images: uint8 of shape [n, rows, columns, 1].
-          labels: shape [n], or [n, 10] if they are one-hot.
-          fake_data: ignore the arrays: next_batch gives images of ones, labelled 0.
-          one_hot: the labels that fake data gets are one-hot.
-          dtype: float32 scales pixels to the range 0 to 1; uint8 leaves them as they are.
-          reshape: flatten each image to [rows * columns].
-          seed: of the shuffling; None draws one.
+            images: uint8 of shape [n, rows, columns, 1].
+            labels: of shape [n], or [n, 10] if they are one-hot.
+            fake_data: ignore the arrays; next_batch returns images of ones, labelled 0.
+            one_hot: whether the labels of fake data are one-hot.
+            dtype: float32 for pixels scaled to [0, 1], uint8 for pixels as they are.
+            reshape: flatten each image to [rows * columns].
+            seed: the seed of the shuffling; random by default.
 
         Raises:
-          TypeError: another dtype.
-          ValueError: the numbers of images and labels differ, or an image that is to be flattened has more
-            than one channel.
+            TypeError: another dtype.
+            ValueError: the numbers of images and labels differ, or images to flatten have more than one
+                channel.
         """
         self._dtype = np.dtype(dtype)
         if self._dtype not in (np.uint8, np.float32):
@@ -79,7 +79,7 @@ class DataSet:
 
     @property
     def images(self) -> npt.NDArray[Any]:
-        """All images, [n, rows * columns] or [n, rows, columns, 1]; each shuffled epoch reorders them."""
+        """All images, [n, rows * columns] or [n, rows, columns, 1], in the order of the current epoch."""
         return self._images
 
     @property
@@ -93,22 +93,22 @@ class DataSet:
 
     @property
     def epochs_completed(self) -> int:
-        """The number of times that next_batch has gone through all examples."""
+        """The number of completed passes of next_batch through all examples."""
         return self._epochs_completed
 
     def next_batch(
         self, batch_size: int, fake_data: bool = False, shuffle: bool = True
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Returns the next images and labels; a batch that reaches over the end goes on in the next epoch.
+        """Returns the next images and labels; a batch across the end of an epoch continues in the next one.
 
         Raises:
-          ValueError: batch_size is negative or over num_examples.
+            ValueError: batch_size is negative or greater than num_examples.
         """
         if fake_data or self._fake:
             return self._fake_batch(batch_size)
         if not 0 <= batch_size <= self._num_examples:
             raise ValueError(
-                f"batch_size is {batch_size}, expected 0 to {self._num_examples}, the examples there are"
+                f"batch_size is {batch_size}, expected 0 to {self._num_examples}, the number of examples"
             )
         start = self._index_in_epoch
         if start == 0 and self._epochs_completed == 0 and shuffle:
@@ -135,7 +135,7 @@ class DataSet:
         return images, dense_to_one_hot(labels, NUM_CLASSES) if self._one_hot else labels
 
     def _shuffle(self) -> None:
-        # Indexing makes new arrays, so batches given out before keep their content.
+        # Indexing makes new arrays, so earlier batches keep their content.
         order = self._random.permutation(self._num_examples)
         self._images = self._images[order]
         self._labels = self._labels[order]
@@ -168,24 +168,24 @@ def read_data_sets(
 ) -> Datasets:
     """Reads the four MNIST files of a directory.
 
-    `tensorflow.examples.tutorials.mnist.input_data.read_data_sets`, without its downloads.
+    `tensorflow.examples.tutorials.mnist.input_data.read_data_sets`, without downloads.
 
     Args:
-      train_dir: the directory, with files as they are distributed or decompressed (without `.gz`). None: the
-        sample that is part of this package, whose 1,000 training images need a smaller validation_size than
-        the default.
-      fake_data: read nothing; see DataSet.
-      one_hot: labels as rows of shape [10] instead of class numbers.
-      dtype: float32 (pixels from 0 to 1) or uint8 (from 0 to 255).
-      reshape: flat images of 784 pixels instead of [28, 28, 1].
-      validation_size: so many of the training images, the first, become the validation set.
-      seed: of the shuffling.
-      source_url: where a person can get missing files; only named in the error.
+        train_dir: the directory, with files as they are distributed or decompressed (without `.gz`). None for
+            the sample in this package, whose 1,000 training images need a smaller validation_size than the
+            default.
+        fake_data: read no files; see DataSet.
+        one_hot: labels as rows of shape [10] instead of class numbers.
+        dtype: float32 (pixels from 0 to 1) or uint8 (from 0 to 255).
+        reshape: flat images of 784 pixels instead of [28, 28, 1].
+        validation_size: the number of training images, from the first on, that become the validation set.
+        seed: the seed of the shuffling.
+        source_url: a source of the files, to name in the error for missing ones.
 
     Raises:
-      FileNotFoundError: a file is missing.
-      ValueError: a file is broken, images and labels do not fit each other, or validation_size is negative or
-        over the number of training images.
+        FileNotFoundError: a file is missing.
+        ValueError: a file is damaged, images and labels do not fit each other, or validation_size is negative
+            or greater than the number of training images.
     """
     if fake_data:
         empty = np.empty(0)

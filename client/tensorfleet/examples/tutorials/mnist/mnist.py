@@ -1,4 +1,4 @@
-"""The network that TensorFlow's tutorial trains, as `tensorflow.examples.tutorials.mnist.mnist` gave it."""
+"""The network of TensorFlow's tutorial (`tensorflow.examples.tutorials.mnist.mnist`)."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def inference(images: Any, hidden1_units: int, hidden2_units: int) -> Any:
 
 
 def loss(logits: Any, labels: Any) -> Any:
-    """The mean cross entropy of `logits` and `labels`, which are numbers from 0 to 9, `[batch]`."""
+    """The mean cross entropy of `logits` and `labels`, numbers from 0 to 9, `[batch]`."""
     return tf.losses.sparse_softmax_cross_entropy(labels=tf.cast(labels, tf.int64), logits=logits)
 
 
 def training(loss: Any, learning_rate: float) -> Any:
-    """A step of gradient descent, which counts in `global_step`; the loss gets a summary."""
+    """The operation of a step of gradient descent, which increases `global_step`; the loss gets a summary."""
     tf.summary.scalar("loss", loss)
     global_step = tf.Variable(0, name="global_step", trainable=False)
     return tf.train.GradientDescentOptimizer(learning_rate).minimize(loss, global_step=global_step)
 
 
 def evaluation(logits: Any, labels: Any) -> Any:
-    """The number of right predictions in the batch, int32."""
+    """The number of correct predictions in the batch, int32."""
     return tf.reduce_sum(tf.cast(tf.nn.in_top_k(logits, labels, 1), tf.int32))

@@ -1,0 +1,153 @@
+"""Kernels of `tensorfleet.ops.array.buffers`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import array_kernel, check_vector, invalid, shape_text
+
+
+@kernel("Empty")
+def empty(node: KernelNode) -> Kernel:
+    xp, dtype = node.xp, node.output_types[0]
+
+    def run(shape: Any) -> Any:
+        check_vector(shape, "shape")
+        dims = shape.tolist()
+        if any(size < 0 for size in dims):
+            raise invalid(f"Shape {dims} has a negative dimension")
+        if dtype is dtypes.string:
+            return np.full(dims, b"", object)
+        # What was in memory before is nobody's business, so it is zeros whether `init` asks for them or not.
+        return xp.zeros(dims, dtype.np)[()]
+
+    return run
+
+
+@array_kernel("InplaceUpdate", "InplaceAdd", "InplaceSub")
+def inplace(node: KernelNode) -> Kernel:
+    """The result is a tensor of its own: an input may be somebody else's."""
+    kind = node.op.removeprefix("Inplace")
+
+    def run(x: Any, index: Any, value: Any) -> Any:
+        if not x.ndim or index.ndim != 1 or value.shape != (len(index), *x.shape[1:]):
+            raise invalid(
+                f"i and v must say one row of x each: {shape_text(x.shape)}, {shape_text(index.shape)}, "
+                f"{shape_text(value.shape)}"
+            )
+        result = x.copy()
+        size = len(x)
+        for row, number in enumerate(np.asarray(index).tolist()):
+            if not size:
+                raise invalid("x has no rows")
+            at = number % size  # As TensorFlow: any number is some row.
+            if kind == "Update":
+                result[at] = value[row]
+            elif kind == "Add":
+                result[at] += value[row]
+            else:
+                result[at] -= value[row]
+        return result
+
+    return run
+
+
+@array_kernel("DeepCopy")
+def deep_copy(node: KernelNode) -> Kernel:
+    return lambda x: x.copy()
+
+
+@kernel("FakeParam")
+def fake_param(node: KernelNode) -> Kernel:
+    """A value that nobody looks at, in place of one that only the other branch has."""
+    dtype, dims = node.output_types[0], node.attrs["shape"]
+    shape = tuple(size or 0 for size in dims or ())
+    if dtype.np is None:
+        return lambda: None
+    value = np.zeros(shape, dtype.np) if dtype is not dtypes.string else np.full(shape, b"", object)
+    return lambda: value
+
+
+@array_kernel("ToBool")
+def to_bool(node: KernelNode) -> Kernel:
+    def run(x: Any) -> Any:
+        if x.ndim:
+            return np.bool_(x.size > 0)
+        return np.bool_(bool(x[()]))
+
+    return run
+
+
+@kernel("DeviceIndex")
+def device_index(node: KernelNode) -> Kernel:
+    names = [name.decode() for name in node.attrs["device_names"]]
+    kind = "GPU" if "GPU" in node.device.upper() else "CPU"
+    index = np.int32(names.index(kind) if kind in names else len(names))
+    return lambda: index
+
+
+@kernel("NthElement")
+def nth_element(node: KernelNode) -> Kernel:
+    xp, reverse = node.xp, node.attrs["reverse"]
+
+    def run(x: Any, number: Any) -> Any:
+        if np.ndim(number):
+            raise invalid(f"N must be scalar but has rank {number.ndim}")
+        if number < 0:
+            raise invalid(f"n must be non-negative but is {int(number)}")
+        if not x.ndim:
+            raise invalid("Input must be at least rank 1 but is rank 0")
+        if x.shape[-1] <= number:
+            raise invalid(f"Input must have at least n+1={int(number) + 1} columns, but got {x.shape[-1]}")
+        at = x.shape[-1] - 1 - int(number) if reverse else int(number)
+        return xp.sort(x, -1)[..., at] if x.dtype.kind == "V" else xp.partition(x, at, -1)[..., at]
+
+    return run
+
+
+def _formats(node: KernelNode) -> tuple[str, str]:
+    source, target = (node.attrs[f"{side}_format"].decode() for side in ("src", "dst"))
+    if sorted(source) != sorted(target) or len(source) not in (4, 5):
+        raise invalid(
+            f"Destination format must be a permutation of the source format, got {source} and {target}"
+        )
+    return source, target
+
+
+@kernel("DataFormatDimMap")
+def dim_map(node: KernelNode) -> Kernel:
+    source, target = _formats(node)
+    places = [target.index(letter) for letter in source]
+
+    def run(x: Any) -> Any:
+        host = np.asarray(x)
+        if ((host < -len(source)) | (host >= len(source))).any():
+            raise invalid(f"A dimension is out of the range of {source}")
+        return np.array(places, host.dtype)[host]
+
+    return run
+
+
+@kernel("DataFormatVecPermute")
+def vec_permute(node: KernelNode) -> Kernel:
+    source, target = _formats(node)
+
+    def run(x: Any) -> Any:
+        if x.ndim not in (1, 2):
+            raise invalid(f"input must be a vector or 2D tensor, but got shape {shape_text(x.shape)}")
+        letters = [source, target]
+        if len(x) == len(source) - 2:
+            letters = ["".join(c for c in text if c not in "NC") for text in letters]
+        if len(x) != len(letters[0]):
+            raise invalid(f"input must have {len(source)} or {len(source) - 2} rows, got {len(x)}")
+        if x.ndim == 2 and x.shape[1] != 2:
+            raise invalid(
+                f"Second dimension of 2D input must be of size 2, but got shape {shape_text(x.shape)}"
+            )
+        return x[[letters[0].index(letter) for letter in letters[1]]]
+
+    return run

@@ -1,0 +1,220 @@
+"""Datasets that pick, group and take apart elements, and ops on whole datasets."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import errors
+from tensorfleet_service.data.cardinality import cardinality
+from tensorfleet_service.data.dataset import Call, Dataset, Element, Run
+from tensorfleet_service.data.experimental import (
+    Directed,
+    GroupByWindow,
+    IgnoreErrors,
+    Scan,
+    SparseBatch,
+    TakeWhile,
+    Unbatch,
+    Unique,
+)
+from tensorfleet_service.data.functional import Interleave
+from tensorfleet_service.data.shuffle import numbers
+from tensorfleet_service.kernels.data_flow.dataset_ops import Make, callee_of, calls_of, dataset_kernel
+from tensorfleet_service.kernels.functions.function_ops import library_of
+from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import host_array, results
+from tensorfleet_service.threads.future import Future
+
+
+@dataset_kernel("UnbatchDataset")
+def unbatch(node: KernelNode) -> Make:
+    return Unbatch
+
+
+@dataset_kernel("UniqueDataset")
+def unique(node: KernelNode) -> Make:
+    return Unique
+
+
+@dataset_kernel("TakeWhileDataset")
+def take_while(node: KernelNode) -> Make:
+    callee = callee_of(node, "predicate")
+    return lambda source, *captured: TakeWhile(source, Call(callee, captured))
+
+
+@dataset_kernel("ScanDataset")
+def scan(node: KernelNode) -> Make:
+    callee, count = callee_of(node, "f"), len(node.attrs["Tstate"])
+    return lambda source, *rest: Scan(source, rest[:count], Call(callee, rest[count:]))
+
+
+@dataset_kernel("IgnoreErrorsDataset", "ExperimentalIgnoreErrorsDataset")
+def ignore_errors(node: KernelNode) -> Make:
+    return lambda source: IgnoreErrors(source, node.attrs["log_warning"])
+
+
+@dataset_kernel("DirectedInterleaveDataset")
+def directed_interleave(node: KernelNode) -> Make:
+    return lambda selector, *datasets: Directed(selector, datasets, node.attrs["stop_on_empty_dataset"])
+
+
+@dataset_kernel("GroupByWindowDataset")
+def group_by_window(node: KernelNode) -> Make:
+    parts = ("key_func", "reduce_func", "window_size_func")
+    calls = calls_of(node, parts, "T{}_other_arguments")
+    return lambda source, *captured: GroupByWindow(source, *calls(captured))
+
+
+@dataset_kernel("DenseToSparseBatchDataset")
+def dense_to_sparse_batch(node: KernelNode) -> Make:
+    return lambda source, size, row_shape: SparseBatch(source, int(size), host_array(row_shape).tolist())
+
+
+@dataset_kernel("ParallelInterleaveDataset")
+def parallel_interleave(node: KernelNode) -> Make:
+    callee = callee_of(node, "f")
+
+    def make(source: Dataset, *rest: Any) -> Dataset:
+        *captured, cycle, block, _sloppy, _output, prefetch = rest
+        ahead = max(int(prefetch), int(block))
+        return Interleave(source, Call(callee, captured), int(cycle), int(block), ahead=ahead)
+
+    return make
+
+
+class _Random(Dataset):
+    """Random integers of 32 bits (`RandomDataset`); if both seeds are 0, others each time it is made."""
+
+    def __init__(self, seed: int, seed2: int) -> None:
+        super().__init__()
+        if not seed and not seed2:
+            seed, seed2 = secrets.randbits(63), secrets.randbits(63)
+        self._seeds = seed, seed2
+
+    def items(self, run: Run) -> Iterator[Element]:
+        return zip(map(np.int64, numbers(*self._seeds)))
+
+
+@dataset_kernel("RandomDataset")
+def random(node: KernelNode) -> Make:
+    return lambda seed, seed2: _Random(int(seed), int(seed2))
+
+
+@dataset_kernel("AssertCardinalityDataset")
+def assert_cardinality(node: KernelNode) -> Make:
+    return lambda source, count: _Counted(source, int(count))
+
+
+class _Counted(Dataset):
+    """The input, checked to have `count` elements (`AssertCardinalityDataset`)."""
+
+    def __init__(self, source: Dataset, count: int) -> None:
+        super().__init__(source)
+        self.count = count
+
+    def items(self, run: Run) -> Iterator[Element]:
+        return _Counting(self.source.elements(run), self.count)
+
+
+class _Counting:
+    def __init__(self, elements: Iterator[Element], wanted: int) -> None:
+        self._elements = elements
+        self._wanted = wanted
+        self._given = 0
+
+    def __iter__(self) -> Iterator[Element]:
+        return self
+
+    def __next__(self) -> Element:
+        wanted = self._wanted
+        try:
+            element = next(self._elements)
+        except StopIteration:
+            if self._given == wanted or wanted == -2:
+                raise
+            expected = "an infinite number of" if wanted == -1 else f"{wanted}"
+            found = f"contained only {self._given} elements."
+            text = f"Input dataset was expected to contain {expected} elements but {found}"
+            raise errors.FailedPreconditionError(None, None, text) from None
+        self._given += 1
+        if 0 <= wanted < self._given:
+            found = f"contained at least {self._given} elements."
+            text = f"Input dataset was expected to contain {wanted} elements but {found}"
+            raise errors.FailedPreconditionError(None, None, text)
+        return element
+
+
+@cardinality.register
+def _(dataset: _Counted) -> int:
+    return dataset.count
+
+
+@cardinality.register
+def _(dataset: _Random) -> int:
+    return -1
+
+
+# Ops on whole datasets
+
+
+@kernel("DatasetCardinality")
+def dataset_cardinality(node: KernelNode) -> Kernel:
+    return lambda dataset: np.int64(cardinality(dataset))
+
+
+def _in_background(node: KernelNode, work: Any) -> AsyncKernel:
+    """A kernel that iterates over a dataset on the pool, as it may have to wait for elements."""
+    pool = library_of(node).pool
+
+    def run(dataset: Dataset, *inputs: Any) -> Future:
+        elements = Run(pool)
+        future = Future(lambda _: elements.close())
+
+        def compute() -> None:
+            try:
+                value = work(dataset.unshared(), elements, *inputs)
+            except Exception as e:
+                elements.close()
+                future.complete(None, e)
+                return
+            elements.close()
+            future.complete(value)
+
+        pool.submit(compute)
+        return future
+
+    return AsyncKernel(run)
+
+
+@kernel("DatasetToSingleElement", blocking=True)
+def to_single_element(node: KernelNode) -> AsyncKernel:
+    def work(dataset: Dataset, run: Run) -> Any:
+        elements = dataset.elements(run)
+        found = next(elements, None)
+        if found is None:
+            raise errors.InvalidArgumentError(None, None, "Dataset was empty.")
+        if next(elements, None) is not None:
+            raise errors.InvalidArgumentError(None, None, "Dataset had more than one element.")
+        return results(found)
+
+    return _in_background(node, work)
+
+
+@kernel("ReduceDataset", blocking=True)
+def reduce(node: KernelNode) -> AsyncKernel:
+    callee, count = callee_of(node, "f"), len(node.attrs["Tstate"])
+
+    def work(dataset: Dataset, run: Run, *inputs: Any) -> Any:
+        state = tuple(inputs[:count])
+        call = Call(callee, inputs[count:]).bind(run)
+        for element in dataset.elements(run):
+            if run.closed:
+                raise errors.CancelledError(None, None, "The step has ended")
+            state = tuple(call(*state, *element))
+        return results(state)
+
+    return _in_background(node, work)

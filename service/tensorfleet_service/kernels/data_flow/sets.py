@@ -1,0 +1,127 @@
+"""Sets in the last dimension of tensors: their sizes, unions, intersections, differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfleet_service.kernels.registry import Kernel, KernelNode
+from tensorfleet_service.kernels.sparse import (
+    Array,
+    check,
+    check_inside,
+    elements,
+    linear,
+    sizes_of,
+    starts_of,
+    unravel,
+)
+from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
+
+_Sets = tuple[Array, Array, list[int]]
+"""For each element the place of its row, and the element; and the sizes of the dimensions of rows."""
+
+
+def _of_sparse(indices: Any, values: Any, shape: Any, validate: bool) -> _Sets:
+    """Raises InvalidArgumentError where the indices are outside, or are to be in order and are not."""
+    check(indices, values, shape)
+    sizes = sizes_of(shape)
+    if len(sizes) < 2:
+        raise invalid(f"Input rank {len(sizes)} < 2")
+    check_inside(indices, shape)
+    if validate:
+        places = linear(indices, sizes)
+        wrong = np.flatnonzero(places[1:] <= places[:-1])
+        if len(wrong):
+            i = int(wrong[0]) + 1
+            text = ",".join(str(int(x)) for x in indices[i])
+            kind = "repeated" if places[i] == places[i - 1] else "out of order"
+            raise invalid(f"indices[{i}] = [{text}] is {kind}")
+    return linear(indices[:, :-1], sizes[:-1]), values, sizes[:-1]
+
+
+def _of_dense(values: Any) -> _Sets:
+    if values.ndim < 2:
+        raise invalid(f"Input rank {values.ndim} < 2")
+    sizes = list(values.shape[:-1])
+    return np.repeat(np.arange(elements(sizes)), values.shape[-1]), values.reshape(-1), sizes
+
+
+@host_kernel("SetSize")
+def set_size(node: KernelNode) -> Kernel:
+    validate = node.attrs["validate_indices"]
+
+    def run(indices: Any, values: Any, shape: Any) -> Any:
+        rows, found, sizes = _of_sparse(indices, values, shape, validate)
+        result = np.zeros(elements(sizes), np.int32)
+        if len(rows):
+            numbers = np.unique(found, return_inverse=True)[1].reshape(-1)
+            pairs = np.unique(np.stack([rows, numbers]), axis=1)
+            np.add.at(result, pairs[0], 1)
+        return result.reshape(sizes)
+
+    return run
+
+
+_OPERATIONS: dict[str, Callable[[Array, Array], Any]] = {
+    "a-b": np.setdiff1d,
+    "b-a": lambda a, b: np.setdiff1d(b, a),
+    "intersection": np.intersect1d,
+    "union": np.union1d,
+}
+
+
+def _operated(node: KernelNode, a: _Sets, b: _Sets) -> Any:
+    """The parts of the SparseTensor of what an operation leaves of each row, in order."""
+    if a[2] != b[2]:
+        raise invalid(f"Mismatched group shapes {shape_text(a[2])} vs {shape_text(b[2])}.")
+    sizes = a[2]
+    values, numbers = np.unique(np.concatenate([a[1], b[1]]), return_inverse=True)
+    places, rows = np.unique(np.concatenate([a[0], b[0]]), return_inverse=True)
+    # One number for each pair of a row and an element: less than the product of how many there are.
+    pairs = rows.reshape(-1) * max(len(values), 1) + numbers.reshape(-1)
+    count = len(a[0])
+    kept = _OPERATIONS[node.attrs["set_operation"].decode()](pairs[:count], pairs[count:])
+    found, element = np.divmod(kept, max(len(values), 1))
+    starts = starts_of(found)
+    lengths = np.diff(np.append(starts, len(found)))
+    column = np.arange(len(found)) - np.repeat(starts, lengths)
+    indices = np.concatenate([unravel(places[found], sizes), column[:, None]], axis=1).astype(np.int64)
+    longest = int(lengths.max()) if len(lengths) else 0
+    return indices, values[element], np.array([*sizes, longest], np.int64)
+
+
+def _check_operation(node: KernelNode) -> None:
+    operation = node.attrs["set_operation"].decode()
+    if operation not in _OPERATIONS:
+        raise invalid(f"Invalid set_operation {operation}.")
+
+
+@host_kernel("DenseToDenseSetOperation")
+def dense_to_dense(node: KernelNode) -> Kernel:
+    _check_operation(node)
+    return lambda a, b: _operated(node, _of_dense(a), _of_dense(b))
+
+
+@host_kernel("DenseToSparseSetOperation")
+def dense_to_sparse(node: KernelNode) -> Kernel:
+    _check_operation(node)
+    validate = node.attrs["validate_indices"]
+
+    def run(a: Any, indices: Any, values: Any, shape: Any) -> Any:
+        return _operated(node, _of_dense(a), _of_sparse(indices, values, shape, validate))
+
+    return run
+
+
+@host_kernel("SparseToSparseSetOperation")
+def sparse_to_sparse(node: KernelNode) -> Kernel:
+    _check_operation(node)
+    validate = node.attrs["validate_indices"]
+
+    def run(ai: Any, av: Any, ashape: Any, bi: Any, bv: Any, bshape: Any) -> Any:
+        return _operated(node, _of_sparse(ai, av, ashape, validate), _of_sparse(bi, bv, bshape, validate))
+
+    return run

@@ -1,0 +1,529 @@
+"""Lists of tensors, which travel as values: an op that changes one gives another one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import dtypes, errors
+from tensorfleet.core.dims import Dims, compatible, format_dims, merge
+from tensorfleet.core.dtypes import DType
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import boxed, invalid
+from tensorfleet_service.kernels.variants import Variant, plus, unboxed, zeros_like
+
+MAX_LENGTH = 1 << 24
+"""The most elements that a list may be made with at once, as the size is what somebody sends."""
+
+_sharing = threading.Lock()
+
+
+class TensorList(Variant):
+    """The elements of a list, None where one was reserved and not set.
+
+    Lists that grow from each other share memory: `_items` may be longer than this list, which has the first
+    `length` of it. Of two that grow from the same list, the second one copies.
+    """
+
+    __slots__ = ("_items", "dims", "dtype", "length", "limit")
+
+    def __init__(
+        self, dtype: DType, dims: Dims, items: list[Any], limit: int = -1, length: int | None = None
+    ) -> None:
+        self.dtype = dtype
+        self.dims = dims
+        self.limit = limit
+        self.length = len(items) if length is None else length
+        self._items = items
+
+    def items(self) -> list[Any]:
+        """A copy of the list of elements."""
+        return self._items[: self.length]
+
+    def with_items(self, items: list[Any]) -> TensorList:
+        return TensorList(self.dtype, self.dims, items, self.limit)
+
+    def pushed(self, value: Any) -> TensorList:
+        items = self._items
+        with _sharing:
+            shared = len(items) == self.length
+            if shared:
+                items.append(value)
+        if not shared:
+            items = [*self.items(), value]
+        return TensorList(self.dtype, self.dims, items, self.limit, self.length + 1)
+
+    def popped(self) -> TensorList:
+        return TensorList(self.dtype, self.dims, self._items, self.limit, self.length - 1)
+
+    def item(self, index: int) -> Any:
+        return self._items[index]
+
+    def zeros_like(self, xp: Any) -> TensorList:
+        return self.with_items([None if item is None else zeros_like(item, xp) for item in self.items()])
+
+    def plus(self, other: Any) -> TensorList:
+        """A list of the sums of elements; one that is set in one of the lists only stays as it is."""
+        second = checked(other, self.dtype)
+        if self.length != second.length:
+            raise invalid(
+                f"Trying to add two lists of tensors with different lengths. One is {self.length} and the "
+                f"other is {second.length}"
+            )
+        sums = [
+            b if a is None else a if b is None else plus(a, b)
+            for a, b in zip(self.items(), second.items(), strict=True)
+        ]
+        made = self.with_items(sums)
+        made.dims = merged(self.dims, second.dims)
+        return made
+
+    def element_dims(self, dims: Dims) -> Dims:
+        """What is known of the shape of all elements: by the list, by the one who asks, and by elements.
+
+        Raises InvalidArgumentError where these contradict each other.
+        """
+        found = merged(self.dims, dims)
+        if found is not None and None not in found:
+            return found
+        for item in self.items():
+            if item is not None:
+                found = merged(found, item.shape)
+        return found
+
+
+def merged(a: Dims, b: Dims) -> Dims:
+    try:
+        return merge(a, b)
+    except ValueError:
+        text = f"Incompatible shapes during merge: {format_dims(a)} vs. {format_dims(b)}"
+        raise invalid(text) from None
+
+
+def dims_of(value: Any) -> Dims:
+    """The shape that an input says; the scalar -1 is an unknown rank."""
+    if not value.shape:
+        if value != -1:
+            raise invalid(
+                f"The only valid scalar shape tensor is the fully unknown shape specified as -1, not {value}"
+            )
+        return None
+    if value.ndim != 1:
+        raise invalid(f"Shape must be at most rank 1 but is rank {value.ndim}")
+    sizes = value.tolist()
+    if any(size < -1 for size in sizes):
+        raise invalid(f"Dimension {min(sizes)} must be >= -1")
+    return tuple(None if size < 0 else size for size in sizes)
+
+
+def checked(found: Any, dtype: DType | None = None) -> TensorList:
+    """The list on an edge.
+
+    Raises InvalidArgumentError: it is no list, or one of another dtype.
+    """
+    found = unboxed(found)
+    if not isinstance(found, TensorList):
+        raise invalid(f"Input handle is not a list. Saw: '{type(found).__name__}'")
+    if dtype is not None and found.dtype is not dtype:
+        raise invalid(f"Invalid data types; op elements {dtype.name} but list elements {found.dtype.name}")
+    return found
+
+
+def _count(value: Any, name: str) -> int:
+    count = int(value)
+    if count > MAX_LENGTH:
+        raise errors.ResourceExhaustedError(None, None, f"{name} is {count}, more than {MAX_LENGTH}")
+    return count
+
+
+def _zeros(node: KernelNode, dtype: DType, dims: Dims, what: str) -> Any:
+    if dims is None or None in dims:
+        raise invalid(what)
+    if dtype is dtypes.variant:
+        raise invalid("A variant that was not set has no value")
+    if dtype is dtypes.string:
+        return np.full(dims, b"", object)
+    return node.xp.zeros(dims, dtype.np)[()]
+
+
+_UNSET = "Trying to read an uninitialized element but element_shape is not fully defined"
+
+
+def _all_set(node: KernelNode, found: TensorList, dims: Dims, items: list[Any]) -> list[Any]:
+    """Elements with zeros in place of those not set."""
+    zeros = None
+    if any(item is None for item in items):
+        zeros = _zeros(node, found.dtype, dims, _UNSET)
+    values: list[Any] = [zeros if item is None else item for item in items]
+    for value in values:
+        if value.shape != values[0].shape or not compatible(dims, value.shape):
+            raise invalid(
+                f"Tried to stack list which only contains uninitialized tensors or tensors of different "
+                f"shapes: {format_dims(value.shape)} vs. {format_dims(dims)}"
+            )
+    return values
+
+
+def stacked(node: KernelNode, values: Sequence[Any]) -> Any:
+    if values[0].dtype == object:
+        result = np.empty((len(values), *values[0].shape), object)
+        for index, value in enumerate(values):
+            result[index] = value[()] if not value.shape else value
+        return result
+    return node.xp.stack(values)
+
+
+def rows(tensor: Any) -> list[Any]:
+    if tensor.ndim == 1 and tensor.dtype == object:
+        return [tensor[i : i + 1].reshape(()) for i in range(len(tensor))]
+    return list(tensor)
+
+
+def _vector(tensor: Any, op: str) -> None:
+    if not tensor.ndim:
+        raise invalid(f"{op}: tensor must be at least a vector, but saw shape: {format_dims(tensor.shape)}")
+
+
+@kernel("EmptyTensorList")
+def empty(node: KernelNode) -> Kernel:
+    dtype = node.attrs["element_dtype"]
+    return lambda dims, limit: TensorList(dtype, dims_of(dims), [], int(limit))
+
+
+@kernel("TensorListReserve")
+def reserve(node: KernelNode) -> Kernel:
+    dtype = node.attrs["element_dtype"]
+
+    def run(dims: Any, count: Any) -> TensorList:
+        if count < 0:
+            raise invalid(f"The num_elements to reserve must be a non negative number, but got {int(count)}")
+        return TensorList(dtype, dims_of(dims), [None] * _count(count, "num_elements"))
+
+    return run
+
+
+@kernel("TensorListPushBack")
+def push_back(node: KernelNode) -> Kernel:
+    dtype = node.attrs["element_dtype"]
+    return lambda handle, value: push(checked(handle, dtype), boxed(value))
+
+
+def push(found: TensorList, value: Any) -> TensorList:
+    if not compatible(found.dims, value.shape):
+        raise invalid(
+            "Tried to append a tensor with incompatible shape to a list. Op element shape: "
+            f"{format_dims(value.shape)} list shape: {format_dims(found.dims)}"
+        )
+    if 0 <= found.limit <= found.length:
+        raise invalid(f"Tried to push item into a full list list size: {found.length}")
+    return found.pushed(value)
+
+
+@kernel("TensorListPushBackBatch")
+def push_back_batch(node: KernelNode) -> Kernel:
+    dtype = node.attrs["element_dtype"]
+
+    def run(handles: Any, values: Any) -> Any:
+        if not values.ndim or values.shape[: handles.ndim] != handles.shape:
+            raise invalid("Expected tensor.shape[0] == input_handles.size")
+        result = np.empty(handles.shape, object)
+        for index in np.ndindex(handles.shape):
+            result[index] = push(checked(handles[index], dtype), values[index])
+        return result
+
+    return run
+
+
+@kernel("TensorListPopBack")
+def pop_back(node: KernelNode) -> Kernel:
+    dtype = node.attrs["element_dtype"]
+
+    def run(handle: Any, dims: Any) -> Any:
+        found = checked(handle, dtype)
+        if not found.length:
+            raise invalid("Trying to pop from an empty list.")
+        value = found.item(found.length - 1)
+        if value is None:
+            value = _zeros(node, dtype, found.element_dims(dims_of(dims)), _UNSET)
+        return found.popped(), value
+
+    return run
+
+
+@kernel("TensorListGetItem")
+def get_item(node: KernelNode) -> Kernel:
+    dtype = node.attrs["element_dtype"]
+
+    def run(handle: Any, index: Any, dims: Any) -> Any:
+        found, number = checked(handle, dtype), int(index)
+        if not 0 <= number < found.length:
+            raise invalid(f"Trying to access element {number} in a list with {found.length} elements.")
+        value = found.item(number)
+        return _zeros(node, dtype, found.element_dims(dims_of(dims)), _UNSET) if value is None else value
+
+    return run
+
+
+@kernel("TensorListSetItem")
+def set_item(node: KernelNode) -> Kernel:
+    dtype, grows = node.attrs["element_dtype"], node.attrs["resize_if_index_out_of_bounds"]
+
+    def run(handle: Any, index: Any, value: Any) -> TensorList:
+        found, number, value = checked(handle, dtype), int(index), boxed(value)
+        if number < 0 or (number >= found.length and not grows):
+            raise invalid(f"Trying to modify element {number} in a list with {found.length} elements.")
+        if not compatible(found.dims, value.shape):
+            raise invalid(
+                "Tried to set a tensor with incompatible shape at a list index. Item element shape: "
+                f"{format_dims(value.shape)} list shape: {format_dims(found.dims)}"
+            )
+        items = found.items()
+        items += [None] * (_count(number, "index") + 1 - len(items))
+        items[number] = value
+        return found.with_items(items)
+
+    return run
+
+
+@kernel("TensorListLength")
+def length(node: KernelNode) -> Kernel:
+    return lambda handle: np.int32(checked(handle).length)
+
+
+@kernel("TensorListResize")
+def resize(node: KernelNode) -> Kernel:
+    def run(handle: Any, size: Any) -> TensorList:
+        found = checked(handle)
+        if size < 0:
+            raise invalid("TensorListSlice expects size to be non-negative. Got: " + str(int(size)))
+        items = found.items()[: int(size)]
+        return found.with_items(items + [None] * (_count(size, "size") - len(items)))
+
+    return run
+
+
+@kernel("TensorListElementShape")
+def element_shape(node: KernelNode) -> Kernel:
+    dtype = node.attrs["shape_type"].np
+
+    def run(handle: Any) -> Any:
+        dims = checked(handle).dims
+        return dtype.type(-1) if dims is None else np.array([-1 if d is None else d for d in dims], dtype)
+
+    return run
+
+
+@kernel("TensorListStack")
+def stack(node: KernelNode) -> Kernel:
+    dtype, count = node.attrs["element_dtype"], node.attrs["num_elements"]
+
+    def run(handle: Any, dims: Any) -> Any:
+        found = checked(handle, dtype)
+        if count not in (-1, found.length):
+            raise invalid(
+                f"Operation expected a list with {count} elements but got a list with {found.length} "
+                "elements."
+            )
+        known = found.element_dims(dims_of(dims))
+        return _joined(node, found, known, found.items())
+
+    return run
+
+
+def _joined(node: KernelNode, found: TensorList, dims: Dims, items: list[Any]) -> Any:
+    if not items:
+        what = "Tried to stack elements of an empty list with non-fully-defined element_shape: "
+        zeros = _zeros(node, found.dtype, dims, what + format_dims(dims))
+        return node.xp.zeros((0, *zeros.shape), zeros.dtype)
+    return stacked(node, _all_set(node, found, dims, items))
+
+
+@kernel("TensorListGather")
+def gather(node: KernelNode) -> Kernel:
+    dtype = node.attrs["element_dtype"]
+
+    def run(handle: Any, indices: Any, dims: Any) -> Any:
+        found, items = checked(handle, dtype), []
+        for index in np.asarray(indices).ravel().tolist():
+            if not 0 <= index < found.length:
+                raise invalid(f"Trying to gather element {index} in a list with {found.length} elements.")
+            items.append(found.item(index))
+        return _joined(node, found, found.element_dims(dims_of(dims)), items)
+
+    return run
+
+
+@kernel("TensorListFromTensor")
+def from_tensor(node: KernelNode) -> Kernel:
+    dtype = node.attrs["element_dtype"]
+
+    def run(tensor: Any, dims: Any) -> TensorList:
+        _vector(tensor, node.op)
+        known = dims_of(dims)
+        if not compatible(known, tensor.shape[1:]):
+            raise invalid(
+                "Specified a list with shape "
+                f"{format_dims(known)} from a tensor with shape {format_dims(tensor.shape[1:])}"
+            )
+        return TensorList(dtype, known, rows(tensor))
+
+    return run
+
+
+def _scattered(found: TensorList, tensor: Any, indices: Any) -> TensorList:
+    """A list with the tensor's rows at indices; it grows where it has no such index."""
+    numbers = indices.ravel().tolist()
+    if tensor.ndim and tensor.shape[0] != len(numbers):
+        raise invalid(
+            f"Invalid number of rows in input tensor. Expected: {len(numbers)} Actual: {tensor.shape[0]}"
+        )
+    if not compatible(found.dims, tensor.shape[1:]):
+        raise invalid(
+            "Specified a list with shape "
+            f"{format_dims(found.dims)} from a tensor with shape {format_dims(tensor.shape[1:])}"
+        )
+    if any(number < 0 for number in numbers):
+        raise invalid("Indices in TensorListScatter must all be non-negative.")
+    items = found.items()
+    items += [None] * (_count(max(numbers, default=-1), "an index") + 1 - len(items))
+    for number, row in zip(numbers, rows(tensor), strict=True):
+        items[number] = row
+    return found.with_items(items)
+
+
+@kernel("TensorListScatter", "TensorListScatterV2")
+def scatter(node: KernelNode) -> Kernel:
+    dtype = node.attrs["element_dtype"]
+
+    def run(tensor: Any, indices: Any, dims: Any, count: Any = -1) -> TensorList:
+        _vector(tensor, node.op)
+        if count < -1:
+            raise invalid("TensorListScatter expects num_elements >= -1, found: " + str(int(count)))
+        numbers = indices.ravel().tolist()
+        if count >= 0 and any(number >= count for number in numbers):
+            raise invalid(
+                f"TensorListScatter: Trying to scatter at index {max(numbers)} in list with size {int(count)}"
+            )
+        reserved = [None] * max(0, _count(count, "num_elements"))
+        return _scattered(TensorList(dtype, dims_of(dims), reserved), tensor, indices)
+
+    return run
+
+
+@kernel("TensorListScatterIntoExistingList")
+def scatter_into(node: KernelNode) -> Kernel:
+    dtype = node.attrs["element_dtype"]
+
+    def run(handle: Any, tensor: Any, indices: Any) -> TensorList:
+        _vector(tensor, node.op)
+        return _scattered(checked(handle, dtype), tensor, indices)
+
+    return run
+
+
+@kernel("TensorListSplit")
+def split(node: KernelNode) -> Kernel:
+    dtype = node.attrs["element_dtype"]
+
+    def run(tensor: Any, dims: Any, lengths: Any) -> TensorList:
+        _vector(tensor, node.op)
+        known, sizes = dims_of(dims), lengths.tolist()
+        if lengths.ndim != 1:
+            raise invalid(f"Expected lengths to be a vector, received shape: {format_dims(lengths.shape)}")
+        if any(size < 0 for size in sizes):
+            raise invalid(f"Invalid value in lengths: {min(sizes)}")
+        if sum(sizes) > tensor.shape[0] or sum(sizes) < tensor.shape[0]:
+            raise invalid(
+                f"Unused values in tensor. Length of tensor: {tensor.shape[0]} Values used: {sum(sizes)}"
+            )
+        rest = None if known is None else known[1:]
+        if not compatible(rest, tensor.shape[1:]) or (known is not None and not known):
+            raise invalid(
+                f"tensor shape {format_dims(tensor.shape)} is not compatible with element_shape "
+                f"{format_dims(known)}"
+            )
+        items, start = [], 0
+        for size in sizes:
+            items.append(tensor[start : start + size])
+            start += size
+        return TensorList(dtype, known, items)
+
+    return run
+
+
+@kernel("TensorListConcat", "TensorListConcatV2")
+def concat(node: KernelNode) -> Kernel:
+    dtype, xp = node.attrs["element_dtype"], node.xp
+    fixed = node.attrs.get("element_shape")
+
+    def run(handle: Any, dims: Any = None, leading: Any = ()) -> Any:
+        found = checked(handle, dtype)
+        asked = fixed if dims is None else dims_of(dims)
+        # The first dimension may differ from element to element.
+        known = merged(_rest(found.dims), _rest(asked))
+        for item in found.items():
+            if item is not None:
+                if not item.ndim:
+                    raise invalid("Concat saw a scalar shape at an index but requires at least vectors.")
+                known = merged(known, item.shape[1:])
+        if known is None or None in known:
+            raise invalid(
+                "All except the first dimension must be fully defined when concating an empty tensor list. "
+                f"element_shape: {format_dims(asked)}"
+            )
+        own = found.dims[0] if found.dims else None
+        first = own if own is not None else asked[0] if asked else None
+        values, sizes = [], np.asarray(leading).ravel().tolist()
+        for index, item in enumerate(found.items()):
+            if item is None:
+                size = first if first is not None else sizes[index] if index < len(sizes) else None
+                if size is None:
+                    raise invalid(
+                        "Concat requires the first dimension of elements that are not set to be known, or "
+                        f"in leading_dims, but that has {len(sizes)} elements"
+                    )
+                item = _zeros(node, dtype, (int(size), *known), _UNSET)
+            values.append(item)
+        lengths = np.array([len(value) for value in values], np.int64)
+        if not values:
+            joined = _zeros(node, dtype, (0, *known), _UNSET)
+        else:
+            joined = (np if dtype is dtypes.string else xp).concatenate(values)
+        return joined, lengths
+
+    return run
+
+
+def _rest(dims: Dims) -> Dims:
+    if dims is not None and not dims:
+        raise invalid("Concat requires elements to be at least vectors, found scalars instead.")
+    return None if dims is None else dims[1:]
+
+
+@kernel("TensorListConcatLists")
+def concat_lists(node: KernelNode) -> Kernel:
+    dtype = node.attrs["element_dtype"]
+
+    def join(a: Any, b: Any) -> TensorList:
+        first, second = checked(a, dtype), checked(b, dtype)
+        dims = first.dims if first.dims == second.dims else None
+        if not compatible(first.dims, second.dims):
+            raise invalid("input_a and input_b TensorList element shapes are not identical")
+        made = first.with_items(first.items() + second.items())
+        made.dims = first.dims if dims is None else dims
+        return made
+
+    def run(a: Any, b: Any) -> Any:
+        if not (getattr(a, "shape", ()) or getattr(b, "shape", ())):
+            return join(a, b)
+        if a.shape != b.shape:
+            raise invalid("Requires input_a and input_b to have the same shape")
+        result = np.empty(a.shape, object)
+        for index in np.ndindex(a.shape):
+            result[index] = join(a[index], b[index])
+        return result
+
+    return run

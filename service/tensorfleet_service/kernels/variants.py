@@ -1,0 +1,70 @@
+"""Values on variant edges that are no tensors: what they have in common.
+
+A lone value travels as the object itself, or in an array of rank 0; several are an array of objects.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tensorfleet.core import errors
+from tensorfleet_service.kernels.values import invalid
+
+
+class Variant:
+    """A value with its own idea of zeros and of sums; values of most kinds have none."""
+
+    __slots__ = ()
+
+    def zeros_like(self, xp: Any) -> Variant:
+        raise self._lacks("zeros")
+
+    def plus(self, other: Any) -> Variant:
+        raise self._lacks("a sum")
+
+    def _lacks(self, what: str) -> errors.OpError:
+        text = f"A variant with a {type(self).__name__} has no {what}"
+        return errors.InternalError(None, None, text)
+
+
+def unboxed(value: Any) -> Any:
+    """The object itself, where a value may be an array of rank 0 with it."""
+    if isinstance(value, np.ndarray) and value.dtype == object and not value.shape:
+        return value[()]
+    return value
+
+
+def zeros_like(value: Any, xp: Any) -> Any:
+    """Zeros in the form of a value: of a variant, of strings, or of a tensor."""
+    value = unboxed(value)
+    if isinstance(value, Variant):
+        return value.zeros_like(xp)
+    if isinstance(value, bytes):
+        return b""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        made = np.empty(value.shape, object)
+        for index in np.ndindex(value.shape):
+            made[index] = zeros_like(value[index], xp)
+        return made
+    if not hasattr(value, "dtype"):
+        raise invalid(f"A variant with a {type(value).__name__} has no zeros")
+    return xp.zeros_like(value)[()]
+
+
+def plus(a: Any, b: Any) -> Any:
+    """The sum of two values of one form."""
+    a, b = unboxed(a), unboxed(b)
+    if isinstance(a, Variant):
+        return a.plus(b)
+    if getattr(a, "shape", None) is None or getattr(b, "shape", None) is None:
+        raise invalid(f"A variant with a {type(a).__name__} has no sum")
+    if a.shape != b.shape:
+        raise invalid(f"Elements of shapes {list(a.shape)} and {list(b.shape)} cannot be added")
+    if a.dtype == object:
+        made = np.empty(a.shape, object)
+        for index in np.ndindex(a.shape):
+            made[index] = plus(a[index], b[index])
+        return made
+    return a + b

@@ -1,0 +1,45 @@
+"""Tensors as messages and back, and answers where there can be none: one rule for all ways to ask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tensorfleet.core import errors, tensor_util
+from tensorfleet.wire.stream import unsendable
+from tensorfleet_service.devices import memory
+from tensorfleet_service.executor.failures import as_op_error as as_op_error
+
+if TYPE_CHECKING:
+    from tensorfleet.proto.tensor_pb2 import TensorProto
+
+
+def proto_of(value: Any) -> TensorProto:
+    """The message for a tensor.
+
+    Raises:
+        InvalidArgumentError: it is not a tensor, or one that no message can hold.
+        ResourceExhaustedError: there is no memory for the message.
+    """
+    try:
+        return tensor_util.to_proto(value)
+    except MemoryError:
+        size = f"{value.nbytes} bytes, shape {list(value.shape)}," if hasattr(value, "nbytes") else "a tensor"
+        raise memory.exhausted(f"Out of memory for the message with {size} by gRPC") from None
+    except Exception as e:
+        raise unsendable(value, e) from None
+
+
+def value_of(tensor: TensorProto) -> Any:
+    """The runtime's form of a tensor in a message: a NumPy scalar for rank 0, but an array for strings.
+
+    Raises:
+        InvalidArgumentError: the message contradicts itself.
+        ResourceExhaustedError: there is no memory for it.
+    """
+    try:
+        array = tensor_util.make_ndarray(tensor)
+    except MemoryError as e:
+        raise memory.exhausted(f"Out of memory for a received tensor: {e}") from None
+    except (ValueError, TypeError) as e:
+        raise errors.InvalidArgumentError(None, None, f"A tensor cannot be read: {e}") from None
+    return array[()] if array.ndim == 0 and array.dtype != object else array

@@ -1,0 +1,161 @@
+"""Callers: who is connected by gRPC, and how many may be whose calls nobody has let in.
+
+gRPC accepts whoever connects, and says nothing of it until a call comes. So the task looks at its own
+descriptors: if too many connections to its port are strangers', those are ended that have said least, of the
+address that has the most of them. A client that has made a call it was let in for is none of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import resource
+import socket
+import threading
+from collections import Counter
+from typing import Any
+
+from tensorfleet_service.net import limits
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+BUSY_SECONDS = 0.1  # until the next look, while there are too many
+_DESCRIPTORS = "/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"
+_FOR_STRANGERS = 4  # of four descriptors, one may be a stranger's
+_REMEMBERED = 10_000
+
+_Place = tuple[str, int]
+
+
+class Callers:
+    """The connections to a port of this process by gRPC. Safe to use from several threads.
+
+    Args:
+        most: strangers' connections that stay.
+    """
+
+    def __init__(self, most: int = limits.MAX_GRPC_STRANGERS) -> None:
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self._most = most if soft == resource.RLIM_INFINITY else max(min(most, soft // _FOR_STRANGERS), 1)
+        self._lock = threading.Lock()
+        self._heard: dict[str, bool] = {}  # gRPC's name of a peer: whether it was let in
+        self._absent: set[str] = set()
+        self._ages: dict[_Place, int] = {}  # the look at which a connection was first seen
+        self._looks = 0
+        self._many = False
+
+    def heard(self, context: Any, let_in: bool) -> None:
+        """A call has come, from somebody who is known, or as anybody may make it."""
+        peer = context.peer()
+        if not self._heard.get(peer):
+            with self._lock:
+                self._heard[peer] = let_in
+
+    def look(self, port: int) -> float:
+        """Ends connections of strangers if there are too many; the seconds until the next look."""
+        try:
+            descriptors = [int(name) for name in os.listdir(_DESCRIPTORS)]
+        except OSError:  # there is no descriptor left to look with
+            descriptors = list(range(resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
+        if len(descriptors) <= self._most and len(self._heard) < _REMEMBERED:
+            return LOOK_SECONDS
+        self._looks += 1
+        places: dict[_Place, int] = {}
+        for descriptor in descriptors:
+            if (place := _caller(descriptor, port)) is not None:
+                places[place] = descriptor
+        self._ages = {place: self._ages.get(place, self._looks) for place in places}
+        self._forget({_name(place) for place in places})
+        strangers = [place for place in places if not self._heard.get(_name(place))]
+        if len(strangers) <= self._most:
+            self._many = False
+            return LOOK_SECONDS
+        if not self._many:
+            log.warning(
+                "%d connections by gRPC are of strangers: %d of them stay", len(strangers), self._most
+            )
+        self._many = True
+        for place in self._surplus(strangers):
+            _end(places[place], place)
+        return BUSY_SECONDS
+
+    def _forget(self, there: set[str]) -> None:
+        """Forgets peers that were not there twice: one may have come since this look began."""
+        with self._lock:
+            for peer in self._absent - there:
+                self._heard.pop(peer, None)
+            self._absent = set(self._heard) - there
+
+    def _surplus(self, strangers: list[_Place]) -> list[_Place]:
+        """Those to be ended: of the addresses that have most, the silent ones first, then the oldest."""
+        by_host: dict[str, list[_Place]] = {}
+        for place in sorted(
+            strangers, key=lambda place: (_name(place) in self._heard, self._ages[place]), reverse=True
+        ):
+            by_host.setdefault(place[0], []).append(place)
+        counts = Counter({host: len(found) for host, found in by_host.items()})
+        surplus = []
+        # The largest share that all hosts can have: what one has beyond it goes.
+        share = _share(list(counts.values()), self._most)
+        for found in by_host.values():
+            while len(found) > share:
+                surplus.append(found.pop())
+        return surplus
+
+
+def _share(counts: list[int], most: int) -> int:
+    """How many each may have at most, so that all together have no more than `most`."""
+    left, share = most, 0
+    for i, count in enumerate(sorted(counts)):
+        share = left // (len(counts) - i)
+        if count > share:
+            return share
+        left -= count
+    return share
+
+
+def _name(place: _Place) -> str:
+    """A peer in the form that gRPC names it."""
+    host, port = place
+    return f"ipv6:%5B{host.replace('%', '%25')}%5D:{port}" if ":" in host else f"ipv4:{host}:{port}"
+
+
+def _caller(descriptor: int, port: int) -> _Place | None:
+    """Where a connection to the port comes from; None for descriptors of all else."""
+    try:
+        sock = socket.socket(fileno=descriptor)
+    except OSError:
+        return None
+    try:
+        if sock.family not in (socket.AF_INET, socket.AF_INET6) or sock.type != socket.SOCK_STREAM:
+            return None
+        if sock.getsockname()[1] != port:
+            return None
+        host, from_port = sock.getpeername()[:2]
+        return host.removeprefix("::ffff:"), from_port
+    except OSError:
+        return None  # it listens, or has ended
+    finally:
+        sock.detach()
+
+
+def _end(descriptor: int, place: _Place) -> None:
+    """Ends a connection, if the descriptor is still that one's."""
+    own = -1
+    with contextlib.suppress(OSError):
+        own = os.dup(descriptor)  # which nobody else closes meanwhile, where there is one left for it
+    sock = None
+    try:
+        sock = socket.socket(fileno=descriptor if own < 0 else own)
+        host, from_port = sock.getpeername()[:2]
+        if (host.removeprefix("::ffff:"), from_port) == place:
+            sock.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # it has ended by itself
+    finally:
+        if sock is not None:
+            sock.detach()
+        if own >= 0:
+            os.close(own)

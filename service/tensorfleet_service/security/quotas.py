@@ -1,0 +1,161 @@
+"""Quotas: how much of a task one client may have, whoever else wants some.
+
+A client is whoever a token or a certificate names. Without such a name each session is one of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from tensorfleet.core import errors
+from tensorfleet.security.tokens import NO_LIMITS, Limits
+from tensorfleet_service.security.principal import Principal
+
+VARIABLES = {
+    "sessions": "TENSORFLEET_MAX_CLIENT_SESSIONS",
+    "steps": "TENSORFLEET_MAX_CLIENT_STEPS",
+    "session_steps": "TENSORFLEET_MAX_SESSION_STEPS",
+    "variable_mb": "TENSORFLEET_MAX_CLIENT_VARIABLE_MB",
+    "step_seconds": "TENSORFLEET_MAX_STEP_SECONDS",
+}
+"""The settings of a task by what they limit, for whoever's token says nothing of it."""
+
+VariableKey = tuple[str, str]
+"""(container, name)"""
+
+After = Callable[[float, Callable[[], None]], object]
+
+
+def from_environment(environ: Mapping[str, str]) -> Limits:
+    """The limits of those whose tokens have none."""
+    found = {name: float(environ.get(variable) or 0) for name, variable in VARIABLES.items()}
+    whole = {name: int(value) for name, value in found.items() if name != "step_seconds"}
+    return Limits(**whole, step_seconds=found["step_seconds"])
+
+
+DEFAULTS = from_environment(os.environ)
+
+
+class Account:
+    """What one client has, and may have. Safe to use from several threads."""
+
+    def __init__(self, who: str, limits: Limits) -> None:
+        self.who = who
+        self.limits = limits
+        self._lock = threading.Lock()
+        self._sessions = 0
+        self._steps = 0
+        self._variables: dict[VariableKey, int] = {}
+
+    def open_session(self) -> None:
+        """Counts a session. Raises ResourceExhaustedError if it is one too many."""
+        with self._lock:
+            most = self.limits.sessions
+            if most and self._sessions >= most:
+                raise self._refusal(f"has {self._sessions} sessions", "sessions", "Close one")
+            self._sessions += 1
+
+    def close_session(self) -> None:
+        with self._lock:
+            self._sessions -= 1
+
+    def begin_step(self, of_session: int) -> None:
+        """Counts a step of a session that runs so many. Raises ResourceExhaustedError for one too many."""
+        with self._lock:
+            limits = self.limits
+            if limits.session_steps and of_session >= limits.session_steps:
+                what = f"runs {of_session} steps in this session"
+                raise self._refusal(what, "session_steps", "Wait for one")
+            if limits.steps and self._steps >= limits.steps:
+                raise self._refusal(f"runs {self._steps} steps", "steps", "Wait for one")
+            self._steps += 1
+
+    def end_step(self) -> None:
+        with self._lock:
+            self._steps -= 1
+
+    def too_long(self) -> errors.OpError:
+        """The error of a step that has had all its time."""
+        return self._refusal(
+            f"has run a step for {self.limits.step_seconds:g} s", "step_seconds", "Do less in one step"
+        )
+
+    def claim(self, variables: Mapping[VariableKey, int]) -> list[VariableKey]:
+        """Counts variables by their bytes; those that are new.
+
+        Raises:
+            ResourceExhaustedError: all of the client's together would be too large.
+        """
+        with self._lock:
+            new = {key: size for key, size in variables.items() if key not in self._variables}
+            before = sum(self._variables.values())
+            most = self.limits.variable_mb << 20
+            if most and before + sum(new.values()) > most:
+                raise self._refusal(
+                    f"has variables of {before} bytes, and wants {sum(new.values())} more",
+                    "variable_mb",
+                    "Make them smaller, or have an admin clear a container (tf.Session.reset)",
+                )
+            self._variables |= new
+            return list(new)
+
+    def release(self, keys: Iterable[VariableKey]) -> None:
+        with self._lock:
+            for key in keys:
+                self._variables.pop(key, None)
+
+    def clear(self, containers: Iterable[str]) -> None:
+        """Containers were cleared, or all of them if none is named."""
+        wanted = set(containers)
+        with self._lock:
+            self._variables = {
+                key: size for key, size in self._variables.items() if wanted and key[0] not in wanted
+            }
+
+    def _refusal(self, what: str, limit: str, advice: str) -> errors.OpError:
+        most = getattr(self.limits, limit)
+        return errors.ResourceExhaustedError(
+            None,
+            None,
+            f"{self.who} {what}, and may have {most:g}: max_{limit} of the token, or {VARIABLES[limit]} of "
+            f"the task. {advice}.",
+        )
+
+
+class Quotas:
+    """The accounts of a task's clients.
+
+    Args:
+        defaults: the limits of those whose tokens have none.
+    """
+
+    def __init__(self, defaults: Limits | None = None) -> None:
+        self._defaults = DEFAULTS if defaults is None else defaults
+        self._lock = threading.Lock()
+        self._accounts: dict[str, Account] = {}
+
+    def account(self, principal: Principal) -> Account | None:
+        """That of a client, with its limits as they are now; None for one without limits."""
+        own = principal.limits
+        given = {name: getattr(own, name) for name in VARIABLES if getattr(own, name)}
+        limits = replace(self._defaults, **given) if given else self._defaults
+        who = principal.own_name
+        with self._lock:
+            account = self._accounts.get(who) if who else None
+            if account is not None:
+                account.limits = limits
+            elif limits != NO_LIMITS:
+                account = Account(who or principal.id or "a client", limits)
+                if who:
+                    self._accounts[who] = account
+            return account
+
+    def clear(self, containers: Iterable[str]) -> None:
+        """Containers were cleared on all tasks."""
+        with self._lock:
+            accounts = list(self._accounts.values())
+        for account in accounts:
+            account.clear(containers)

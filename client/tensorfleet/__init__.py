@@ -28,6 +28,7 @@ from tensorfleet.autodiff.gradients import (
     hessians as hessians,
 )
 from tensorfleet.core.device import DeviceSpec as DeviceSpec
+from tensorfleet.core.dimension import Dimension as Dimension, dimension_value as dimension_value
 from tensorfleet.core.dtypes import (
     QUANTIZED_DTYPES as QUANTIZED_DTYPES,
     DType as DType,
@@ -60,12 +61,7 @@ from tensorfleet.core.dtypes import (
 )
 from tensorfleet.core.errors import OpError as OpError
 from tensorfleet.core.logging import get_logger as get_logger
-from tensorfleet.core.shapes import (
-    Dimension as Dimension,
-    TensorShape as TensorShape,
-    dimension_at_index as dimension_at_index,
-    dimension_value as dimension_value,
-)
+from tensorfleet.core.shapes import TensorShape as TensorShape, dimension_at_index as dimension_at_index
 from tensorfleet.core.tensor_util import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
 from tensorfleet.core.version import (
     API_VERSION as _API_VERSION,
@@ -214,12 +210,14 @@ from tensorfleet.ops.array.sorting import (
     searchsorted as searchsorted,
     sort as sort,
 )
-from tensorfleet.ops.array.sparse_parts import (
-    sparse_concat as sparse_concat,
+from tensorfleet.ops.array.sparse_elements import (
     sparse_fill_empty_rows as sparse_fill_empty_rows,
     sparse_mask as sparse_mask,
-    sparse_reshape as sparse_reshape,
     sparse_retain as sparse_retain,
+)
+from tensorfleet.ops.array.sparse_parts import (
+    sparse_concat as sparse_concat,
+    sparse_reshape as sparse_reshape,
     sparse_slice as sparse_slice,
     sparse_split as sparse_split,
     sparse_transpose as sparse_transpose,
@@ -256,11 +254,11 @@ from tensorfleet.ops.data_flow.partition import (
     unique as unique,
     unique_with_counts as unique_with_counts,
 )
+from tensorfleet.ops.data_flow.queue_base import QueueBase as QueueBase
 from tensorfleet.ops.data_flow.queues import (
     FIFOQueue as FIFOQueue,
     PaddingFIFOQueue as PaddingFIFOQueue,
     PriorityQueue as PriorityQueue,
-    QueueBase as QueueBase,
     RandomShuffleQueue as RandomShuffleQueue,
 )
 from tensorfleet.ops.data_flow.tensor_array import TensorArray as TensorArray
@@ -269,7 +267,6 @@ from tensorfleet.ops.debugging.checks import (
     assert_equal as assert_equal,
     assert_greater as assert_greater,
     assert_greater_equal as assert_greater_equal,
-    assert_integer as assert_integer,
     assert_less as assert_less,
     assert_less_equal as assert_less_equal,
     assert_near as assert_near,
@@ -278,19 +275,22 @@ from tensorfleet.ops.debugging.checks import (
     assert_non_positive as assert_non_positive,
     assert_none_equal as assert_none_equal,
     assert_positive as assert_positive,
-    assert_proper_iterable as assert_proper_iterable,
     assert_rank as assert_rank,
     assert_rank_at_least as assert_rank_at_least,
     assert_rank_in as assert_rank_in,
-    assert_same_float_dtype as assert_same_float_dtype,
     assert_scalar as assert_scalar,
-    assert_type as assert_type,
     is_non_decreasing as is_non_decreasing,
-    is_numeric_tensor as is_numeric_tensor,
     is_strictly_increasing as is_strictly_increasing,
     verify_tensor_all_finite as verify_tensor_all_finite,
 )
 from tensorfleet.ops.debugging.sparse_shapes import sparse_reset_shape as sparse_reset_shape
+from tensorfleet.ops.debugging.type_checks import (
+    assert_integer as assert_integer,
+    assert_proper_iterable as assert_proper_iterable,
+    assert_same_float_dtype as assert_same_float_dtype,
+    assert_type as assert_type,
+    is_numeric_tensor as is_numeric_tensor,
+)
 from tensorfleet.ops.functional.histogram import histogram_fixed_width_bins as histogram_fixed_width_bins
 from tensorfleet.ops.functional.map_fn import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
 from tensorfleet.ops.image.patches import (
@@ -550,6 +550,10 @@ from tensorfleet.ops.random.random_ops import (
     set_random_seed as set_random_seed,
     truncated_normal as truncated_normal,
 )
+from tensorfleet.ops.state.get_variable import (
+    get_local_variable as get_local_variable,
+    get_variable as get_variable,
+)
 from tensorfleet.ops.state.initializers import (
     constant_initializer as constant_initializer,
     glorot_normal_initializer as glorot_normal_initializer,
@@ -624,8 +628,6 @@ from tensorfleet.ops.state.variable_options import (
 from tensorfleet.ops.state.variable_scope import (
     AUTO_REUSE as AUTO_REUSE,
     VariableScope as VariableScope,
-    get_local_variable as get_local_variable,
-    get_variable as get_variable,
     get_variable_scope as get_variable_scope,
     no_regularizer as no_regularizer,
     variable_creator_scope as variable_creator_scope,

@@ -2,11 +2,11 @@
 
 import typing as _typing
 
+from tensorfleet.ops.data_flow.queue_base import QueueBase as QueueBase
 from tensorfleet.ops.data_flow.queues import (
     FIFOQueue as FIFOQueue,
     PaddingFIFOQueue as PaddingFIFOQueue,
     PriorityQueue as PriorityQueue,
-    QueueBase as QueueBase,
     RandomShuffleQueue as RandomShuffleQueue,
 )
 

@@ -2,15 +2,17 @@
 
 import typing as _typing
 
-from tensorfleet.ops.array.sparse_parts import (
+from tensorfleet.ops.array.sparse_elements import (
     from_dense as from_dense,
-    sparse_concat as concat,
-    sparse_expand_dims as expand_dims,
     sparse_eye as eye,
     sparse_fill_empty_rows as fill_empty_rows,
     sparse_mask as mask,
-    sparse_reshape as reshape,
     sparse_retain as retain,
+)
+from tensorfleet.ops.array.sparse_parts import (
+    sparse_concat as concat,
+    sparse_expand_dims as expand_dims,
+    sparse_reshape as reshape,
     sparse_slice as slice,
     sparse_split as split,
     sparse_transpose as transpose,

@@ -22,8 +22,8 @@ from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet.security.settings import Security, SecurityError, check_server, exposure, is_loopback, load
 from tensorfleet.wire import heartbeat
+from tensorfleet.wire.frames import Method
 from tensorfleet.wire.heartbeat import Heart
-from tensorfleet.wire.stream import Method
 from tensorfleet_service import inprocess
 from tensorfleet_service.devices.device import Device
 from tensorfleet_service.devices.task_devices import task_devices

@@ -215,7 +215,7 @@ def test_a_device_takes_part_once(servers: MakeServers) -> None:
         with device(0):
             return [collective_ops.all_reduce(tf.constant(1.0), 2, 1, 7) for _ in range(2)]
 
-    with pytest.raises(errors.InvalidArgumentError, match="an instance_key of its own"):
+    with pytest.raises(errors.InvalidArgumentError, match="its own instance_key"):
         run_in_session(cluster.target(0), build)
 
 

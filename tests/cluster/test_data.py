@@ -102,7 +102,7 @@ def test_a_python_generator_cannot_run_elsewhere(shared: Cluster) -> None:
         following = dataset.make_one_shot_iterator().get_next()
     with (
         tf.Session(shared.target("worker")) as session,
-        pytest.raises(tf.errors.UnimplementedError, match="lives in the client's process"),
+        pytest.raises(tf.errors.UnimplementedError, match="a Python function of the client's process"),
     ):
         session.run(following)
 

@@ -22,8 +22,9 @@ import tensorfleet as tf
 from tensorfleet.core import errors
 from tensorfleet.proto import fleet_pb2
 from tensorfleet.wire import shared_memory
+from tensorfleet.wire.frames import DESCRIPTOR, HEADER, MAGIC, Kind, encode, unpack_error
 from tensorfleet.wire.limits import HELLO_SECONDS, MAX_HELLO_BYTES
-from tensorfleet.wire.stream import DESCRIPTOR, HEADER, MAGIC, Kind, Reader, encode, unpack_error
+from tensorfleet.wire.reader import Reader
 from tests.cluster.processes import free_ports
 from tests.until import until
 

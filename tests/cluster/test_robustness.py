@@ -19,7 +19,7 @@ import tensorfleet as tf
 from tensorfleet.proto import fleet_pb2
 from tensorfleet.session.connect import FORCE_VARIABLE
 from tensorfleet.wire.connection import open_socket
-from tensorfleet.wire.stream import HEADER, MAGIC, Kind, encode
+from tensorfleet.wire.frames import HEADER, MAGIC, Kind, encode
 from tests.cluster import ops
 from tests.cluster.conftest import MakeCluster, Way
 from tests.cluster.processes import Cluster, Task

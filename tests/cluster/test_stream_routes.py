@@ -17,9 +17,11 @@ from tensorfleet.proto import fleet_pb2
 from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet.security.settings import OPEN
 from tensorfleet.session import stream_route, transport_grpc
-from tensorfleet.session.stream_route import ROUTE_SECONDS, find_route
+from tensorfleet.session.master_connection import MasterConnection
+from tensorfleet.session.stream_route import find_route
+from tensorfleet.session.timeouts import ROUTE_SECONDS
 from tensorfleet.session.transport_grpc import GrpcTransport
-from tensorfleet.session.transport_stream import MasterConnection, StreamTransport
+from tensorfleet.session.transport_stream import StreamTransport
 from tests.cluster.conftest import MakeCluster
 from tests.cluster.processes import Cluster
 

@@ -1,8 +1,9 @@
 """Programs with feature columns, as expressions over either library.
 
 Their names: tf, fc (`tf.feature_column`), np; N, B, I, H, L, F, C, W, IND, EMB, SHARED for the columns by
-their kinds; `sparse` for features; `words`, a vocabulary of three lines in a file; `layer` and `linear`,
-which give what they return, and the names of the variables of each column.
+their kinds; `sparse` for features, and `anything` for those whose rank is not known; `words`, a vocabulary of
+three lines in a file; `layer` and `linear`, which give what they return, and the names of the variables of
+each column.
 """
 
 from __future__ import annotations
@@ -171,6 +172,10 @@ RUN = (
     f"layer({{'x': {INTS}, 'w': {WEIGHTS}}}, [IND(W(I('x', 3), 'w'))])",
     "layer({'x': [[0, 1], [2, 2]], 'w': [[1., 2.], [3., 4.]]}, [IND(W(I('x', 3), 'w'))])",
     "layer({'x': [[0, 1], [2, 2]], 'w': [[1., 0.], [-1., 4.]]}, [EMB(W(I('x', 3), 'w'), 2)])",
+    "layer({'x': [[0, 1], [2, 2]], 'w': [[1., 0.], [2., 4.]]}, [EMB(W(I('x', 3), 'w'), 2)])",
+    "layer({'x': [[0, 1], [2, 2]], 'w': [[1., -1.], [2., 4.]]}, [EMB(W(I('x', 3), 'w'), 2)])",
+    "layer({'x': [[0, -1], [2, 2]], 'w': [[1., 0.], [2., 4.]]}, [EMB(W(I('x', 3), 'w'), 2)])",
+    "layer({'x': [[0, -1]], 'w': [[1, 0]]}, [EMB(W(I('x', 3), 'w', dtype=tf.int32), 2)])",
     "layer({'x': [[0, 1]], 'w': [[1, 2]]}, [EMB(W(I('x', 3), 'w', dtype=tf.int64), 2)])",
     "layer({'x': [0], 'w': [1]}, [IND(W(I('x', 3), 'w'))])",
     "layer({'x': ['a', 'b'], 'y': ['c', 'd']}, [IND(C(['x', 'y'], 7))])",
@@ -210,6 +215,13 @@ RUN = (
     "layer({'x': tf.placeholder_with_default([1., 2.], None)}, [N('x')])",
     "layer({'x': tf.placeholder_with_default([[1.], [2.]], None)}, [N('x')])",
     "layer({'x': tf.placeholder_with_default([0, 1], None)}, [IND(I('x', 3))])",
+    "layer({'x': tf.placeholder_with_default([['a'], ['b']], [None, None])}, [EMB(H('x', 9), 3)])",
+    "layer({'x': anything([[0, 0], [1, 0]], [0, 1], [2, 1])}, [IND(I('x', 3))])",
+    "layer({'x': anything([[0], [1]], [0, 1], [2])}, [EMB(I('x', 3), 2)])",
+    "layer({'x': np.array([[[0, 1], [2, 0]]])}, [IND(I('x', 3))])",
+    "linear({'x': np.array([[[0, 1], [2, 0]]])}, [I('x', 3)])",
+    "linear({'x': anything([[0], [1]], [0, 1], [2])}, [I('x', 3)])",
+    "linear({'x': tf.SparseTensorValue([[0, 0], [1, 0]], [0, 1], [2, 1])}, [I('x', 3)])",
     # What no layer takes.
     "layer({'x': [[1.]]}, [])",
     "layer({'x': [[1.]]}, ['x'])",
@@ -265,4 +277,33 @@ RUN = (
     "linear({'x': [1], 'y': [1, 2]}, [N('x'), N('y')])",
     "linear({'x': [1]}, [fc.sequence_numeric_column('x')])",
     "linear({'x': [1.]}, [N('y')])",
+)
+
+S2 = "sparse([[0, 0], [0, 1], [2, 0]], {}, [4, 3])"
+S3 = "sparse([[0, 0, 0], [0, 0, 1], [0, 1, 0], [2, 0, 0]], {}, [4, 2, 2])"
+
+SEQUENCES = (
+    # A feature, and a column of its sequences.
+    (S2.format("[1., 2., 3.]"), "fc.sequence_numeric_column('x')"),
+    (S2.format("[1., 2., 3.]"), "fc.sequence_numeric_column('x', default_value=-1.)"),
+    (S2.format("[1, 2, 3]"), "fc.sequence_numeric_column('x', dtype=tf.int32, default_value=7)"),
+    (S2.format("[1., 2., 3.]"), "fc.sequence_numeric_column('x', normalizer_fn=lambda x: x * 2.)"),
+    (S2.format("[1., 2., 3.]"), "fc.sequence_numeric_column('x', shape=3)"),
+    (S2.format("[1., 2., 3.]"), "fc.sequence_numeric_column('x', shape=2)"),
+    (S3.format("[1., 2., 3., 4.]"), "fc.sequence_numeric_column('x', shape=2)"),
+    (S3.format("[1., 2., 3., 4.]"), "fc.sequence_numeric_column('x')"),
+    (
+        "sparse(np.zeros([0, 2], np.int64), np.zeros(0, np.float32), [2, 3])",
+        "fc.sequence_numeric_column('x')",
+    ),
+    (S2.format("[1, 2, 0]"), "IND(fc.sequence_categorical_column_with_identity('x', 3))"),
+    (S3.format("[1, 2, 0, 2]"), "IND(fc.sequence_categorical_column_with_identity('x', 3))"),
+    (S2.format("['a', 'b', 'z']"), "IND(fc.sequence_categorical_column_with_hash_bucket('x', 4))"),
+    (
+        S3.format("['a', 'b', 'z', 'a']"),
+        "IND(fc.sequence_categorical_column_with_vocabulary_list('x', 'ab'))",
+    ),
+    (S2.format("['a', 'b', 'z']"), "IND(fc.sequence_categorical_column_with_vocabulary_file('x', words))"),
+    (S2.format("[1, 2, 0]"), "IND(I('x', 3))"),
+    (S2.format("[1, 2, 0]"), "EMB(I('x', 3), 2)"),
 )

@@ -12,10 +12,12 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import tensorflow.compat.v1 as tensorflow
+from tensorflow.python.feature_column import feature_column_v2
 
 import tensorfleet as tf
+from tensorfleet.feature_column.base import FeatureCache
 from tensorfleet_service.local_cluster import LocalCluster
-from tests.compat.feature_column_cases import MADE, RUN
+from tests.compat.feature_column_cases import MADE, RUN, SEQUENCES
 
 tensorflow.disable_v2_behavior()
 
@@ -26,6 +28,12 @@ def _names(t: Any, words: Path) -> dict[str, Any]:
 
     def sparse(indices: Any, values: Any, shape: Any) -> Any:
         return t.SparseTensor(indices, values, shape)
+
+    def anything(indices: Any, values: Any, shape: Any) -> Any:
+        places, sizes = (
+            t.placeholder_with_default(np.array(part, np.int64), None) for part in (indices, shape)
+        )
+        return t.SparseTensor(places, values, sizes)
 
     def layer(features: Any, columns: Any, **options: Any) -> Any:
         held: dict[Any, Any] = {}
@@ -59,6 +67,7 @@ def _names(t: Any, words: Path) -> dict[str, Any]:
         "SHARED": fc.shared_embedding_columns,
         "words": str(words),
         "sparse": sparse,
+        "anything": anything,
         "layer": layer,
         "linear": linear,
         "within": within,
@@ -144,6 +153,25 @@ def test_layers_give_the_same(expression: str, words: Path) -> None:
         np.testing.assert_allclose(own, other, rtol=1e-5, atol=1e-6)
         assert own.dtype == other.dtype
     assert ours == theirs
+
+
+@pytest.mark.parametrize(("feature", "column"), SEQUENCES)
+def test_sequences_are_the_same(feature: str, column: str, words: Path) -> None:
+    """TensorFlow 2 has no `sequence_input_layer`: its columns are asked themselves."""
+
+    def sequences(t: Any, cache: Any) -> Any:
+        with t.Graph().as_default(), t.Session() as session:
+            names = _names(t, words)
+            made = eval(column, names)
+            try:
+                pair = made.get_sequence_dense_tensor(cache({"x": eval(feature, names)}), None)
+                session.run(t.tables_initializer())
+                return [(value.dtype, value.tolist()) for value in session.run(list(pair))]
+            except Exception as error:
+                return type(error).__name__
+
+    theirs = sequences(tensorflow, feature_column_v2.FeatureTransformationCache)
+    assert sequences(tf, FeatureCache) == theirs
 
 
 def _model(t: Any, features: Any) -> Any:

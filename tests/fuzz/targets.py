@@ -29,8 +29,19 @@ from tensorfleet.proto import attr_value_pb2, config_pb2, graph_pb2, tensor_pb2
 from tensorfleet.proto.example_pb2 import Example
 from tensorfleet.proto.feature_pb2 import BytesList, Feature, Features, FloatList, Int64List
 from tensorfleet.records import tfrecord
-from tensorfleet.wire import hello, stream
-from tensorfleet.wire.stream import HEADER, MAGIC, FrameTooLarge, Kind, Reader, encode
+from tensorfleet.wire import hello
+from tensorfleet.wire.frames import (
+    HEADER,
+    MAGIC,
+    FrameTooLarge,
+    Kind,
+    encode,
+    encode_pushes,
+    encode_with_meta,
+    pushed_edges,
+    unpack_error,
+)
+from tensorfleet.wire.reader import Reader
 from tensorfleet_service.devices import native
 from tensorfleet_service.devices.task_devices import task_devices
 from tensorfleet_service.kernels.text import regex
@@ -100,17 +111,17 @@ def frames(data: bytes) -> None:
         for value in frame.tensors:
             assert value.nbytes <= 1 << 23
         if frame.kind == Kind.PUSH_ALL:
-            stream.pushed_edges(frame)
+            pushed_edges(frame)
         elif frame.kind == Kind.ERROR:
-            assert isinstance(stream.unpack_error(frame), errors.OpError)
+            assert isinstance(unpack_error(frame), errors.OpError)
 
 
 def _frames() -> list[bytes]:
     tensors = [np.arange(6.0).reshape(2, 3), np.float32(1), np.array([b"a", b"bc"], object), np.zeros((0, 5))]
     made = [
         encode(Kind.RUN, 1, 2, b"", tensors),
-        stream.encode_with_meta(Kind.RUN, 1, 2, b"meta", tensors),
-        stream.encode_pushes(3, [1, 2], [np.float32(1), np.float32(2)]),
+        encode_with_meta(Kind.RUN, 1, 2, b"meta", tensors),
+        encode_pushes(3, [1, 2], [np.float32(1), np.float32(2)]),
         encode(Kind.ERROR, 1, 3, b"text"),
         encode(Kind.CALL, 1, 3, bytes(100)),
         [HEADER.pack(1, 0, 1, 18, 0, 0, 1 << 40) + bytes(18)],

@@ -22,8 +22,9 @@ from tensorfleet.security import identity, secret as proofs
 from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.security.tls import certificates
 from tensorfleet.wire.connection import open_socket
+from tensorfleet.wire.frames import MAGIC, Kind, encode, unpack_error
 from tensorfleet.wire.opening import encrypted, open_hello
-from tensorfleet.wire.stream import MAGIC, Kind, Reader, encode, unpack_error
+from tensorfleet.wire.reader import Reader
 from tensorfleet.wire.tls import TlsReader
 from tensorfleet_service.server import TaskServer
 from tests.security.conftest import DOMAIN, SECRET, MakeTasks, Pki

@@ -18,7 +18,7 @@ from tensorfleet.security.calls import AUTHORIZATION, ENDPOINT, PROOF
 from tensorfleet.security.secret import call_proof
 from tensorfleet.security.settings import Security
 from tensorfleet.wire.hello import say_hello
-from tensorfleet.wire.stream import Reader
+from tensorfleet.wire.reader import Reader
 from tensorfleet_service.local_cluster import LocalCluster, _Credentials, _Task
 from tests.security.conftest import SECRET, MakeTasks, TokenBook
 from tests.until import until

@@ -16,7 +16,7 @@ import tensorfleet as tf
 from tensorfleet.cli import stacks, status
 from tensorfleet.security.settings import Security
 from tensorfleet.wire.hello import say_hello
-from tensorfleet.wire.stream import Reader
+from tensorfleet.wire.reader import Reader
 from tensorfleet_service.security.token_file import TokenFile
 from tests.security.conftest import MakeTasks, TokenBook
 from tests.until import until

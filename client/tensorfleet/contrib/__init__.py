@@ -4,10 +4,13 @@ import typing as _typing
 
 from tensorfleet.contrib import (
     crf as crf,
+    data as data,
     distributions as distributions,
+    estimator as estimator,
     feature_column as feature_column,
     framework as framework,
     layers as layers,
+    learn as learn,
     legacy_seq2seq as legacy_seq2seq,
     lookup as lookup,
     losses as losses,
@@ -17,7 +20,9 @@ from tensorfleet.contrib import (
     seq2seq as seq2seq,
     slim as slim,
     staging as staging,
+    tensorboard as tensorboard,
     training as training,
+    util as util,
 )
 
 if not _typing.TYPE_CHECKING:
@@ -27,10 +32,13 @@ if not _typing.TYPE_CHECKING:
         __name__,
         modules=(
             "crf",
+            "data",
             "distributions",
+            "estimator",
             "feature_column",
             "framework",
             "layers",
+            "learn",
             "legacy_seq2seq",
             "losses",
             "metrics",
@@ -40,6 +48,8 @@ if not _typing.TYPE_CHECKING:
             "seq2seq",
             "slim",
             "staging",
+            "tensorboard",
             "training",
+            "util",
         ),
     )

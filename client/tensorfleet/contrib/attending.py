@@ -19,8 +19,9 @@ from tensorfleet.ops.math.extrema import argmax
 from tensorfleet.ops.math.matmul import matmul
 from tensorfleet.ops.math.reduction import reduce_sum
 from tensorfleet.ops.nn.activation import softmax
+from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.initializers import constant_initializer, zeros_initializer
-from tensorfleet.ops.state.variable_scope import get_variable, variable_scope
+from tensorfleet.ops.state.variable_scope import variable_scope
 from tensorfleet.rnn.cell import RNNCell
 
 

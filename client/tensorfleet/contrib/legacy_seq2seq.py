@@ -2,6 +2,11 @@
 
 import typing as _typing
 
+from tensorfleet.contrib.old_sequence_losses import (
+    model_with_buckets as model_with_buckets,
+    sequence_loss as sequence_loss,
+    sequence_loss_by_example as sequence_loss_by_example,
+)
 from tensorfleet.contrib.old_sequences import (
     attention_decoder as attention_decoder,
     basic_rnn_seq2seq as basic_rnn_seq2seq,
@@ -9,10 +14,7 @@ from tensorfleet.contrib.old_sequences import (
     embedding_attention_seq2seq as embedding_attention_seq2seq,
     embedding_rnn_decoder as embedding_rnn_decoder,
     embedding_rnn_seq2seq as embedding_rnn_seq2seq,
-    model_with_buckets as model_with_buckets,
     rnn_decoder as rnn_decoder,
-    sequence_loss as sequence_loss,
-    sequence_loss_by_example as sequence_loss_by_example,
     tied_rnn_seq2seq as tied_rnn_seq2seq,
 )
 

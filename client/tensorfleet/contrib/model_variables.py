@@ -13,9 +13,10 @@ from tensorfleet.graph import framework
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.ops.array.identity import placeholder
 from tensorfleet.ops.control_flow.control import group
+from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.variable_ops import assign
 from tensorfleet.ops.state.variable_options import VariableAggregation, VariableSynchronization
-from tensorfleet.ops.state.variable_scope import VariableScope, get_variable, get_variable_scope
+from tensorfleet.ops.state.variable_scope import VariableScope, get_variable_scope
 from tensorfleet.ops.state.variables import Variable
 from tensorfleet.train.checkpoint_reader import load_checkpoint
 from tensorfleet.train.saver import Saver

@@ -15,12 +15,13 @@ from tensorfleet.ops.nn.activation import bias_add, softmax
 from tensorfleet.ops.nn.embedding import embedding_lookup
 from tensorfleet.ops.nn.layers import dropout
 from tensorfleet.ops.nn.norm import batch_normalization, moments
+from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.initializers import (
     constant_initializer,
     random_uniform_initializer,
     zeros_initializer,
 )
-from tensorfleet.ops.state.variable_scope import get_variable, get_variable_scope, variable_scope
+from tensorfleet.ops.state.variable_scope import get_variable_scope, variable_scope
 from tensorfleet.rnn.cell import RNNCell
 from tensorfleet.rnn.cells import GRUCell
 from tensorfleet.rnn.dynamic import bidirectional_dynamic_rnn

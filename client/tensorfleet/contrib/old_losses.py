@@ -6,18 +6,18 @@ from typing import Any
 
 from tensorfleet.contrib.arg_scopes import add_arg_scope
 from tensorfleet.graph.graph_keys import GraphKeys
-from tensorfleet.losses import weighted
+from tensorfleet.losses import collection, weighted
 from tensorfleet.ops.math.add_n import add_n
 
 compute_weighted_loss = weighted.compute_weighted_loss
-get_losses = weighted.get_losses
-get_regularization_losses = weighted.get_regularization_losses
+get_losses = collection.get_losses
+get_regularization_losses = collection.get_regularization_losses
 
 
 @add_arg_scope
 def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
     """Adds a loss to a collection."""
-    weighted.add_loss(loss, loss_collection)
+    collection.add_loss(loss, loss_collection)
 
 
 def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Any:

@@ -15,18 +15,19 @@ from tensorfleet.ops.control_flow.control import group
 from tensorfleet.ops.io.summary import histogram, scalar
 from tensorfleet.ops.math.clip import clip_by_global_norm, global_norm
 from tensorfleet.ops.random.random_ops import truncated_normal
+from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.initializers import constant_initializer
 from tensorfleet.ops.state.variable_collections import trainable_variables
-from tensorfleet.ops.state.variable_scope import get_variable, variable_scope
+from tensorfleet.ops.state.variable_scope import variable_scope
 from tensorfleet.train.adam import AdamOptimizer
 from tensorfleet.train.optimizer import Optimizer
 from tensorfleet.train.optimizers import (
     AdagradOptimizer,
-    FtrlOptimizer,
     GradientDescentOptimizer,
     MomentumOptimizer,
     RMSPropOptimizer,
 )
+from tensorfleet.train.regularized_optimizers import FtrlOptimizer
 from tensorfleet.train.step_count import get_global_step
 
 OPTIMIZER_CLS_NAMES: dict[str, Callable[..., Optimizer]] = {

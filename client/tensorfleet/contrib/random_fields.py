@@ -20,7 +20,8 @@ from tensorfleet.ops.math.arithmetic import maximum
 from tensorfleet.ops.math.comparison import less_equal
 from tensorfleet.ops.math.extrema import argmax
 from tensorfleet.ops.math.reduction import reduce_logsumexp, reduce_max, reduce_sum
-from tensorfleet.ops.state.variable_scope import get_variable, variable_scope
+from tensorfleet.ops.state.get_variable import get_variable
+from tensorfleet.ops.state.variable_scope import variable_scope
 from tensorfleet.rnn.cell import RNNCell
 from tensorfleet.rnn.dynamic import dynamic_rnn
 

@@ -21,14 +21,16 @@ from tensorfleet.contrib.beam_search import (
 from tensorfleet.contrib.decoding import (
     BasicDecoder as BasicDecoder,
     BasicDecoderOutput as BasicDecoderOutput,
-    CustomHelper as CustomHelper,
     Decoder as Decoder,
+    dynamic_decode as dynamic_decode,
+    tile_batch as tile_batch,
+)
+from tensorfleet.contrib.decoding_helpers import (
+    CustomHelper as CustomHelper,
     GreedyEmbeddingHelper as GreedyEmbeddingHelper,
     Helper as Helper,
     SampleEmbeddingHelper as SampleEmbeddingHelper,
     TrainingHelper as TrainingHelper,
-    dynamic_decode as dynamic_decode,
-    tile_batch as tile_batch,
 )
 from tensorfleet.contrib.sequences import sequence_loss as sequence_loss
 

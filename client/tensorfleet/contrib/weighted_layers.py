@@ -9,15 +9,40 @@ from tensorfleet.contrib.arg_scopes import add_arg_scope
 from tensorfleet.contrib.layer_scope import finish, getter, layer_format
 from tensorfleet.contrib.scaling import xavier_initializer
 from tensorfleet.graph.convert import convert_to_tensor
+from tensorfleet.graph.tensor import Tensor
 from tensorfleet.layers import convolution as convolutions, convolution_others as others, core
 from tensorfleet.ops.nn.activation import bias_add as nn_bias_add, relu as nn_relu, relu6 as nn_relu6
 from tensorfleet.ops.nn.conv import depthwise_conv2d
 from tensorfleet.ops.state.initializers import zeros_initializer
-from tensorfleet.ops.state.variable_scope import variable_scope
+from tensorfleet.ops.state.variable_scope import VariableScope, variable_scope
 
 _RENAMED = {"kernel": "weights", "bias": "biases"}
 _SEPARABLE = {**_RENAMED, "depthwise_kernel": "depthwise_weights", "pointwise_kernel": "pointwise_weights"}
 _FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
+
+
+def _initial(weights: tuple[Any, Any], biases: tuple[Any, Any], normalizer_fn: Any) -> dict[str, Any]:
+    """The arguments of `tf.layers` for (initializer, regularizer) of weights and of biases.
+
+    There are no biases with a normalizer, or without an initializer.
+    """
+    return {
+        "use_bias": normalizer_fn is None and biases[0] is not None,
+        "kernel_initializer": weights[0],
+        "kernel_regularizer": weights[1],
+        "bias_initializer": biases[0],
+        "bias_regularizer": biases[1],
+    }
+
+
+def _scoped(inputs: Tensor, scope: VariableScope, reuse: Any) -> dict[str, Any]:
+    """The arguments of `tf.layers` for a layer whose variables are in a scope that has been opened."""
+    return {"name": scope.name, "dtype": inputs.dtype.base, "_scope": scope, "_reuse": reuse}
+
+
+def _finished(layer: Any, inputs: Tensor, scope: VariableScope, after: tuple[Any, ...]) -> Any:
+    """The outputs of a layer of `tf.layers`; `after` is the arguments of `finish` after the variables."""
+    return finish(layer(inputs), scope, [(layer.kernel, "weights"), (layer.bias, "biases")], *after)
 
 
 @add_arg_scope
@@ -59,28 +84,16 @@ def fully_connected(
         inputs = convert_to_tensor(inputs)
         layer = core.Dense(
             int(num_outputs),
-            use_bias=normalizer_fn is None and biases_initializer is not None,
-            kernel_initializer=weights_initializer,
-            bias_initializer=biases_initializer,
-            kernel_regularizer=weights_regularizer,
-            bias_regularizer=biases_regularizer,
             trainable=trainable,
-            name=current.name,
-            dtype=inputs.dtype.base,
-            _scope=current,
-            _reuse=reuse,
+            **_scoped(inputs, current, reuse),
+            **_initial(
+                (weights_initializer, weights_regularizer),
+                (biases_initializer, biases_regularizer),
+                normalizer_fn,
+            ),
         )
-        outputs = layer(inputs)
-        return finish(
-            outputs,
-            current,
-            [(layer.kernel, "weights"), (layer.bias, "biases")],
-            normalizer_fn,
-            normalizer_params,
-            activation_fn,
-            variables_collections,
-            outputs_collections,
-        )
+        after = (normalizer_fn, normalizer_params, activation_fn, variables_collections, outputs_collections)
+        return _finished(layer, inputs, current, after)
 
 
 @add_arg_scope
@@ -135,28 +148,16 @@ def convolution(
             padding=padding,
             data_format=layer_format(data_format, _FORMATS[dims]),
             dilation_rate=rate,
-            use_bias=normalizer_fn is None and biases_initializer is not None,
-            kernel_initializer=weights_initializer,
-            bias_initializer=biases_initializer,
-            kernel_regularizer=weights_regularizer,
-            bias_regularizer=biases_regularizer,
             trainable=trainable,
-            name=current.name,
-            dtype=inputs.dtype.base,
-            _scope=current,
-            _reuse=reuse,
+            **_scoped(inputs, current, reuse),
+            **_initial(
+                (weights_initializer, weights_regularizer),
+                (biases_initializer, biases_regularizer),
+                normalizer_fn,
+            ),
         )
-        outputs = layer(inputs)
-        return finish(
-            outputs,
-            current,
-            [(layer.kernel, "weights"), (layer.bias, "biases")],
-            normalizer_fn,
-            normalizer_params,
-            activation_fn,
-            variables_collections,
-            outputs_collections,
-        )
+        after = (normalizer_fn, normalizer_params, activation_fn, variables_collections, outputs_collections)
+        return _finished(layer, inputs, current, after)
 
 
 def _of_rank(dims: int) -> Any:
@@ -203,28 +204,22 @@ def _transposed(layer_class: Any, name: str, dims: int) -> Any:
                 strides=stride,
                 padding=padding,
                 data_format=layer_format(data_format, _FORMATS[dims]),
-                use_bias=normalizer_fn is None and biases_initializer is not None,
-                kernel_initializer=weights_initializer,
-                bias_initializer=biases_initializer,
-                kernel_regularizer=weights_regularizer,
-                bias_regularizer=biases_regularizer,
                 trainable=trainable,
-                name=current.name,
-                dtype=inputs.dtype.base,
-                _scope=current,
-                _reuse=reuse,
+                **_scoped(inputs, current, reuse),
+                **_initial(
+                    (weights_initializer, weights_regularizer),
+                    (biases_initializer, biases_regularizer),
+                    normalizer_fn,
+                ),
             )
-            outputs = layer(inputs)
-            return finish(
-                outputs,
-                current,
-                [(layer.kernel, "weights"), (layer.bias, "biases")],
+            after = (
                 normalizer_fn,
                 normalizer_params,
                 activation_fn,
                 variables_collections,
                 outputs_collections,
             )
+            return _finished(layer, inputs, current, after)
 
     transposed.__name__ = transposed.__qualname__ = f"convolution{dims}d_transpose"
     return add_arg_scope(transposed)

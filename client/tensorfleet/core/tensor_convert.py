@@ -232,7 +232,7 @@ def _leaf_types(wanted: DType) -> tuple[type, ...]:
     if wanted.is_floating:
         return _REAL
     if wanted.is_integer:
-        from tensorfleet.core.shapes import Dimension
+        from tensorfleet.core.dimension import Dimension
 
         return (*_INTEGRAL, Dimension)
     if wanted.is_complex:

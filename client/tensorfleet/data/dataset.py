@@ -14,7 +14,7 @@ from tensorfleet.data.generator import generate
 from tensorfleet.data.options import Options
 from tensorfleet.data.padding import padded_shape, padding_values_of
 from tensorfleet.data.selecting import SelectingTransformations
-from tensorfleet.data.structure import Structure, components_of, normalize
+from tensorfleet.data.structure import Structure, common_dims, components_of, normalize
 from tensorfleet.graph import framework
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
@@ -255,7 +255,7 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
             raise TypeError(
                 f"Incompatible types of input datasets: {own.output_types} vs. {other.output_types}."
             )
-        dims = [_common(a, b) for a, b in zip(own.dims, other.dims, strict=True)]
+        dims = [common_dims(a, b) for a, b in zip(own.dims, other.dims, strict=True)]
         return self._next("ConcatenateDataset", dataset._variant_tensor, dims=dims, name=name)
 
     def prefetch(self, buffer_size: Any, name: str | None = None) -> Dataset:
@@ -443,13 +443,6 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
 def _int64(value: Any, name: str) -> Tensor:
     made: Tensor = convert_to_tensor(value, dtypes.int64, name)
     return made
-
-
-def _common(first: Dims, second: Dims) -> Dims:
-    """The most specific shape that both shapes are compatible with."""
-    if first is None or second is None or len(first) != len(second):
-        return None
-    return tuple(a if a == b else None for a, b in zip(first, second, strict=True))
 
 
 def _batch_length(size: Tensor, drop: Tensor) -> int | None:

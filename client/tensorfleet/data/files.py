@@ -69,6 +69,19 @@ class _FileDataset(Dataset):
         self._structure = made._structure
         self._options = None
 
+    def _begin_compressed(
+        self,
+        op_type: str,
+        filenames: Any,
+        compression: Any,
+        buffer_size: Any,
+        parallel: Any,
+        name: str | None,
+    ) -> None:
+        """Makes the dataset by an op whose inputs are compression and buffer size; see `_begin`."""
+        inputs = [_text(compression, "compression_type"), _number(buffer_size, "buffer_size", _BUFFER_BYTES)]
+        self._begin(filenames, parallel, op_type, inputs, name)
+
 
 def _number(value: Any, name: str, default: int = 0) -> Tensor:
     made: Tensor = convert_to_tensor(default if value is None else value, dtypes.int64, name)
@@ -80,7 +93,7 @@ def _text(value: Any, name: str) -> Tensor:
     return made
 
 
-_BUFFER = 256 * 1024
+_BUFFER_BYTES = 256 * 1024
 
 
 class TFRecordDataset(_FileDataset):
@@ -105,8 +118,9 @@ class TFRecordDataset(_FileDataset):
         Raises:
             TypeError: `filenames` are not strings.
         """
-        inputs = [_text(compression_type, "compression_type"), _number(buffer_size, "buffer_size", _BUFFER)]
-        self._begin(filenames, num_parallel_reads, "TFRecordDataset", inputs, name)
+        self._begin_compressed(
+            "TFRecordDataset", filenames, compression_type, buffer_size, num_parallel_reads, name
+        )
 
 
 class TextLineDataset(_FileDataset):
@@ -121,8 +135,9 @@ class TextLineDataset(_FileDataset):
         name: str | None = None,
     ) -> None:
         """A dataset of the lines of files; see TFRecordDataset."""
-        inputs = [_text(compression_type, "compression_type"), _number(buffer_size, "buffer_size", _BUFFER)]
-        self._begin(filenames, num_parallel_reads, "TextLineDataset", inputs, name)
+        self._begin_compressed(
+            "TextLineDataset", filenames, compression_type, buffer_size, num_parallel_reads, name
+        )
 
 
 class FixedLengthRecordDataset(_FileDataset):
@@ -149,7 +164,7 @@ class FixedLengthRecordDataset(_FileDataset):
             _number(header_bytes, "header_bytes"),
             _number(record_bytes, "record_bytes"),
             _number(footer_bytes, "footer_bytes"),
-            _number(buffer_size, "buffer_size", _BUFFER),
+            _number(buffer_size, "buffer_size", _BUFFER_BYTES),
             _text(compression_type, "compression_type"),
         ]
         self._begin(filenames, num_parallel_reads, "FixedLengthRecordDatasetV2", inputs, name)
@@ -186,7 +201,7 @@ class CsvDataset(Dataset):
             "CSVDatasetV2",
             _text(filenames, "filenames"),
             _text(compression_type, "compression_type"),
-            _number(buffer_size, "buffer_size", _BUFFER),
+            _number(buffer_size, "buffer_size", _BUFFER_BYTES),
             convert_to_tensor(header, dtypes.bool, "header"),
             _text(field_delim, "field_delim"),
             convert_to_tensor(use_quote_delim, dtypes.bool, "use_quote_delim"),

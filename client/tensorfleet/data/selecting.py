@@ -9,11 +9,12 @@ from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims, compatible
 from tensorfleet.core.shapes import TensorShape, as_dims
 from tensorfleet.core.structures import ELEMENTS as nest
+from tensorfleet.data.state_functions import trace_with_state
 from tensorfleet.data.structure import Structure, components_of, normalize, trace_elements
 from tensorfleet.graph import framework
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import constant, convert_to_tensor
-from tensorfleet.graph.func_graph import Traced, trace
+from tensorfleet.graph.func_graph import trace
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.identity import identity
@@ -122,7 +123,7 @@ class SelectingTransformations:
             made.append(Structure.of(output))
             return found[0], components_of(output)
 
-        traced, _ = _trace_with_state("scan", call, before, given)
+        traced, _ = trace_with_state("scan", call, before, given)
         structure = made[-1]
         variant = apply_op(
             "ScanDataset",
@@ -150,7 +151,7 @@ class SelectingTransformations:
         def call(old: Any, element: Any) -> tuple[Any, list[Tensor]]:
             return reduce_func(old, element), []
 
-        traced, free = _trace_with_state("reduce", call, before, given)
+        traced, free = trace_with_state("reduce", call, before, given)
         flat = apply_op(
             "ReduceDataset",
             dataset._variant_tensor,
@@ -350,61 +351,3 @@ def _filled(shape: Any, end: Tensor) -> Any:
     if dims is None or None not in dims:
         return shape
     return stack([end if d is None else constant(d, dtypes.int64) for d in dims])
-
-
-def _trace_with_state(
-    label: str,
-    function: Callable[[Any, Any], tuple[Any, list[Tensor]]],
-    before: Structure,
-    given: Structure,
-) -> tuple[Traced, Structure]:
-    """A function of the graph's library that takes a state and an element.
-
-    Args:
-        function: a Python function that returns the next state, and further components.
-
-    Returns:
-        The function, and the structure of states; a shape that changes is relaxed to the common one.
-    """
-    while True:
-        state = before
-        after: list[Structure] = []
-
-        def call(
-            *components: Tensor, state: Structure = state, after: list[Structure] = after
-        ) -> list[Tensor]:
-            count = len(state.types)
-            new, more = function(state.element(components[:count]), given.element(components[count:]))
-            new = normalize(new)
-            found = Structure.of(new)
-            _check_state(state, found, f"{label}_func")
-            after.append(found)
-            return [*components_of(new), *more]
-
-        traced = trace(f"Dataset_{label}", call, _arguments(state, given), list)
-        dims = [_common(a, b) for a, b in zip(state.dims, after[0].dims, strict=True)]
-        if dims == state.dims:
-            return traced, state
-        before = state.with_dims(dims)
-
-
-def _common(first: Dims, second: Dims) -> Dims:
-    """The most specific shape that both shapes are compatible with."""
-    if first is None or second is None or len(first) != len(second):
-        return None
-    return tuple(a if a == b else None for a, b in zip(first, second, strict=True))
-
-
-def _arguments(state: Structure, element: Structure) -> list[tuple[Any, Any]]:
-    return [
-        *zip(state.component_types, state.component_dims, strict=True),
-        *zip(element.component_types, element.component_dims, strict=True),
-    ]
-
-
-def _check_state(before: Structure, after: Structure, name: str) -> None:
-    if before.types != after.types or before.sparse != after.sparse:
-        raise TypeError(
-            "The element types for the new state must match the initial state. Expected "
-            f"{before.output_types}; got {after.output_types} from `{name}`."
-        )

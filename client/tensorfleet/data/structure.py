@@ -131,6 +131,13 @@ def components_of(element: Any, many: bool = False) -> list[Tensor]:
     ]
 
 
+def common_dims(first: Dims, second: Dims) -> Dims:
+    """The most specific shape that both shapes are compatible with."""
+    if first is None or second is None or len(first) != len(second):
+        return None
+    return tuple(a if a == b else None for a, b in zip(first, second, strict=True))
+
+
 def _without_shape_tuples(output_types: Any, shapes: Any) -> Any:
     """The shapes with tuples converted to TensorShapes where the types have leaves."""
     if isinstance(output_types, dict) and isinstance(shapes, dict):

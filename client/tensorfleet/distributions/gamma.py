@@ -22,7 +22,8 @@ from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.constants import ones_like
 from tensorfleet.ops.array.joining import concat
-from tensorfleet.ops.debugging.checks import assert_positive, assert_same_float_dtype
+from tensorfleet.ops.debugging.checks import assert_positive
+from tensorfleet.ops.debugging.type_checks import assert_same_float_dtype
 from tensorfleet.ops.math.arithmetic import xlogy
 from tensorfleet.ops.math.bessel import igamma
 from tensorfleet.ops.math.elementwise import log, sqrt, square

@@ -25,7 +25,8 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.constants import ones, ones_like, zeros_like
 from tensorfleet.ops.array.joining import concat, stack
 from tensorfleet.ops.array.selection import where_v2
-from tensorfleet.ops.debugging.checks import assert_positive, assert_same_float_dtype
+from tensorfleet.ops.debugging.checks import assert_positive
+from tensorfleet.ops.debugging.type_checks import assert_same_float_dtype
 from tensorfleet.ops.math.arithmetic import squared_difference
 from tensorfleet.ops.math.bessel import betainc
 from tensorfleet.ops.math.elementwise import abs, exp, log, log1p, rsqrt, sign, square

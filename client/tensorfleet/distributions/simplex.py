@@ -27,12 +27,8 @@ from tensorfleet.ops.array.identity import identity
 from tensorfleet.ops.array.joining import concat
 from tensorfleet.ops.array.selection import where_v2
 from tensorfleet.ops.array.shaping import expand_dims, shape
-from tensorfleet.ops.debugging.checks import (
-    assert_less,
-    assert_near,
-    assert_positive,
-    assert_same_float_dtype,
-)
+from tensorfleet.ops.debugging.checks import assert_less, assert_near, assert_positive
+from tensorfleet.ops.debugging.type_checks import assert_same_float_dtype
 from tensorfleet.ops.linalg.matrix_parts import matrix_set_diag
 from tensorfleet.ops.math.arithmetic import xlog1py, xlogy
 from tensorfleet.ops.math.bessel import betainc

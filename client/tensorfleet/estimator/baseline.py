@@ -14,8 +14,9 @@ from tensorfleet.ops.array.constants import ones
 from tensorfleet.ops.array.shaping import shape as shape_of
 from tensorfleet.ops.array.sparse_tensor import SparseTensor
 from tensorfleet.ops.math.arithmetic import multiply
+from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.initializers import zeros_initializer
-from tensorfleet.ops.state.variable_scope import get_variable, variable_scope
+from tensorfleet.ops.state.variable_scope import variable_scope
 
 _LEARNING_RATE = 0.3
 

@@ -9,12 +9,8 @@ from tensorfleet.estimator.class_heads import BinaryClassHead, MultiClassHead
 from tensorfleet.ops.state.partitioners import min_max_variable_partitioner
 from tensorfleet.train.adam import AdamOptimizer
 from tensorfleet.train.optimizer import Optimizer
-from tensorfleet.train.optimizers import (
-    AdagradOptimizer,
-    FtrlOptimizer,
-    GradientDescentOptimizer,
-    RMSPropOptimizer,
-)
+from tensorfleet.train.optimizers import AdagradOptimizer, GradientDescentOptimizer, RMSPropOptimizer
+from tensorfleet.train.regularized_optimizers import FtrlOptimizer
 
 _OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
     "Adagrad": AdagradOptimizer,

@@ -14,9 +14,10 @@ from tensorfleet.core.logging import info, warning
 from tensorfleet.estimator.estimator import Estimator
 from tensorfleet.graph import framework
 from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.initializers import zeros_initializer
 from tensorfleet.ops.state.variable_ops import assign
-from tensorfleet.ops.state.variable_scope import AUTO_REUSE, get_variable, variable_scope
+from tensorfleet.ops.state.variable_scope import AUTO_REUSE, variable_scope
 from tensorfleet.summary.records import summary_iterator
 from tensorfleet.train.hooks import StopAtStepHook, required_global_step
 from tensorfleet.train.session_run_hook import (

@@ -18,7 +18,7 @@ from tensorfleet.ops.array.shaping import reshape
 from tensorfleet.ops.io import summary
 from tensorfleet.ops.nn.layers import zero_fraction
 from tensorfleet.ops.state.variable_scope import variable_scope
-from tensorfleet.train.optimizers import FtrlOptimizer
+from tensorfleet.train.regularized_optimizers import FtrlOptimizer
 
 _LEARNING_RATE = 0.2
 

@@ -17,7 +17,7 @@ from tensorfleet.ops.array.sparse_parts import sparse_reshape
 from tensorfleet.ops.array.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from tensorfleet.ops.control_flow.control_flow import cond
 from tensorfleet.ops.math.comparison import equal, not_equal
-from tensorfleet.ops.state.variable_scope import get_variable
+from tensorfleet.ops.state.get_variable import get_variable
 
 
 class FeatureColumn:
@@ -220,14 +220,19 @@ def _expanded(tensor: Any) -> Any:
     return expand_dims(tensor, -1)
 
 
-def to_sparse(tensor: Any) -> SparseTensor:
-    """A feature as a SparseTensor, without the elements that stand for nothing: "" and -1."""
+def to_sparse(tensor: Any, nothing: Any = None) -> SparseTensor:
+    """A feature as a SparseTensor, without the elements that stand for nothing.
+
+    Args:
+        nothing: stands for nothing; by default "" or -1, by the dtype.
+    """
     value = convert_to_tensor_or_sparse_tensor(tensor)
     if isinstance(value, SparseTensor):
         return value
     assert isinstance(value, Tensor)
-    ignored = "" if value.dtype.base is dtypes.string else cast(-1, value.dtype)
-    indices = where(not_equal(value, ignored))
+    if nothing is None:
+        nothing = "" if value.dtype.base is dtypes.string else cast(-1, value.dtype)
+    indices = where(not_equal(value, nothing))
     return SparseTensor(indices, gather_nd(value, indices), shape(value, out_type=dtypes.int64))
 
 

@@ -408,8 +408,8 @@ class WeightedCategoricalColumn(_Weighted, CategoricalColumn):
         if self.dtype is not weights.dtype.base:
             raise ValueError(f"Bad dtype, expected {self.dtype}, but got {weights.dtype}.")
         if not isinstance(weights, SparseTensor):
-            # A weight of 0 is one, so nothing is left out but where there is no id either.
-            weights = to_sparse(weights)
+            # As the ids of -1 are left out, so are their weights, which are to be 0.
+            weights = to_sparse(weights, cast(0, weights.dtype.base))
         if not weights.dtype.is_floating:
             weights = weights.with_values(cast(weights.values, dtypes.float32))
         ids = transformation_cache.get(self.categorical_column, state_manager)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes, shapes, tensor_util
+from tensorfleet.core.dimension import Dimension
 from tensorfleet.core.dtypes import DType
-from tensorfleet.core.shapes import Dimension, TensorShape
+from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph import scoped_graph
 from tensorfleet.graph.graph import Graph, get_default_graph, lookup_op
 from tensorfleet.graph.tensor import Tensor

@@ -9,10 +9,10 @@ from tensorfleet.ops.array.sparse_tensor import (
     serialize_many_sparse as serialize_many_sparse,
     serialize_sparse as serialize_sparse,
 )
+from tensorfleet.ops.data_flow.queue_base import QueueBase as QueueBase
 from tensorfleet.ops.data_flow.queues import (
     PaddingFIFOQueue as PaddingFIFOQueue,
     PriorityQueue as PriorityQueue,
-    QueueBase as QueueBase,
     RandomShuffleQueue as RandomShuffleQueue,
 )
 from tensorfleet.ops.image.codec import (

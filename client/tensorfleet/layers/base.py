@@ -18,10 +18,11 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.layers.input_spec import check_inputs
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.partitioned_variables import PartitionedVariable
 from tensorfleet.ops.state.ref_variable import RefVariable
 from tensorfleet.ops.state.variable_options import VariableAggregation, VariableSynchronization
-from tensorfleet.ops.state.variable_scope import VariableScope, get_variable, variable_scope
+from tensorfleet.ops.state.variable_scope import VariableScope, variable_scope
 
 _NAMES = ("__layer_names",)
 """The key of the collection that counts a graph's layers by the name of their class; no string."""

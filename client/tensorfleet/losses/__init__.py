@@ -2,17 +2,19 @@
 
 import typing as _typing
 
-from tensorfleet.losses.pairwise import mean_pairwise_squared_error as mean_pairwise_squared_error
-from tensorfleet.losses.weighted import (
-    Reduction as Reduction,
-    absolute_difference as absolute_difference,
+from tensorfleet.losses.collection import (
     add_loss as add_loss,
-    compute_weighted_loss as compute_weighted_loss,
-    cosine_distance as cosine_distance,
     get_losses as get_losses,
     get_regularization_loss as get_regularization_loss,
     get_regularization_losses as get_regularization_losses,
     get_total_loss as get_total_loss,
+)
+from tensorfleet.losses.pairwise import mean_pairwise_squared_error as mean_pairwise_squared_error
+from tensorfleet.losses.weighted import (
+    Reduction as Reduction,
+    absolute_difference as absolute_difference,
+    compute_weighted_loss as compute_weighted_loss,
+    cosine_distance as cosine_distance,
     hinge_loss as hinge_loss,
     huber_loss as huber_loss,
     log_loss as log_loss,

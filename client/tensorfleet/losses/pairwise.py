@@ -9,7 +9,7 @@ from tensorfleet.graph import framework
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.losses.weighted import add_loss
+from tensorfleet.losses.collection import add_loss
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.constants import ones_like, range as range_, zeros_like
 from tensorfleet.ops.array.selection import where

@@ -14,7 +14,8 @@ from tensorfleet.ops.array.constants import ones, ones_like
 from tensorfleet.ops.array.selection import where
 from tensorfleet.ops.array.shaping import rank as rank_of, size
 from tensorfleet.ops.common import apply_one
-from tensorfleet.ops.debugging.checks import assert_rank_in, assert_type
+from tensorfleet.ops.debugging.checks import assert_rank_in
+from tensorfleet.ops.debugging.type_checks import assert_type
 from tensorfleet.ops.math.comparison import equal
 from tensorfleet.ops.math.reduction import reduce_mean, reduce_sum
 from tensorfleet.ops.nn.confusion import confusion_matrix

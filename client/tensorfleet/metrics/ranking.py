@@ -14,7 +14,8 @@ from tensorfleet.ops.array.joining import concat
 from tensorfleet.ops.array.padding import tile
 from tensorfleet.ops.array.selection import top_k
 from tensorfleet.ops.array.shaping import expand_dims, shape, size
-from tensorfleet.ops.array.sparse_parts import sparse_concat, sparse_reshape, sparse_retain
+from tensorfleet.ops.array.sparse_elements import sparse_retain
+from tensorfleet.ops.array.sparse_parts import sparse_concat, sparse_reshape
 from tensorfleet.ops.array.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.data_flow.sets import set_difference, set_intersection, set_size

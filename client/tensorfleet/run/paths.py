@@ -61,6 +61,8 @@ INTERNAL: dict[str, str] = {
     "python.ops.rnn_cell_impl": "nn.rnn_cell contrib.rnn",
     "python.ops.script_ops": "tf",
     "python.ops.seq2seq": "contrib.legacy_seq2seq",
+    "python.ops.sets": "sets",
+    "python.ops.sets_impl": "sets",
     "python.ops.sparse_ops": "tf sparse",
     "python.ops.special_math_ops": "tf math",
     "python.ops.state_ops": "tf",
@@ -118,12 +120,18 @@ INTERNAL: dict[str, str] = {
             *("coordinator", "device_setter", "input", "learning_rate_decay", "monitored_session"),
             *("moving_averages", "queue_runner", "queue_runner_impl", "saver", "server_lib"),
             *("session_manager", "session_run_hook", "slot_creator", "supervisor", "training"),
-            "training_util",
+            *("training_util", "warm_starting_util"),
         )
     },
     "python.training.summary_io": "summary train",
     "python.training.training_ops": "train",
-    # Layers.
+    # Layers, columns.
+    "python.feature_column": "feature_column",
+    **{
+        f"python.feature_column.{name}": "feature_column"
+        for name in ("feature_column", "feature_column_lib", "feature_column_v2")
+    },
+    "python.feature_column.sequence_feature_column": "contrib.feature_column",
     "python.layers": "layers",
     **{
         f"python.layers.{name}": "layers"
@@ -161,8 +169,6 @@ INTERNAL: dict[str, str] = {
     "python.data.util.nest": "client.nest",
     "python.estimator": "estimator",
     "python.estimator.estimator": "estimator",
-    "python.feature_column": "feature_column",
-    "python.feature_column.feature_column": "feature_column",
     "python.saved_model": "saved_model",
     **{
         f"python.saved_model.{name}{ending}": f"saved_model.{name} saved_model"

@@ -17,33 +17,13 @@ from tensorfleet.graph.graph import Graph, get_default_graph
 from tensorfleet.proto import config_pb2
 from tensorfleet.session import abandoned, connect as transport
 from tensorfleet.session.containers import default_container, fill, to_reset
+from tensorfleet.session.device_attributes import DeviceAttributes
 from tensorfleet.session.feeds import converter, feed_tensor
 from tensorfleet.session.signatures import Run, Signatures
 from tensorfleet.session.transport import Signature, Transport
 
 _logger = logging.getLogger("tensorfleet")
 _NODE_NAME = re.compile(r"\[\[(?:Node: )?\{\{node ([^\s}]+)\}\}")
-
-
-class DeviceAttributes:
-    """A device that a session can use, as `Session.list_devices` gives it.
-
-    Attributes:
-        name: the full name, such as `/job:worker/replica:0/task:3/device:CPU:0`.
-        device_type: such as "CPU".
-        memory_limit_bytes: how much memory it offers.
-        incarnation: a random number, another one after a restart of the task.
-    """
-
-    def __init__(self, name: str, device_type: str, memory_limit_bytes: int, incarnation: int) -> None:
-        self.name = name
-        self.device_type = device_type
-        self.memory_limit_bytes = memory_limit_bytes
-        self.incarnation = incarnation
-
-    def __repr__(self) -> str:
-        parts = (self.name, self.device_type, str(self.memory_limit_bytes), str(self.incarnation))
-        return f"_DeviceAttributes({', '.join(parts)})"
 
 
 class BaseSession:

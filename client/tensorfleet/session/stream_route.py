@@ -15,10 +15,8 @@ from tensorfleet.core import errors
 from tensorfleet.proto import fleet_pb2
 from tensorfleet.security.calls import host_of
 from tensorfleet.security.settings import Security
-from tensorfleet.session.transport_stream import CONNECT_SECONDS, MasterConnection
-
-# Only time tells a firewall that drops packets from a slow network; gRPC has answered already.
-ROUTE_SECONDS = 3.0
+from tensorfleet.session.master_connection import MasterConnection
+from tensorfleet.session.timeouts import CONNECT_SECONDS, ROUTE_SECONDS
 
 _FAILURES = (OSError, EOFError, ValueError, KeyError, TypeError, errors.OpError)
 

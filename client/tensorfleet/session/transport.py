@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from tensorfleet.session.timeouts import (
+    CLOSE_SECONDS as CLOSE_SECONDS,
+    DEFAULT_CONNECT_SECONDS as DEFAULT_CONNECT_SECONDS,
+    GRACE_SECONDS as GRACE_SECONDS,
+)
+
 if TYPE_CHECKING:
     from tensorfleet.proto.config_pb2 import ConfigProto, RunMetadata, RunOptions
     from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
     from tensorfleet.proto.graph_pb2 import GraphDef
 
 Value = np.ndarray[Any, Any] | np.generic
-
-DEFAULT_CONNECT_SECONDS = 30.0
-CLOSE_SECONDS = 10.0
-GRACE_SECONDS = 5.0
-"""Beyond a step's own timeout, which the server watches: it says then what the step waits for."""
 
 
 class Signature(Protocol):

@@ -13,10 +13,7 @@ from typing import Any
 import grpc
 
 from tensorfleet.core import errors
-
-FIRST_SECONDS = 2.0
-AGAIN_SECONDS = 10.0
-UNKNOWN_NAME_SECONDS = 5.0  # the name of a container that is being started may take a moment to appear
+from tensorfleet.session.timeouts import AGAIN_SECONDS, FIRST_SECONDS, UNKNOWN_NAME_SECONDS
 
 _logger = logging.getLogger("tensorfleet")
 

@@ -92,19 +92,21 @@ from tensorfleet.train.moving_averages import ExponentialMovingAverage as Expone
 from tensorfleet.train.optimizer import Optimizer as Optimizer
 from tensorfleet.train.optimizers import (
     AdadeltaOptimizer as AdadeltaOptimizer,
-    AdagradDAOptimizer as AdagradDAOptimizer,
     AdagradOptimizer as AdagradOptimizer,
-    FtrlOptimizer as FtrlOptimizer,
     GradientDescentOptimizer as GradientDescentOptimizer,
     MomentumOptimizer as MomentumOptimizer,
-    ProximalAdagradOptimizer as ProximalAdagradOptimizer,
-    ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer,
     RMSPropOptimizer as RMSPropOptimizer,
 )
 from tensorfleet.train.queue_runners import (
     QueueRunner as QueueRunner,
     add_queue_runner as add_queue_runner,
     start_queue_runners as start_queue_runners,
+)
+from tensorfleet.train.regularized_optimizers import (
+    AdagradDAOptimizer as AdagradDAOptimizer,
+    FtrlOptimizer as FtrlOptimizer,
+    ProximalAdagradOptimizer as ProximalAdagradOptimizer,
+    ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer,
 )
 from tensorfleet.train.saver import Saver as Saver, import_meta_graph as import_meta_graph
 from tensorfleet.train.saving_hooks import (

@@ -26,7 +26,8 @@ from tensorfleet.ops.array.sparse_tensor import (
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.control_flow.control import no_op
 from tensorfleet.ops.control_flow.smart_cond import smart_cond
-from tensorfleet.ops.data_flow.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from tensorfleet.ops.data_flow.queue_base import QueueBase
+from tensorfleet.ops.data_flow.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from tensorfleet.ops.math.arithmetic import maximum
 from tensorfleet.train.input_producers import fullness, summarize_fullness
 from tensorfleet.train.queue_runners import QueueRunner, add_queue_runner

@@ -8,8 +8,8 @@ from tensorfleet.core import dtypes
 from tensorfleet.core.logging import info
 from tensorfleet.graph import framework
 from tensorfleet.graph.graph_keys import GraphKeys
+from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.initializers import zeros_initializer
-from tensorfleet.ops.state.variable_scope import get_variable
 from tensorfleet.train.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,

@@ -12,13 +12,14 @@ from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.control_flow.control import group
+from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.initializers import zeros_initializer
 from tensorfleet.ops.state.variable_collections import (
     global_variables,
     moving_average_variables,
     trainable_variables,
 )
-from tensorfleet.ops.state.variable_scope import get_variable, variable_scope
+from tensorfleet.ops.state.variable_scope import variable_scope
 from tensorfleet.ops.state.variables import Variable
 from tensorfleet.train import slot_creator
 

@@ -21,8 +21,9 @@ from tensorfleet.ops.array.indexed_slices import IndexedSlices, convert_to_tenso
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.control_flow.control import group, tuple as with_all
 from tensorfleet.ops.state import variable_ops
+from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.variable_collections import trainable_variables
-from tensorfleet.ops.state.variable_scope import get_variable, variable_scope
+from tensorfleet.ops.state.variable_scope import variable_scope
 from tensorfleet.ops.state.variables import Variable
 from tensorfleet.ops.training import training_ops  # noqa: F401 - defines the optimizers' ops
 from tensorfleet.train import slot_creator

@@ -8,9 +8,10 @@ from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph import framework
 from tensorfleet.ops.common import apply_one
+from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.initializers import zeros_initializer
 from tensorfleet.ops.state.save_slice import SaveSliceInfo
-from tensorfleet.ops.state.variable_scope import get_variable, get_variable_scope, variable_scope
+from tensorfleet.ops.state.variable_scope import get_variable_scope, variable_scope
 from tensorfleet.ops.state.variables import Variable
 
 

@@ -8,9 +8,9 @@ from tensorfleet.core import dtypes, logging
 from tensorfleet.graph.graph import Graph, get_default_graph
 from tensorfleet.graph.graph_keys import GraphKeys
 from tensorfleet.graph.tensor import Tensor
+from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.initializers import zeros_initializer
 from tensorfleet.ops.state.variable_options import VariableAggregation
-from tensorfleet.ops.state.variable_scope import get_variable
 from tensorfleet.ops.state.variables import Variable
 
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorfleet.core import errors
-from tensorfleet.wire.limits import MAX_PAYLOAD_BYTES, MAX_PUSHES, SMALL_BYTES
+from tensorfleet.wire.frames import Kind, encode, encode_pushes, pack_error
+from tensorfleet.wire.limits import MAX_PAYLOAD_BYTES, MAX_PUSHES, MAX_SEND_BUFFERS, SMALL_BYTES
+from tensorfleet.wire.reader import Reader
 from tensorfleet.wire.shared_memory import Arena
-from tensorfleet.wire.stream import MAX_SEND_BUFFERS, Kind, Reader, encode, encode_pushes, pack_error
 from tensorfleet.wire.traffic import Traffic
 
 

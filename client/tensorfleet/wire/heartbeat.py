@@ -24,22 +24,21 @@ import grpc
 from tensorfleet.proto import fleet_pb2
 from tensorfleet.security.calls import for_client, open_channel
 from tensorfleet.security.settings import Security
+from tensorfleet.wire.limits import GREETING_SECONDS, HEARTBEAT_SECONDS
 
 VARIABLE = "TENSORFLEET_HEARTBEAT_SECONDS"
-DEFAULT_SECONDS = 10.0
 
 _TICKS = 10  # looks within the limit
 _SILENT = 0.65  # of the limit without a sign of life, until the other side is asked,
 _QUESTION = 0.25  # and of the limit for its answer
 _LATE = 3  # ticks: whoever looks so late has been stopped or busy itself, and blames nobody for it
-_CALL_SECONDS = 1.0
 
 _log = logging.getLogger("tensorfleet")
 
 
 def limit() -> float:
     """After so many seconds of silence another process is taken for lost; 0: never."""
-    return float(os.environ.get(VARIABLE) or DEFAULT_SECONDS)
+    return float(os.environ.get(VARIABLE) or HEARTBEAT_SECONDS)
 
 
 class Watched(Protocol):
@@ -197,13 +196,13 @@ def ask(address: str, seconds: float, security: Security | None = None) -> fleet
         except grpc.FutureTimeoutError:
             ready.cancel()
             try:
-                call(fleet_pb2.GetEndpointRequest(), timeout=_CALL_SECONDS / 10)
+                call(fleet_pb2.GetEndpointRequest(), timeout=GREETING_SECONDS / 10)
             except grpc.RpcError as error:
                 if error.code() is grpc.StatusCode.UNAVAILABLE:
                     return str(error.details())
             return f"{address} does not greet a new connection within {seconds:g} s"
         try:
-            endpoint: fleet_pb2.Endpoint = call(fleet_pb2.GetEndpointRequest(), timeout=_CALL_SECONDS)
+            endpoint: fleet_pb2.Endpoint = call(fleet_pb2.GetEndpointRequest(), timeout=GREETING_SECONDS)
         except grpc.RpcError:
             return fleet_pb2.Endpoint()
         return endpoint

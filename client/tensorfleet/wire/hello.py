@@ -17,9 +17,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorfleet.wire import shared_memory
+from tensorfleet.wire.frames import MAGIC, Kind, encode, unpack_error
 from tensorfleet.wire.limits import MAX_HELLO_BYTES, READ_BUFFER_BYTES, SHARED_FROM_BYTES
+from tensorfleet.wire.reader import Reader
 from tensorfleet.wire.shared_memory import Arena, Borrowed
-from tensorfleet.wire.stream import MAGIC, Kind, Reader, encode, unpack_error
 
 _ROOM = "shared_memory"
 

@@ -14,8 +14,8 @@ from tensorfleet.security.tokens import hashed
 from tensorfleet.wire import shared_memory
 from tensorfleet.wire.hello import say_hello
 from tensorfleet.wire.proof import claims, open_with_proof
+from tensorfleet.wire.reader import Reader
 from tensorfleet.wire.shared_memory import Arena
-from tensorfleet.wire.stream import Reader
 from tensorfleet.wire.tls import TlsSocket
 
 

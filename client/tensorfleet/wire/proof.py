@@ -17,8 +17,9 @@ from typing import Any
 
 from tensorfleet.core import errors
 from tensorfleet.security import secret as proofs
+from tensorfleet.wire.frames import Kind, encode, unpack_error
 from tensorfleet.wire.limits import MAX_AUTH_BYTES
-from tensorfleet.wire.stream import Kind, Reader, encode, unpack_error
+from tensorfleet.wire.reader import Reader
 
 CLAIMS = ("task", "incarnation")
 """What of a HELLO is proven."""

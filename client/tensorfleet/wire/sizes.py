@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from tensorfleet.wire.limits import SMALL_REQUEST_BYTES
+
 SIZE = "tensorfleet-bytes"
 SMALL = "small"
-SMALL_BYTES = 1 << 20
-"""A request of less is small: then this is all that it says, and HTTP/2 sends it as one byte."""
 
 _SMALL = ((SIZE, SMALL),)
 
 
 def metadata(size: int) -> tuple[tuple[str, str], ...]:
     """The metadata of a request of so many bytes."""
-    return _SMALL if size < SMALL_BYTES else ((SIZE, str(size)),)
+    return _SMALL if size < SMALL_REQUEST_BYTES else ((SIZE, str(size)),)

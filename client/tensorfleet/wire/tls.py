@@ -20,13 +20,8 @@ from typing import Any
 from tensorfleet.security import identity
 from tensorfleet.security.identity import Identity
 from tensorfleet.wire.connection import Connection
-from tensorfleet.wire.stream import Reader
-
-SEALED_BYTES = 256 * 1024
-"""At most so many bytes are encrypted before they are sent."""
-
-MAX_HANDSHAKE_BYTES = 64 * 1024
-"""Certificates are a few thousand bytes; whoever sends more before it has shown one is refused."""
+from tensorfleet.wire.limits import MAX_HANDSHAKE_BYTES, SEALED_BYTES
+from tensorfleet.wire.reader import Reader
 
 _RECORD_BYTES = 16 * 1024
 _RECORD_OVERHEAD = 22

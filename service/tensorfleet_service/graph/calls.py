@@ -23,7 +23,7 @@ def as_call(node_def: node_def_pb2.NodeDef, functions: Functions) -> node_def_pb
     """The node as one that has the function as an attribute, with the same inputs and outputs.
 
     Raises:
-        InvalidArgumentError: an attribute that says a type or a number is missing.
+        InvalidArgumentError: an attribute with a type or a number is missing.
     """
     signature = functions[node_def.op].signature
     made = node_def_pb2.NodeDef(name=node_def.name, device=node_def.device, input=node_def.input)
@@ -57,9 +57,9 @@ def _given(node_def: node_def_pb2.NodeDef, name: str) -> attr_value_pb2.AttrValu
 
 
 def rewrite_calls(function: function_pb2.FunctionDef, functions: Functions) -> None:
-    """Rewrites the calls in a function's body, and what takes their outputs.
+    """Rewrites the calls in a function's body, and the inputs that take their outputs.
 
-    An output is named by its argument and a number there; a PartitionedCall has one argument for all.
+    There, an output is named by its argument and a number; a PartitionedCall has one argument for all.
     """
     starts: dict[tuple[str, str], int] = {}
     for node_def in function.node_def:

@@ -1,6 +1,6 @@
-"""Values on variant edges that are no tensors: what they have in common.
+"""Base class of values on variant edges that are not tensors.
 
-A lone value travels as the object itself, or in an array of rank 0; several are an array of objects.
+A single value is the object itself, or in an array of rank 0; several are an array of objects.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tensorfleet_service.kernels.values import invalid
 
 
 class Variant:
-    """A value with its own idea of zeros and of sums; values of most kinds have none."""
+    """A value that may define zeros and sums; those of most kinds do not."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ class Variant:
 
 
 def unboxed(value: Any) -> Any:
-    """The object itself, where a value may be an array of rank 0 with it."""
+    """The object itself, also from an array of rank 0."""
     if isinstance(value, np.ndarray) and value.dtype == object and not value.shape:
         return value[()]
     return value

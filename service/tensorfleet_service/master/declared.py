@@ -1,4 +1,4 @@
-"""The variables that a graph declares, and how large they are."""
+"""The variables that a graph declares, and their sizes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from tensorfleet.proto.graph_pb2 import GraphDef
 
 _OPS = frozenset(("Variable", "VariableV2", "VarHandleOp"))
-_STRING_BYTES = 8  # the reference to one
+_STRING_BYTES = 8  # of the reference to a string
 
 
 def declared_variables(graph_def: GraphDef) -> dict[tuple[str, str], int]:
-    """Bytes by (container, name); dimensions that are not known count as 0."""
+    """The bytes of each variable by (container, name); unknown dimensions count as 0."""
     found: dict[tuple[str, str], int] = {}
     for node in graph_def.node:
         if node.op not in _OPS:

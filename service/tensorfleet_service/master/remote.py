@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
 from tensorfleet.proto import fleet_pb2, worker_pb2
-from tensorfleet.wire.stream import Method
+from tensorfleet.wire.frames import Method
 from tensorfleet_service.executor.feed_layout import layout
 from tensorfleet_service.graph.graph import to_graph_def
 from tensorfleet_service.master.members import Functions, Member, MemberDone, Registered

@@ -128,7 +128,7 @@ class Admission:
 
 
 class Place:
-    """The share of a client's connection; a `wire.stream.Account`."""
+    """The share of a client's connection; a `wire.reader.Account`."""
 
     __slots__ = ("_admission", "_client")
 

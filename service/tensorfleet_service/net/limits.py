@@ -9,7 +9,8 @@ import numpy as np
 from google.protobuf.message import DecodeError, Message
 
 from tensorfleet.core import errors
-from tensorfleet.wire.stream import FrameTooLarge, Reader
+from tensorfleet.wire.frames import FrameTooLarge
+from tensorfleet.wire.reader import Reader
 from tensorfleet_service.devices import memory
 
 MESSAGE_VARIABLE = "TENSORFLEET_MAX_MESSAGE_MB"

@@ -20,9 +20,9 @@ from google.protobuf.message import DecodeError, Message
 
 from tensorfleet.core import errors
 from tensorfleet.proto.step_stats_pb2 import StepStats
-from tensorfleet.wire import stream
+from tensorfleet.wire import frames
 from tensorfleet.wire.connection import Connection, cork
-from tensorfleet.wire.stream import (
+from tensorfleet.wire.frames import (
     TRACE,
     Frame,
     FrameTooLarge,
@@ -160,10 +160,10 @@ class Peer:
         """Sends a tensor."""
         if edge >= 1 << 64:  # in nested loops, with the numbers of their iterations
             meta = edge.to_bytes((edge.bit_length() + 7) // 8, "little")
-            tensors, flags = ((), stream.DEAD) if value is DEAD else ((value,), 0)
+            tensors, flags = ((), frames.DEAD) if value is DEAD else ((value,), 0)
             self._send(encode_with_meta(Kind.PUSH, step_id, 0, meta, tensors, flags))
         elif value is DEAD:
-            self._send(encode(Kind.PUSH, step_id, edge, flags=stream.DEAD))
+            self._send(encode(Kind.PUSH, step_id, edge, flags=frames.DEAD))
         else:
             self._call_connection(self._connection.push, step_id, edge, value)
 
@@ -281,12 +281,12 @@ class Peer:
                 if kind == Kind.PUSH:
                     # Runs on this thread, and runs that they make runnable, are short, so everything that
                     # they send may go out together.
-                    if not frame.tensors and not frame.flags & stream.DEAD:
+                    if not frame.tensors and not frame.flags & frames.DEAD:
                         _check_tensors(frame, 1)
                     with cork(), run_queue():
                         edge = int.from_bytes(frame.meta, "little") if frame.meta else frame.detail
                         self._service.deliver(
-                            frame.number, (edge,), (DEAD,) if frame.flags & stream.DEAD else frame.tensors
+                            frame.number, (edge,), (DEAD,) if frame.flags & frames.DEAD else frame.tensors
                         )
                 elif kind == Kind.PUSH_ALL:
                     with cork(), run_queue():

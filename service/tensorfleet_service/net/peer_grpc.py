@@ -23,7 +23,7 @@ from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.security.calls import channel_credentials, metadata
 from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.wire.connection import cork
-from tensorfleet.wire.stream import Method
+from tensorfleet.wire.frames import Method
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices.memory import exhausted
 from tensorfleet_service.executor.dead import DEAD

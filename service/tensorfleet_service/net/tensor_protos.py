@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import tensor_util
-from tensorfleet.wire.stream import unsendable
+from tensorfleet.wire.frames import unsendable
 from tensorfleet_service.devices import memory
 from tensorfleet_service.executor.failures import as_op_error as as_op_error
 

@@ -1,8 +1,8 @@
-"""Callers: who is connected by gRPC, and how many may be whose calls nobody has let in.
+"""Callers: the connections by gRPC, with a limit on those of strangers, who have not authenticated.
 
-gRPC accepts whoever connects, and says nothing of it until a call comes. So the task looks at its own
-descriptors: if too many connections to its port are strangers', those are ended that have said least, of the
-address that has the most of them. A client that has made a call it was let in for is none of them.
+gRPC accepts all connections, and does not report them until a call comes. So the task checks its own
+descriptors: if too many connections to its port are strangers', it ends some of the address that has the most
+of them, the silent ones first. A client that has made an accepted call is not a stranger.
 """
 
 from __future__ import annotations
@@ -21,43 +21,43 @@ from tensorfleet_service.net import limits
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-BUSY_SECONDS = 0.1  # until the next look, while there are too many
+BUSY_SECONDS = 0.1  # time until the next check, while there are too many
 _DESCRIPTORS = "/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"
-_FOR_STRANGERS = 4  # of four descriptors, one may be a stranger's
+_FOR_STRANGERS = 4  # one descriptor in four may be a stranger's
 _REMEMBERED = 10_000
 
 _Place = tuple[str, int]
 
 
 class Callers:
-    """The connections to a port of this process by gRPC. Safe to use from several threads.
+    """The connections by gRPC to a port of this process. Safe to use from several threads.
 
     Args:
-        most: strangers' connections that stay.
+        most: limit on strangers' connections.
     """
 
     def __init__(self, most: int = limits.MAX_GRPC_STRANGERS) -> None:
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._most = most if soft == resource.RLIM_INFINITY else max(min(most, soft // _FOR_STRANGERS), 1)
         self._lock = threading.Lock()
-        self._heard: dict[str, bool] = {}  # gRPC's name of a peer: whether it was let in
+        self._heard: dict[str, bool] = {}  # whether a peer, by gRPC's name of it, was let in
         self._absent: set[str] = set()
-        self._ages: dict[_Place, int] = {}  # the look at which a connection was first seen
+        self._ages: dict[_Place, int] = {}  # the number of the check that first saw a connection
         self._looks = 0
         self._many = False
 
     def heard(self, context: Any, let_in: bool) -> None:
-        """A call has come, from somebody who is known, or as anybody may make it."""
+        """Notes a call, and whether its caller was let in."""
         peer = context.peer()
         if not self._heard.get(peer):
             with self._lock:
                 self._heard[peer] = let_in
 
     def look(self, port: int) -> float:
-        """Ends connections of strangers if there are too many; the seconds until the next look."""
+        """Ends connections of strangers if there are too many; returns the seconds until the next check."""
         try:
             descriptors = [int(name) for name in os.listdir(_DESCRIPTORS)]
-        except OSError:  # there is no descriptor left to look with
+        except OSError:  # such as without a free descriptor for the check
             descriptors = list(range(resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
         if len(descriptors) <= self._most and len(self._heard) < _REMEMBERED:
             return LOOK_SECONDS
@@ -82,14 +82,14 @@ class Callers:
         return BUSY_SECONDS
 
     def _forget(self, there: set[str]) -> None:
-        """Forgets peers that were not there twice: one may have come since this look began."""
+        """Forgets peers that were missing twice, as one may have connected since this check began."""
         with self._lock:
             for peer in self._absent - there:
                 self._heard.pop(peer, None)
             self._absent = set(self._heard) - there
 
     def _surplus(self, strangers: list[_Place]) -> list[_Place]:
-        """Those to be ended: of the addresses that have most, the silent ones first, then the oldest."""
+        """The connections to end: of the addresses that have most, the silent ones first, then the oldest."""
         by_host: dict[str, list[_Place]] = {}
         for place in sorted(
             strangers, key=lambda place: (_name(place) in self._heard, self._ages[place]), reverse=True
@@ -97,7 +97,7 @@ class Callers:
             by_host.setdefault(place[0], []).append(place)
         counts = Counter({host: len(found) for host, found in by_host.items()})
         surplus = []
-        # The largest share that all hosts can have: what one has beyond it goes.
+        # The largest share that all hosts can have; connections beyond it are ended.
         share = _share(list(counts.values()), self._most)
         for found in by_host.values():
             while len(found) > share:
@@ -106,7 +106,7 @@ class Callers:
 
 
 def _share(counts: list[int], most: int) -> int:
-    """How many each may have at most, so that all together have no more than `most`."""
+    """The largest number for each with which all together have no more than `most`."""
     left, share = most, 0
     for i, count in enumerate(sorted(counts)):
         share = left // (len(counts) - i)
@@ -123,7 +123,7 @@ def _name(place: _Place) -> str:
 
 
 def _caller(descriptor: int, port: int) -> _Place | None:
-    """Where a connection to the port comes from; None for descriptors of all else."""
+    """The address from which a connection to the port comes; None for other descriptors."""
     try:
         sock = socket.socket(fileno=descriptor)
     except OSError:
@@ -136,16 +136,16 @@ def _caller(descriptor: int, port: int) -> _Place | None:
         host, from_port = sock.getpeername()[:2]
         return host.removeprefix("::ffff:"), from_port
     except OSError:
-        return None  # it listens, or has ended
+        return None  # a listening socket, or a closed connection
     finally:
         sock.detach()
 
 
 def _end(descriptor: int, place: _Place) -> None:
-    """Ends a connection, if the descriptor is still that one's."""
+    """Ends a connection, if it still has the descriptor."""
     own = -1
     with contextlib.suppress(OSError):
-        own = os.dup(descriptor)  # which nobody else closes meanwhile, where there is one left for it
+        own = os.dup(descriptor)  # a copy, which nobody else closes meanwhile
     sock = None
     try:
         sock = socket.socket(fileno=descriptor if own < 0 else own)

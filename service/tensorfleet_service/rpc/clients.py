@@ -22,7 +22,7 @@ from tensorfleet.core import errors
 from tensorfleet.proto import master_pb2
 from tensorfleet.proto.config_pb2 import RunMetadata, RunOptions
 from tensorfleet.wire.connection import Connection
-from tensorfleet.wire.stream import Frame, FrameTooLarge, Kind, Method, encode, pack_error
+from tensorfleet.wire.frames import Frame, FrameTooLarge, Kind, Method, encode, pack_error
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import blocks
 from tensorfleet_service.master.partial import PartialRuns

@@ -12,10 +12,10 @@ from typing import Any
 from tensorfleet.core import errors
 from tensorfleet.security.tls import certificates
 from tensorfleet.wire.connection import Connection
+from tensorfleet.wire.frames import Kind
 from tensorfleet.wire.hello import answer_hello
 from tensorfleet.wire.limits import HELLO_SECONDS
 from tensorfleet.wire.proof import accept_with_proof
-from tensorfleet.wire.stream import Kind
 from tensorfleet.wire.tls import TlsConnection, TlsSocket
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.admission import Admission, client_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.core import errors, gc_pause
 from tensorfleet.proto import fleet_pb2, worker_pb2
 from tensorfleet.wire.connection import cork
-from tensorfleet.wire.stream import Frame, Method
+from tensorfleet.wire.frames import Frame, Method
 from tensorfleet_service.executor.feed_layout import task_of
 from tensorfleet_service.graph.session_graph import check_partition, from_graph_def
 from tensorfleet_service.net import limits, timeouts

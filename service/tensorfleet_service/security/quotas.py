@@ -1,6 +1,6 @@
-"""Quotas: how much of a task one client may have, whoever else wants some.
+"""Quotas: limits on what one client may use of a task.
 
-A client is whoever a token or a certificate names. Without such a name each session is one of its own.
+A client is identified by the name in a token or a certificate. Without a name, each session is a client.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ VARIABLES = {
     "variable_mb": "TENSORFLEET_MAX_CLIENT_VARIABLE_MB",
     "step_seconds": "TENSORFLEET_MAX_STEP_SECONDS",
 }
-"""The settings of a task by what they limit, for whoever's token says nothing of it."""
+"""The settings of a task by what they limit, for clients whose tokens have no limits."""
 
 VariableKey = tuple[str, str]
 """(container, name)"""
@@ -30,7 +30,7 @@ After = Callable[[float, Callable[[], None]], object]
 
 
 def from_environment(environ: Mapping[str, str]) -> Limits:
-    """The limits of those whose tokens have none."""
+    """The limits of clients whose tokens have none."""
     found = {name: float(environ.get(variable) or 0) for name, variable in VARIABLES.items()}
     whole = {name: int(value) for name, value in found.items() if name != "step_seconds"}
     return Limits(**whole, step_seconds=found["step_seconds"])
@@ -40,7 +40,7 @@ DEFAULTS = from_environment(os.environ)
 
 
 class Account:
-    """What one client has, and may have. Safe to use from several threads."""
+    """The use and the limits of one client. Safe to use from several threads."""
 
     def __init__(self, who: str, limits: Limits) -> None:
         self.who = who
@@ -51,7 +51,7 @@ class Account:
         self._variables: dict[VariableKey, int] = {}
 
     def open_session(self) -> None:
-        """Counts a session. Raises ResourceExhaustedError if it is one too many."""
+        """Counts a session. Raises ResourceExhaustedError if it exceeds the limit."""
         with self._lock:
             most = self.limits.sessions
             if most and self._sessions >= most:
@@ -63,7 +63,9 @@ class Account:
             self._sessions -= 1
 
     def begin_step(self, of_session: int) -> None:
-        """Counts a step of a session that runs so many. Raises ResourceExhaustedError for one too many."""
+        """Counts a step of a session that runs `of_session` steps. Raises ResourceExhaustedError over a
+        limit.
+        """
         with self._lock:
             limits = self.limits
             if limits.session_steps and of_session >= limits.session_steps:
@@ -78,16 +80,16 @@ class Account:
             self._steps -= 1
 
     def too_long(self) -> errors.OpError:
-        """The error of a step that has had all its time."""
+        """The error of a step that has used up its time."""
         return self._refusal(
             f"has run a step for {self.limits.step_seconds:g} s", "step_seconds", "Do less in one step"
         )
 
     def claim(self, variables: Mapping[VariableKey, int]) -> list[VariableKey]:
-        """Counts variables by their bytes; those that are new.
+        """Counts variables by their bytes; returns the new ones.
 
         Raises:
-            ResourceExhaustedError: all of the client's together would be too large.
+            ResourceExhaustedError: all variables of the client together would exceed the limit.
         """
         with self._lock:
             new = {key: size for key, size in variables.items() if key not in self._variables}
@@ -108,7 +110,7 @@ class Account:
                 self._variables.pop(key, None)
 
     def clear(self, containers: Iterable[str]) -> None:
-        """Containers were cleared, or all of them if none is named."""
+        """Notes that containers were cleared, or all of them if none is named."""
         wanted = set(containers)
         with self._lock:
             self._variables = {
@@ -129,7 +131,7 @@ class Quotas:
     """The accounts of a task's clients.
 
     Args:
-        defaults: the limits of those whose tokens have none.
+        defaults: the limits of clients whose tokens have none.
     """
 
     def __init__(self, defaults: Limits | None = None) -> None:
@@ -138,7 +140,7 @@ class Quotas:
         self._accounts: dict[str, Account] = {}
 
     def account(self, principal: Principal) -> Account | None:
-        """That of a client, with its limits as they are now; None for one without limits."""
+        """The account of a client, with its current limits; None for one without limits."""
         own = principal.limits
         given = {name: getattr(own, name) for name in VARIABLES if getattr(own, name)}
         limits = replace(self._defaults, **given) if given else self._defaults
@@ -154,7 +156,7 @@ class Quotas:
             return account
 
     def clear(self, containers: Iterable[str]) -> None:
-        """Containers were cleared on all tasks."""
+        """Notes that containers were cleared on all tasks."""
         with self._lock:
             accounts = list(self._accounts.values())
         for account in accounts:

@@ -1,4 +1,4 @@
-"""Tokens of Kubernetes' ServiceAccounts, which the API server is asked about by TokenReview."""
+"""Tokens of Kubernetes' ServiceAccounts, verified by the API server's TokenReview."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ MAX_TOKEN_CHARACTERS = 16 * 1024
 MAX_KEPT = 1000
 MAX_WAITING = 64
 THREADS = 4
-ANSWER_SECONDS = 15.0  # for whoever waits
-REFUSED_SECONDS = 10.0  # a refusal is kept so long, or as long as an acceptance if that is less
+ANSWER_SECONDS = 15.0  # time for an answer
+REFUSED_SECONDS = 10.0  # time for which a refusal is kept, or that of an acceptance if that is less
 
 _SHAPE = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _ACCOUNT = re.compile(r"system:serviceaccount:([^:]+):([^:]+)")
@@ -33,12 +33,12 @@ _ACCOUNT = re.compile(r"system:serviceaccount:([^:]+):([^:]+)")
 
 @dataclass(frozen=True)
 class Rules:
-    """Whose tokens are accepted.
+    """The rules of which tokens are accepted.
 
     Attributes:
-        audience: that a token has to be for.
+        audience: the audience that a token must have.
         accounts, groups: the role of each ServiceAccount, as `namespace/name`, and of each group.
-        seconds: how long an answer counts.
+        seconds: time for which an answer is valid.
     """
 
     audience: str
@@ -48,10 +48,10 @@ class Rules:
 
     @classmethod
     def parse(cls, text: str) -> Rules:
-        """Those of JSON: {"audience": …, "accounts": {"ml/alice": "run"}, "groups": {…}, "seconds": 60}.
+        """The rules in JSON: {"audience": …, "accounts": {"ml/alice": "run"}, "groups": {…}, "seconds": 60}.
 
         Raises:
-            SecurityError: it is something else.
+            SecurityError: the text has another form.
         """
         try:
             found = json.loads(text)
@@ -81,7 +81,7 @@ class Rules:
         return rules
 
     def role(self, user: str, groups: Sequence[str]) -> str:
-        """The highest role that somebody has; "" for none."""
+        """The highest role of a user; "" for none."""
         found = _ACCOUNT.fullmatch(user)
         roles = [self.accounts.get(f"{found[1]}/{found[2]}", "")] if found else []
         roles += [self.groups.get(group, "") for group in groups]
@@ -100,10 +100,10 @@ class _Answer:
 
 
 class TokenReviews:
-    """Asks the API server who holds a token, at most once in `seconds` for each.
+    """Asks the API server for the holders of tokens, at most once in `seconds` for each token.
 
-    While the server does not answer, those that it has accepted keep in for as long again. What it is asked
-    at once, and what is kept, has limits; a text without the form of such a token is not sent at all.
+    While the server does not answer, accepted tokens stay valid for the same time again. Concurrent questions
+    and kept answers are limited; a text without the form of such a token is not sent.
     """
 
     def __init__(self, rules: Rules, api: PodApi) -> None:
@@ -114,7 +114,7 @@ class TokenReviews:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="token-review")
 
     def close(self) -> None:
-        """Asks no more."""
+        """Stops asking."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     @staticmethod
@@ -127,10 +127,10 @@ class TokenReviews:
         )
 
     def ask(self, text: str) -> Future[None] | None:
-        """The question about a token, under way; None if its answer is known.
+        """The running question about a token; None if its answer is known.
 
         Raises:
-            SecurityError: too many are asked about.
+            SecurityError: too many questions are running.
         """
         hash = hashed(text)
         with self._lock:
@@ -140,12 +140,12 @@ class TokenReviews:
             if found is None:
                 if len(self._asked) >= MAX_WAITING:
                     raise SecurityError("too many tokens are being reviewed; try again")
-                # Its end takes the lock, so not before this one is given back.
+                # Its end takes the lock, so it cannot come before this thread releases that.
                 found = self._asked[hash] = self._threads.submit(self._review, hash, text)
             return found
 
     def find(self, text: str) -> tuple[Token | None, str]:
-        """(whose token it is, why it is not accepted); waits for the answer."""
+        """(the token with its holder, the reason why it is not accepted); waits for the answer."""
         try:
             asked = self.ask(text)
             if asked is not None:
@@ -157,7 +157,7 @@ class TokenReviews:
         return self.known(text)
 
     def known(self, text: str) -> tuple[Token | None, str]:
-        """As `find`, without waiting."""
+        """Like `find`, without waiting."""
         with self._lock:
             found = self._answers.get(hashed(text))
             if found is None or not (self._fresh(found) or (found.token and not self._late(found))):
@@ -165,7 +165,7 @@ class TokenReviews:
             return found.token, found.why
 
     def holds(self, hash: str, role: str) -> bool:
-        """Whether a token that was accepted still is, with the same role; asks again when it is time."""
+        """Whether an accepted token is still valid, with the same role; asks again when its time is over."""
         with self._lock:
             found = self._answers.get(hash)
             if found is None or found.token is None or found.token.role != role:
@@ -187,7 +187,7 @@ class TokenReviews:
         return time.monotonic() - answer.at < seconds
 
     def _late(self, answer: _Answer) -> bool:
-        """Whether an answer is so old that it does not even count while there is no other."""
+        """Whether an answer is too old to be used even without a newer one."""
         return time.monotonic() - answer.at > 2 * self._rules.seconds + ANSWER_SECONDS
 
     def _review(self, hash: str, text: str) -> None:
@@ -200,14 +200,14 @@ class TokenReviews:
                 before = self._answers.pop(hash, None)
                 if answer is None and before is not None and before.token and not self._late(before):
                     answer = before
-                # Where there is none, whoever comes next asks again.
+                # Without an answer, the next call asks again.
                 if answer is not None:
                     self._answers[hash] = answer
                 while len(self._answers) > MAX_KEPT:
                     self._answers.popitem(last=False)
 
     def _answer(self, hash: str, text: str) -> _Answer | None:
-        """The API server's; None if it gives none."""
+        """The API server's answer; None if there is none."""
 
         def refused(why: str) -> _Answer:
             return _Answer(None, why, time.monotonic(), "")

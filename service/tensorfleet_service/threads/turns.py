@@ -1,9 +1,9 @@
-"""Turns: who computes next, where more clients want to than there are cores.
+"""Turns: the order in which clients compute, if there are more of them than cores.
 
-Each client's steps have a thread of its own, and without an order the interpreter goes to whichever wakes
-first. With one, the turn is that of the client that has computed least since it came, so however many ask,
-each gets its share, and short steps do not wait for all the long ones of others. While nobody has to wait,
-nothing is measured.
+Each client's steps have their own thread, and without an order the interpreter's lock goes to the thread that
+wakes first. Here the next turn is that of the client that has computed least since it came. So each client
+gets its share, and short steps do not wait for all the long ones of others. While nobody has to wait, nothing
+is measured.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from collections import deque
 from weakref import WeakValueDictionary
 
 PATIENCE_SECONDS = 1.0
-"""Whoever has waited for so long goes on beside the others: one of them may wait for a file."""
+"""Time after which a waiting client goes on beside the others, as one of them may wait for a file."""
 
 
 class Share:
-    """What one client has had.
+    """The computing time of one client.
 
     Attributes:
-        used: seconds of its steps, by a clock on which whoever was away has missed nothing.
+        used: seconds of its steps, raised to the others' level after a time without steps.
     """
 
     __slots__ = ("__weakref__", "used")
@@ -36,16 +36,16 @@ class Turns:
     """Turns of at most `most` clients at the same time. Safe to use from several threads."""
 
     def __init__(self, most: int) -> None:
-        # Whoever takes a turn when nobody waits needs no lock: a deque's ends are changed at once.
+        # A turn is taken without the lock if nobody waits, as changes of a deque's ends are atomic.
         self._free: deque[None] = deque([None] * most)
         self._lock = threading.Lock()
-        self._now = 0.0  # what the one that had the last turn had used
+        self._now = 0.0  # the computing time of the client with the last turn
         self._waiting: list[tuple[float, int, _Waiter]] = []
         self._order = itertools.count()
         self._shares: WeakValueDictionary[str, Share] = WeakValueDictionary()
 
     def share(self, client: str) -> Share:
-        """The share of a client, which all of its connections have together."""
+        """The share of a client, common to all of its connections."""
         with self._lock:
             found = self._shares.get(client)
             if found is None:
@@ -53,7 +53,7 @@ class Turns:
             return found
 
     def take(self, share: Share) -> float:
-        """Waits for a turn; what is to be handed to `give`, 0 where nobody waits."""
+        """Waits for a turn; returns the value to pass to `give`, 0 if nobody waits."""
         if not self._waiting:
             try:
                 self._free.pop()
@@ -69,7 +69,7 @@ class Turns:
         has_turn = waiter.turn.acquire(timeout=PATIENCE_SECONDS)
         if not has_turn:
             with self._lock:
-                has_turn, waiter.called = waiter.called, True  # it is passed over when it would be its turn
+                has_turn, waiter.called = waiter.called, True  # it is skipped when its turn would come
         return time.thread_time() if has_turn else -time.thread_time()
 
     def give(self, share: Share, began: float) -> None:
@@ -85,7 +85,7 @@ class Turns:
                 self._call()
 
     def _call(self) -> None:
-        """Gives the turns that are free to those who wait; under the lock."""
+        """Gives free turns to those who wait; under the lock."""
         while self._waiting:
             try:
                 self._free.pop()

@@ -1,4 +1,4 @@
-"""Traces of single steps: when every node ran and what it made, as TensorFlow's StepStats."""
+"""Traces of single steps: the times and outputs of their nodes, as TensorFlow's StepStats."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 
 
 class StepTrace:
-    """Collects what the plans of a step record, on any number of threads."""
+    """Collects the records of a step's plans, from any threads."""
 
     def __init__(self) -> None:
         self._records: list[tuple[Node, int, int, Any, int]] = []
         self._merged: list[StepStats] = []
 
     def record(self, node: Node, start: int, end: int, value: Any) -> None:
-        """A node has run from `start` to `end` (nanoseconds since the epoch) and made `value`."""
+        """Notes that a node ran from `start` to `end` (nanoseconds since the epoch) and made `value`."""
         shape = getattr(value, "shape", None)
         size = getattr(value, "nbytes", 0)
         self._records.append((node, start, end, (shape, size), threading.get_ident()))
 
     def merge(self, stats: StepStats) -> None:
-        """Adds what another task has recorded."""
+        """Adds the records of another task."""
         self._merged.append(stats)
 
     def step_stats(self) -> StepStats:
-        """Everything recorded, device by device, each node in the order in which it started."""
+        """All records, by device, with the nodes in the order of their starts."""
         result = StepStats()
         threads: dict[int, int] = {}
         devices: dict[str, DeviceStepStats] = {}

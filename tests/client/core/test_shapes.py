@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tensorfleet.core import shapes
-from tensorfleet.core.shapes import Dimension, Dims, TensorShape
+from tensorfleet.core.dimension import Dimension
+from tensorfleet.core.shapes import Dims, TensorShape
 
 sizes = st.lists(st.integers(0, 4), max_size=4)
 

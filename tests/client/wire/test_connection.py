@@ -12,8 +12,9 @@ import pytest
 from tensorfleet.core import errors
 from tensorfleet.wire import buffers, connection
 from tensorfleet.wire.connection import Connection, cork
+from tensorfleet.wire.frames import Frame, Kind, encode, pushed_edges
 from tensorfleet.wire.limits import MAX_PUSHES, SMALL_BYTES
-from tensorfleet.wire.stream import Frame, Kind, Reader, encode, pushed_edges
+from tensorfleet.wire.reader import Reader
 from tests.client.wire.sockets import TIMEOUT, Pair, in_thread, join
 
 

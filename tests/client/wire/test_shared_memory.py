@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorfleet.wire import shared_memory, stream
+from tensorfleet.wire import frames, shared_memory
+from tensorfleet.wire.frames import Kind, encode
 from tensorfleet.wire.hello import answer_hello, say_hello
 from tensorfleet.wire.limits import SHARED_FROM_BYTES
+from tensorfleet.wire.reader import Reader
 from tensorfleet.wire.shared_memory import Arena, Borrowed
-from tensorfleet.wire.stream import Kind, Reader, encode
 
 if not shared_memory.SUPPORTED:
     pytest.skip("needs Linux", allow_module_level=True)
@@ -310,7 +311,7 @@ def test_each_side_says_how_much_it_takes(sides: Sides) -> None:
 def test_a_stranger_passes_something_else(sides: Sides, tmp_path: Any) -> None:
     before = open_files()
     file = os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT)
-    (frame,) = encode(Kind.HELLO, 0, 0, stream.MAGIC + b'{"shared_memory": 1000000}')
+    (frame,) = encode(Kind.HELLO, 0, 0, frames.MAGIC + b'{"shared_memory": 1000000}')
     socket.send_fds(sides[0][0], [frame], [file])
     os.close(file)
     with pytest.raises(ValueError, match="shared memory"):
@@ -323,7 +324,7 @@ def test_a_stranger_passes_something_else(sides: Sides, tmp_path: Any) -> None:
 def test_a_hello_that_does_not_say_what_comes_with_it(sides: Sides, hello: bytes) -> None:
     before = open_files()
     arena = Arena(MB)
-    (frame,) = encode(Kind.HELLO, 0, 0, stream.MAGIC + hello)
+    (frame,) = encode(Kind.HELLO, 0, 0, frames.MAGIC + hello)
     socket.send_fds(sides[0][0], [frame], [arena.descriptor])
     del arena
     with pytest.raises(ValueError):  # noqa: PT011  whatever it says, the connection ends

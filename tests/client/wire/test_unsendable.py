@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorfleet.core import errors
-from tensorfleet.wire import shared_memory, stream
+from tensorfleet.core import errors, tensor_util
+from tensorfleet.wire import buffers, frames, shared_memory
 from tensorfleet.wire.connection import Connection, cork
-from tensorfleet.wire.stream import Kind, Reader, encode, unpack_error
+from tensorfleet.wire.frames import Kind, encode, unpack_error
+from tensorfleet.wire.reader import Reader
 
 
 class Handle:
@@ -109,9 +110,9 @@ def test_a_tensor_without_memory_leaves_the_connection_in_order(
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(stream.buffers.SHARED, "take", none)
-        patch.setattr(stream.tensor_util, "strings_from_bytes", none)
-        with pytest.raises(stream.FrameTooLarge) as caught:
+        patch.setattr(buffers.SHARED, "take", none)
+        patch.setattr(tensor_util, "strings_from_bytes", none)
+        with pytest.raises(frames.FrameTooLarge) as caught:
             reader.read()
     assert caught.value.number == 7
     assert "Out of memory for a received tensor" in caught.value.reason
@@ -121,7 +122,7 @@ def test_a_tensor_without_memory_leaves_the_connection_in_order(
 
 def test_tensors_longer_than_their_frame_are_refused_before_memory_is_taken(pair: Any) -> None:
     connection, reader = pair
-    head = stream.DESCRIPTOR.pack(1, 1, 4 << 30) + (1 << 30).to_bytes(8, "little")
-    connection.send([stream.HEADER.pack(Kind.RUN, 0, 1, len(head), 1, 1, 16) + head + bytes(16)])
+    head = frames.DESCRIPTOR.pack(1, 1, 4 << 30) + (1 << 30).to_bytes(8, "little")
+    connection.send([frames.HEADER.pack(Kind.RUN, 0, 1, len(head), 1, 1, 16) + head + bytes(16)])
     with pytest.raises(ValueError, match="larger than it says"):
         reader.read()

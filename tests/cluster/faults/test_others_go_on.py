@@ -16,7 +16,7 @@ import pytest
 
 import tensorfleet as tf
 from tensorfleet.proto import fleet_pb2
-from tensorfleet.wire.stream import MAGIC, Kind, encode
+from tensorfleet.wire.frames import MAGIC, Kind, encode
 from tests.cluster.conftest import MakeCluster
 from tests.cluster.processes import Cluster
 from tests.until import Call, until

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from tensorfleet.core import errors
-from tensorfleet.wire import stream
+from tensorfleet.wire import reader
 from tensorfleet.wire.connection import Connection
+from tensorfleet.wire.frames import FrameTooLarge, Kind, encode
 from tensorfleet.wire.limits import GROWN_FROM_BYTES
-from tensorfleet.wire.stream import FrameTooLarge, Kind, Reader, encode
+from tensorfleet.wire.reader import Reader
 from tensorfleet_service.net import limits, timeouts
 from tensorfleet_service.net.admission import Admission, client_of, limit_stalls
 from tests.until import Call, until
@@ -161,13 +162,13 @@ def test_memory_for_a_claim_is_not_taken(pair: Any, monkeypatch: pytest.MonkeyPa
     """Of a claim of 500 MiB with a few bytes, the first part alone."""
     ours, theirs = pair
     made: list[int] = []
-    real = stream.mmap.mmap
+    real = reader.mmap.mmap
 
     def counted(fileno: int, length: int, flags: int) -> Any:
         made.append(length)
         return real(fileno, length, flags)
 
-    monkeypatch.setattr(stream.mmap, "mmap", counted)
+    monkeypatch.setattr(reader.mmap, "mmap", counted)
     frame = encode(Kind.RUN, 1, tensors=[np.zeros(500 << 20, np.uint8)])
     theirs.sendall(frame[0] + bytes(1000))
     theirs.shutdown(socket.SHUT_WR)

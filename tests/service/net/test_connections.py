@@ -24,21 +24,13 @@ import tensorfleet as tf
 from tensorfleet.cluster.server import Server
 from tensorfleet.core import errors
 from tensorfleet.proto import config_pb2, fleet_pb2
-from tensorfleet.session.transport_stream import MasterConnection, StreamTransport
+from tensorfleet.session.master_connection import MasterConnection
+from tensorfleet.session.transport_stream import StreamTransport
 from tensorfleet.wire import shared_memory
 from tensorfleet.wire.connection import Connection
+from tensorfleet.wire.frames import DESCRIPTOR, HEADER, MAGIC, Frame, Kind, Method, encode, unpack_error
 from tensorfleet.wire.limits import HELLO_SECONDS
-from tensorfleet.wire.stream import (
-    DESCRIPTOR,
-    HEADER,
-    MAGIC,
-    Frame,
-    Kind,
-    Method,
-    Reader,
-    encode,
-    unpack_error,
-)
+from tensorfleet.wire.reader import Reader
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.net import timeouts
 from tensorfleet_service.net.peer import Peer
@@ -47,7 +39,9 @@ from tensorfleet_service.net.peers import Peers
 from tensorfleet_service.rpc.clients import _Client, _Done
 from tensorfleet_service.rpc.door import Visitor
 from tensorfleet_service.rpc.listener import Listener
+from tensorfleet_service.security.principal import Principal
 from tensorfleet_service.threads.deadlines import Deadlines
+from tensorfleet_service.threads.turns import Turns
 from tests.cluster.processes import free_ports
 from tests.until import until
 
@@ -194,8 +188,9 @@ def test_a_link_that_dies_is_no_error_of_ours(monkeypatch: pytest.MonkeyPatch) -
 def test_a_step_that_ends_while_its_limit_is_set_is_let_go() -> None:
     class Clients:
         deadlines = Deadlines()
+        turns = Turns(1)
 
-    client = _Client(Clients(), None)  # type: ignore[arg-type]
+    client = _Client(Clients(), None, Principal("token", "alice", "run"))  # type: ignore[arg-type]
     done = _Done(client, 1, None)
     done.ended = True
     step: Any = object()

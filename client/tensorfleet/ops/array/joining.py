@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dims as dims_module
+from tensorfleet.core.dimension import Dimension
 from tensorfleet.core.dims import Dims
 from tensorfleet.core.dtypes import int32
-from tensorfleet.core.shapes import Dimension
 from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dims as dims_module, dtypes
+from tensorfleet.core.dimension import Dimension
 from tensorfleet.core.dims import Dims
-from tensorfleet.core.shapes import Dimension
 from tensorfleet.core.slice_spec import SliceSpec
 from tensorfleet.graph.convert import constant
 from tensorfleet.graph.graph import get_default_graph

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet.core.shapes import Dimension
+from tensorfleet.core.dimension import Dimension
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.operation import Operation
 from tensorfleet.graph.tensor import Tensor, is_tensor

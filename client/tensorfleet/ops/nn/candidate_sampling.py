@@ -82,8 +82,14 @@ Sampled = tuple[Tensor, Tensor, Tensor]
 class, float32 [batch, num_true], and of each drawn class, float32 [num_sampled]."""
 
 
-def _sample(op_type: str, true_classes: Any, seed: int | None, name: str | None, **attrs: Any) -> Sampled:
+_Common = tuple[Any, int, int, bool, int | None, str | None]
+"""The arguments of all samplers: true_classes, num_true, num_sampled, unique, seed, name."""
+
+
+def _sample(op_type: str, common: _Common, **attrs: Any) -> Sampled:
+    true_classes, num_true, num_sampled, unique, seed, name = common
     seed1, seed2 = get_seed(seed)
+    attrs |= {"num_true": num_true, "num_sampled": num_sampled, "unique": unique}
     sampled, true, expected = apply_op(
         op_type, true_classes, name=name, seed=seed1 or 0, seed2=seed2 or 0, **attrs
     )
@@ -108,16 +114,8 @@ def uniform_candidate_sampler(
     Returns:
         The drawn classes and the expected counts: see `Sampled`.
     """
-    return _sample(
-        "UniformCandidateSampler",
-        true_classes,
-        seed,
-        name,
-        num_true=num_true,
-        num_sampled=num_sampled,
-        unique=unique,
-        range_max=range_max,
-    )
+    common = (true_classes, num_true, num_sampled, unique, seed, name)
+    return _sample("UniformCandidateSampler", common, range_max=range_max)
 
 
 def log_uniform_candidate_sampler(
@@ -135,16 +133,8 @@ def log_uniform_candidate_sampler(
     This fits classes that are numbered by decreasing frequency, such as words of a vocabulary. Arguments and
     results are those of `uniform_candidate_sampler`.
     """
-    return _sample(
-        "LogUniformCandidateSampler",
-        true_classes,
-        seed,
-        name,
-        num_true=num_true,
-        num_sampled=num_sampled,
-        unique=unique,
-        range_max=range_max,
-    )
+    common = (true_classes, num_true, num_sampled, unique, seed, name)
+    return _sample("LogUniformCandidateSampler", common, range_max=range_max)
 
 
 def learned_unigram_candidate_sampler(
@@ -162,16 +152,8 @@ def learned_unigram_candidate_sampler(
     The node's task keeps the counts, and they are lost with it. Arguments and results are those of
     `uniform_candidate_sampler`.
     """
-    return _sample(
-        "LearnedUnigramCandidateSampler",
-        true_classes,
-        seed,
-        name,
-        num_true=num_true,
-        num_sampled=num_sampled,
-        unique=unique,
-        range_max=range_max,
-    )
+    common = (true_classes, num_true, num_sampled, unique, seed, name)
+    return _sample("LearnedUnigramCandidateSampler", common, range_max=range_max)
 
 
 def fixed_unigram_candidate_sampler(
@@ -201,14 +183,10 @@ def fixed_unigram_candidate_sampler(
 
     The other arguments, and the results, are those of `uniform_candidate_sampler`.
     """
+    common = (true_classes, num_true, num_sampled, unique, seed, name)
     return _sample(
         "FixedUnigramCandidateSampler",
-        true_classes,
-        seed,
-        name,
-        num_true=num_true,
-        num_sampled=num_sampled,
-        unique=unique,
+        common,
         range_max=range_max,
         vocab_file=vocab_file,
         distortion=distortion,
@@ -229,15 +207,8 @@ def all_candidate_sampler(
 ) -> Sampled:
     """All classes of [0, num_sampled), to compare a sampled loss with the exact one
     (`tf.nn.all_candidate_sampler`)."""
-    return _sample(
-        "AllCandidateSampler",
-        true_classes,
-        seed,
-        name,
-        num_true=num_true,
-        num_sampled=num_sampled,
-        unique=unique,
-    )
+    common = (true_classes, num_true, num_sampled, unique, seed, name)
+    return _sample("AllCandidateSampler", common)
 
 
 def compute_accidental_hits(

@@ -15,7 +15,8 @@ from tensorfleet.ops.array.indexing import gather
 from tensorfleet.ops.array.joining import concat, stack
 from tensorfleet.ops.array.shaping import expand_dims, rank, reshape, shape
 from tensorfleet.ops.array.slicing import slice
-from tensorfleet.ops.array.sparse_parts import sparse_fill_empty_rows, sparse_reshape, sparse_retain
+from tensorfleet.ops.array.sparse_elements import sparse_fill_empty_rows, sparse_retain
+from tensorfleet.ops.array.sparse_parts import sparse_reshape
 from tensorfleet.ops.array.sparse_tensor import SparseTensor, as_sparse
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.math.segment import (

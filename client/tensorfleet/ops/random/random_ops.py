@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfleet.core import dims as dims_module, dtypes
+from tensorfleet.core.dimension import dimension_value
 from tensorfleet.core.dims import Dims
-from tensorfleet.core.shapes import TensorShape, dimension_value
+from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph import framework
 from tensorfleet.graph.apply import apply_one, apply_op
 from tensorfleet.graph.convert import convert_to_tensor

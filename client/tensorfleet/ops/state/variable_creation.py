@@ -6,10 +6,11 @@ from typing import Any
 
 from tensorfleet.core import dtypes
 from tensorfleet.ops.state import variables
+from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.ref_variable import RefVariable
 from tensorfleet.ops.state.resource_variables import ResourceVariable
 from tensorfleet.ops.state.variable_options import resource_variables_enabled
-from tensorfleet.ops.state.variable_scope import get_variable, get_variable_scope, variable_scope
+from tensorfleet.ops.state.variable_scope import get_variable_scope, variable_scope
 from tensorfleet.ops.state.variables import Variable
 
 

@@ -22,7 +22,7 @@ def empty(node: KernelNode) -> Kernel:
             raise invalid(f"Shape {dims} has a negative dimension")
         if dtype is dtypes.string:
             return np.full(dims, b"", object)
-        # What was in memory before is nobody's business, so it is zeros whether `init` asks for them or not.
+        # Zeros even without `init`, as the earlier content of the memory must not leak.
         return xp.zeros(dims, dtype.np)[()]
 
     return run
@@ -30,7 +30,7 @@ def empty(node: KernelNode) -> Kernel:
 
 @array_kernel("InplaceUpdate", "InplaceAdd", "InplaceSub")
 def inplace(node: KernelNode) -> Kernel:
-    """The result is a tensor of its own: an input may be somebody else's."""
+    """The result is a new tensor, as others may hold the input."""
     kind = node.op.removeprefix("Inplace")
 
     def run(x: Any, index: Any, value: Any) -> Any:
@@ -44,7 +44,7 @@ def inplace(node: KernelNode) -> Kernel:
         for row, number in enumerate(np.asarray(index).tolist()):
             if not size:
                 raise invalid("x has no rows")
-            at = number % size  # As TensorFlow: any number is some row.
+            at = number % size  # as in TensorFlow, where any number is a row
             if kind == "Update":
                 result[at] = value[row]
             elif kind == "Add":
@@ -63,7 +63,7 @@ def deep_copy(node: KernelNode) -> Kernel:
 
 @kernel("FakeParam")
 def fake_param(node: KernelNode) -> Kernel:
-    """A value that nobody looks at, in place of one that only the other branch has."""
+    """An unused value, in place of one that only the other branch has."""
     dtype, dims = node.output_types[0], node.attrs["shape"]
     shape = tuple(size or 0 for size in dims or ())
     if dtype.np is None:

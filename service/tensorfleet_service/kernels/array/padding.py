@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import dtypes
-from tensorfleet.wire.stream import MAX_RANK
+from tensorfleet.wire.frames import MAX_RANK
 from tensorfleet_service.kernels.array.shaping import spread
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text

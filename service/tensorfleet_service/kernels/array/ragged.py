@@ -1,4 +1,4 @@
-"""Kernels of `tensorfleet.ops.array.ragged`. Where rows begin is in host memory, as it decides on shapes."""
+"""Kernels of `tensorfleet.ops.array.ragged`. Row splits are in host memory, as shapes depend on them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import array_kernel, host_array, invalid, shape_text
 
 MAX_VALUES = 1 << 31
-"""The most values of a range that a few numbers may ask for."""
+"""Limit on the values of a range."""
 
 
 def _checked_splits(splits: Any, count: int | None) -> Any:
-    """The places where rows begin; the last one is the end of all.
+    """The positions where rows begin, and the end of the last one.
 
-    Raises InvalidArgumentError: they are none.
+    Raises InvalidArgumentError if they are not row splits.
     """
     array = host_array(splits)
     if array.ndim != 1 or not array.size:
@@ -119,7 +119,7 @@ def _outputs(values: tuple[Any, ...]) -> Any:
 
 
 def _spans(starts: Any, lengths: Any) -> Any:
-    """The numbers of spans that begin at `starts`, one after the other."""
+    """The indices in spans that begin at `starts`, one after the other."""
     total = int(lengths.sum())
     before = np.repeat(np.cumsum(lengths) - lengths, lengths)
     return np.arange(total) - before + np.repeat(starts, lengths)
@@ -186,7 +186,7 @@ def to_tensor(node: KernelNode) -> Kernel:
         outer = dims[: len(lengths) + 1]
         result = np.empty(dims, values.dtype) if values.dtype == object else xp.empty(dims, values.dtype)
         result[...] = broadcast if result.dtype == object else xp.asarray(broadcast)
-        # For each value: its place along each outer dimension.
+        # The index of each value along each outer dimension.
         places = [np.arange(len(lengths[0]))]
         for row in lengths:
             if len(row) != len(places[0]):
@@ -208,7 +208,7 @@ def to_tensor(node: KernelNode) -> Kernel:
 
 
 def _row_lengths(kinds: list[str], partitions: tuple[Any, ...]) -> list[Any]:
-    """How many rows or values each row has, level by level."""
+    """The number of rows or values of each row, level by level."""
     lengths: list[Any] = []
     count: int | None = None
     for kind, partition in zip(kinds, partitions, strict=True):
@@ -386,7 +386,7 @@ def count_sparse(node: KernelNode) -> Kernel:
 
 
 def _rows_of(kind: str, inputs: tuple[Any, ...], values: Any) -> tuple[Any, int, bool]:
-    """The row of each value, how many rows there are, and whether they are one vector."""
+    """The row of each value, the number of rows, and whether the input is a vector."""
     if kind == "Dense":
         if values.ndim not in (1, 2):
             raise invalid(f"Input must be a 1 or 2-dimensional tensor. Got: {shape_text(values.shape)}")

@@ -20,7 +20,7 @@ from tensorfleet_service.threads.future import Future
 
 
 class Optional(Variant):
-    """The components of a value, or None where there is none."""
+    """The components of a value, or None if there is none."""
 
     __slots__ = ("components", "types")
 
@@ -34,7 +34,7 @@ class Optional(Variant):
         return Optional(tuple(zeros_like(item, xp) for item in self.components), self.types)
 
     def plus(self, other: Any) -> Optional:
-        """Raises InvalidArgumentError where only one of the two has a value."""
+        """The sum. Raises InvalidArgumentError if only one of the two has a value."""
         second = _checked(other)
         if self.components is None or second.components is None:
             if self.components is second.components:

@@ -21,7 +21,7 @@ from tensorfleet_service.kernels.sparse import (
 from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 
 _Sets = tuple[Array, Array, list[int]]
-"""For each element the place of its row, and the element; and the sizes of the dimensions of rows."""
+"""The row of each element, the elements, and the sizes of the dimensions of rows."""
 
 
 def _of_sparse(indices: Any, values: Any, shape: Any, validate: bool) -> _Sets:
@@ -74,13 +74,13 @@ _OPERATIONS: dict[str, Callable[[Array, Array], Any]] = {
 
 
 def _operated(node: KernelNode, a: _Sets, b: _Sets) -> Any:
-    """The parts of the SparseTensor of what an operation leaves of each row, in order."""
+    """The parts of the SparseTensor with the operation's result for each row, in order."""
     if a[2] != b[2]:
         raise invalid(f"Mismatched group shapes {shape_text(a[2])} vs {shape_text(b[2])}.")
     sizes = a[2]
     values, numbers = np.unique(np.concatenate([a[1], b[1]]), return_inverse=True)
     places, rows = np.unique(np.concatenate([a[0], b[0]]), return_inverse=True)
-    # One number for each pair of a row and an element: less than the product of how many there are.
+    # One number for each pair of a row and an element, less than the product of their numbers.
     pairs = rows.reshape(-1) * max(len(values), 1) + numbers.reshape(-1)
     count = len(a[0])
     kept = _OPERATIONS[node.attrs["set_operation"].decode()](pairs[:count], pairs[count:])

@@ -1,135 +1,21 @@
-"""Lists of tensors, which travel as values: an op that changes one gives another one."""
+"""Kernels of lists of tensors, which are values: an op that changes a list gives a new one."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.core import dtypes, errors
-from tensorfleet.core.dims import Dims, compatible, format_dims, merge
+from tensorfleet.core.dims import Dims, compatible, format_dims
 from tensorfleet.core.dtypes import DType
+from tensorfleet_service.kernels.data_flow.tensor_list_value import TensorList, checked, dims_of, merged
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import boxed, invalid
-from tensorfleet_service.kernels.variants import Variant, plus, unboxed, zeros_like
 
 MAX_LENGTH = 1 << 24
-"""The most elements that a list may be made with at once, as the size is what somebody sends."""
-
-_sharing = threading.Lock()
-
-
-class TensorList(Variant):
-    """The elements of a list, None where one was reserved and not set.
-
-    Lists that grow from each other share memory: `_items` may be longer than this list, which has the first
-    `length` of it. Of two that grow from the same list, the second one copies.
-    """
-
-    __slots__ = ("_items", "dims", "dtype", "length", "limit")
-
-    def __init__(
-        self, dtype: DType, dims: Dims, items: list[Any], limit: int = -1, length: int | None = None
-    ) -> None:
-        self.dtype = dtype
-        self.dims = dims
-        self.limit = limit
-        self.length = len(items) if length is None else length
-        self._items = items
-
-    def items(self) -> list[Any]:
-        """A copy of the list of elements."""
-        return self._items[: self.length]
-
-    def with_items(self, items: list[Any]) -> TensorList:
-        return TensorList(self.dtype, self.dims, items, self.limit)
-
-    def pushed(self, value: Any) -> TensorList:
-        items = self._items
-        with _sharing:
-            shared = len(items) == self.length
-            if shared:
-                items.append(value)
-        if not shared:
-            items = [*self.items(), value]
-        return TensorList(self.dtype, self.dims, items, self.limit, self.length + 1)
-
-    def popped(self) -> TensorList:
-        return TensorList(self.dtype, self.dims, self._items, self.limit, self.length - 1)
-
-    def item(self, index: int) -> Any:
-        return self._items[index]
-
-    def zeros_like(self, xp: Any) -> TensorList:
-        return self.with_items([None if item is None else zeros_like(item, xp) for item in self.items()])
-
-    def plus(self, other: Any) -> TensorList:
-        """A list of the sums of elements; one that is set in one of the lists only stays as it is."""
-        second = checked(other, self.dtype)
-        if self.length != second.length:
-            raise invalid(
-                f"Trying to add two lists of tensors with different lengths. One is {self.length} and the "
-                f"other is {second.length}"
-            )
-        sums = [
-            b if a is None else a if b is None else plus(a, b)
-            for a, b in zip(self.items(), second.items(), strict=True)
-        ]
-        made = self.with_items(sums)
-        made.dims = merged(self.dims, second.dims)
-        return made
-
-    def element_dims(self, dims: Dims) -> Dims:
-        """What is known of the shape of all elements: by the list, by the one who asks, and by elements.
-
-        Raises InvalidArgumentError where these contradict each other.
-        """
-        found = merged(self.dims, dims)
-        if found is not None and None not in found:
-            return found
-        for item in self.items():
-            if item is not None:
-                found = merged(found, item.shape)
-        return found
-
-
-def merged(a: Dims, b: Dims) -> Dims:
-    try:
-        return merge(a, b)
-    except ValueError:
-        text = f"Incompatible shapes during merge: {format_dims(a)} vs. {format_dims(b)}"
-        raise invalid(text) from None
-
-
-def dims_of(value: Any) -> Dims:
-    """The shape that an input says; the scalar -1 is an unknown rank."""
-    if not value.shape:
-        if value != -1:
-            raise invalid(
-                f"The only valid scalar shape tensor is the fully unknown shape specified as -1, not {value}"
-            )
-        return None
-    if value.ndim != 1:
-        raise invalid(f"Shape must be at most rank 1 but is rank {value.ndim}")
-    sizes = value.tolist()
-    if any(size < -1 for size in sizes):
-        raise invalid(f"Dimension {min(sizes)} must be >= -1")
-    return tuple(None if size < 0 else size for size in sizes)
-
-
-def checked(found: Any, dtype: DType | None = None) -> TensorList:
-    """The list on an edge.
-
-    Raises InvalidArgumentError: it is no list, or one of another dtype.
-    """
-    found = unboxed(found)
-    if not isinstance(found, TensorList):
-        raise invalid(f"Input handle is not a list. Saw: '{type(found).__name__}'")
-    if dtype is not None and found.dtype is not dtype:
-        raise invalid(f"Invalid data types; op elements {dtype.name} but list elements {found.dtype.name}")
-    return found
+"""Limit on the elements of a new list, as its size comes from a tensor."""
 
 
 def _count(value: Any, name: str) -> int:
@@ -153,7 +39,7 @@ _UNSET = "Trying to read an uninitialized element but element_shape is not fully
 
 
 def _all_set(node: KernelNode, found: TensorList, dims: Dims, items: list[Any]) -> list[Any]:
-    """Elements with zeros in place of those not set."""
+    """The elements, with zeros in place of those that are not set."""
     zeros = None
     if any(item is None for item in items):
         zeros = _zeros(node, found.dtype, dims, _UNSET)
@@ -374,7 +260,7 @@ def from_tensor(node: KernelNode) -> Kernel:
 
 
 def _scattered(found: TensorList, tensor: Any, indices: Any) -> TensorList:
-    """A list with the tensor's rows at indices; it grows where it has no such index."""
+    """A list with the tensor's rows at indices, extended if necessary."""
     numbers = indices.ravel().tolist()
     if tensor.ndim and tensor.shape[0] != len(numbers):
         raise invalid(

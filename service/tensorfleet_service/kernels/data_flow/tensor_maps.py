@@ -1,4 +1,4 @@
-"""Maps from tensors to tensors, which travel as values: an op that changes one gives another one."""
+"""Maps from tensors to tensors, which are values: an op that changes a map gives a new one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Key = tuple[Any, ...]
 
 
 class TensorMap(Variant):
-    """The keys and values of a map, by what makes keys equal: dtype, shape and elements."""
+    """The keys and values of a map. Keys are equal if dtype, shape and elements are."""
 
     __slots__ = ("entries",)
 

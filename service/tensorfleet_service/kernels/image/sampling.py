@@ -138,7 +138,7 @@ def _check_attrs(attrs: dict[str, Any]) -> None:
         raise invalid(f"Max attempts must be positive: {attrs['max_attempts']}")
     if attrs["max_attempts"] > MAX_ATTEMPTS:
         raise invalid(
-            f"max_attempts is {attrs['max_attempts']}, and may be {MAX_ATTEMPTS}: nothing ends the search"
+            f"max_attempts is {attrs['max_attempts']}, at most {MAX_ATTEMPTS} are allowed"
         )
 
 

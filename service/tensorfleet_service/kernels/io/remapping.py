@@ -1,4 +1,4 @@
-"""GenerateVocabRemapping, LoadAndRemapMatrix: rows and columns of a checkpoint by the words they are of."""
+"""GenerateVocabRemapping, LoadAndRemapMatrix: rows and columns of a checkpoint, found by their words."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _fill(reader: BundleReader, name: str, rows: Any, columns: Any, at_once: int
     """Copies the rows and columns that the matrix has.
 
     Args:
-        at_once: how many rows of the checkpoint to hold; all, if it is not positive.
+        at_once: the number of rows of the checkpoint in memory at a time; all if it is not positive.
     """
     full, dtype = reader.shape(name), reader.dtype(name)
     if dtype is not dtypes.float32 or len(full) != 2:

@@ -48,7 +48,7 @@ def _least_squares(node: KernelNode) -> Kernel:
         if node.input_types[0] in SMALL_FLOATS:
             matrix, rhs = matrix.astype(np.float32), rhs.astype(np.float32)
         if not fast:
-            # Least squares of least norm, by the singular values that count.
+            # The least-squares solution with the smallest norm, by the significant singular values.
             small = np.finfo(matrix.dtype).eps * max(rows, columns)
             return (xp.linalg.pinv(matrix, small) @ rhs).astype(dtype)
         is_tall = rows >= columns
@@ -93,7 +93,7 @@ def _eig(node: KernelNode) -> Kernel:
     target, vectors = node.output_types[0].np, node.attrs["compute_v"]
 
     def run(x: Any) -> Any:
-        """Computed in host memory: there are no eigenvalues of general matrices on a GPU."""
+        """Computed in host memory, as there are no eigenvalues of general matrices on a GPU."""
         _check("Input", x)
         if x.shape[-1] != x.shape[-2]:
             raise invalid("Input matrix must be square.")
@@ -194,9 +194,9 @@ def _tridiagonal(node: KernelNode) -> Kernel:
 
 
 def _eliminated(xp: Any, diagonals: Any, rhs: Any, pivots: bool, perturbs: bool) -> Any:
-    """The solutions by Gauss elimination; of each two neighbouring rows the one with the greater head first.
+    """The solutions by Gaussian elimination, with partial pivoting of neighbouring rows if `pivots`.
 
-    Without that, raises InvalidArgumentError where a head is zero; with it, such a system has NaNs.
+    Without pivoting, raises InvalidArgumentError for a zero pivot; with it, such a system gives NaNs.
     """
     size = rhs.shape[-2]
     above, main, below = (diagonals[..., i, :] for i in range(3))

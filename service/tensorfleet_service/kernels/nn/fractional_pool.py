@@ -16,14 +16,14 @@ from tensorfleet_service.state import philox
 
 
 def _double(stream: philox.Stream) -> float:
-    """A number in [0, 1) of the stream's next two."""
+    """A number in [0, 1), from the stream's next two."""
     numbers = stream.reserve(1).numbers(1)[0].tolist()
     bits = (numbers[0] & 0xFFFFF) << 32 | numbers[1] | 1023 << 52
     return float(np.uint64(bits).view(np.float64)) - 1.0
 
 
 def _starts(size: int, count: int, stream: philox.Stream, pseudo_random: bool) -> Any:
-    """Where windows begin, and the end: count + 1 numbers from 0 to size."""
+    """The starts of windows, and the end: count + 1 numbers from 0 to size."""
     least = size // count
     if pseudo_random:
         alpha = size / count
@@ -121,7 +121,7 @@ def max_pool_grad(node: KernelNode) -> Kernel:
             for j, (left, right) in enumerate(_ends(columns, overlapping)):
                 window = images[:, top:bottom, left:right]
                 width = window.shape[2]
-                # The first of the greatest gets the gradient.
+                # The first of equal maxima gets the gradient.
                 place = window.reshape(len(images), -1, images.shape[3]).argmax(1)
                 result[batch, top + place // width, left + place % width, channel] += gradient[:, i, j]
         return result

@@ -10,7 +10,7 @@ from tensorfleet_service.kernels.values import invalid, shape_text
 
 
 class _Windows:
-    """Where the windows of a dilation lie in an image."""
+    """The positions of the windows of a dilation in an image."""
 
     def __init__(self, node: KernelNode, images: Any, window: Any) -> None:
         strides, rates = node.attrs["strides"], node.attrs["rates"]
@@ -43,7 +43,7 @@ class _Windows:
         return (len(images), *self.out, images.shape[3])
 
     def places(self) -> Iterator[tuple[int, int, tuple[slice, slice], tuple[slice, slice]]]:
-        """For each element of the filter: its place, and where outputs and the inputs that it meets lie."""
+        """The position of each element of the filter, with its slices of the outputs and of the inputs."""
         for i in range(self.extent[0]):
             for j in range(self.extent[1]):
                 sides = [self._side(axis, at) for axis, at in ((0, i), (1, j))]
@@ -73,7 +73,7 @@ _LOWEST = {"float32": -3.4028234663852886e38, "float64": -1.7976931348623157e308
 
 
 def _swept(xp: Any, windows: _Windows, images: Any, window: Any, keeps_places: bool) -> tuple[Any, Any]:
-    """The greatest sums, and, where asked for, the number of the filter's element that made each."""
+    """The greatest sums, and, if wanted, the index of the filter's element in each."""
     best = xp.full(windows.shape(images), _least(xp, images.dtype), images.dtype)
     chosen = xp.zeros(best.shape, int) if keeps_places else None
     for i, j, (rows, columns), (from_rows, from_columns) in windows.places():

@@ -1,4 +1,4 @@
-"""Kernels of `tensorfleet.ops.random.stateful`: the stream of numbers is what a variable says it is."""
+"""Kernels of `tensorfleet.ops.random.stateful`, whose streams of numbers have their state in a variable."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _MASK = 2**64 - 1
 
 
 def _advance(xp: ModuleType, variable: Variable, algorithm: Any, skipped: int) -> list[int]:
-    """The state of a generator, which goes on after so many samples.
+    """The state of a generator, which is then advanced by `skipped` samples.
 
     Raises:
-        InvalidArgumentError: another algorithm, or the variable is no state of it.
+        InvalidArgumentError: the algorithm is unknown, or the variable is not a state of it.
     """
     if np.ndim(algorithm):
         raise invalid(f"algorithm must be of shape [], not {list(algorithm.shape)}")
@@ -148,7 +148,7 @@ def non_deterministic(node: KernelNode) -> Kernel:
 
 @kernel("StatelessRandomGammaV2", "StatelessRandomGammaV3", "StatelessRandomPoisson")
 def stateless_by_rate(node: KernelNode) -> Kernel:
-    """The rates' own shape is the end of the shape argument."""
+    """The shape argument ends with the shape of the rates."""
     xp, dtype = node.xp, node.output_types[0]
     is_gamma, is_v2 = "Gamma" in node.op, node.op.endswith("V3")
 

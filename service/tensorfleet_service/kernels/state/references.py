@@ -28,7 +28,7 @@ def select(node: KernelNode) -> Kernel:
 
 @kernel("TemporaryVariable")
 def temporary(node: KernelNode) -> Kernel:
-    """A variable that only its own step knows: it goes along the edges, and ends with them."""
+    """A variable of a single step, which is passed along the edges and ends with the step."""
     dtype, dims = node.attrs["dtype"], node.attrs["shape"]
     name = node.attrs["var_name"].decode() or node.name
     if dims is None or None in dims:
@@ -36,7 +36,7 @@ def temporary(node: KernelNode) -> Kernel:
 
     def run() -> Variable:
         made = Variable(name, dtype, dims)
-        # TensorFlow leaves open what is there before the first assignment.
+        # The value before the first assignment is undefined in TensorFlow.
         made.assign(node.xp.zeros(dims, dtype.np)[()])
         return made
 
@@ -81,5 +81,5 @@ def count_up_to(node: KernelNode) -> Kernel:
 
 @kernel("DisableCopyOnRead")
 def disable_copy_on_read(node: KernelNode) -> Kernel:
-    """Readers have snapshots here in any case, so there is nothing to change."""
+    """Has no effect, as readers always have snapshots."""
     return lambda variable: None

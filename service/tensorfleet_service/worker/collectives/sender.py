@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
-from tensorfleet.wire.stream import Kind
+from tensorfleet.wire.frames import Kind
 from tensorfleet_service.net import timeouts
 from tensorfleet_service.net.peer import Peer
 

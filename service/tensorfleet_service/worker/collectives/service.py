@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from tensorfleet.core import errors
-from tensorfleet.wire.stream import Kind
+from tensorfleet.wire.frames import Kind
 from tensorfleet_service.collectives.call import (
     Call,
     Key,
@@ -44,7 +44,7 @@ from tensorfleet_service.worker.collectives.leader import Leader
 from tensorfleet_service.worker.collectives.sender import ChunkSender, streaming
 
 if TYPE_CHECKING:
-    from tensorfleet.wire.stream import Frame
+    from tensorfleet.wire.frames import Frame
     from tensorfleet_service.net.peers import AnyPeer, Peers
     from tensorfleet_service.threads.pool import Pool
 

@@ -15,13 +15,13 @@ from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.graph import Graph
 from tensorfleet.ops.math import operators  # noqa: F401 - sets the operators of Tensor
 from tensorfleet.ops.state import variable_collections, variable_ops
+from tensorfleet.ops.state.get_variable import get_variable
 from tensorfleet.ops.state.ref_variable import RefVariable
 from tensorfleet.ops.state.resource_variables import ResourceVariable
 from tensorfleet.ops.state.variable_options import disable_resource_variables, enable_resource_variables
 from tensorfleet.ops.state.variable_scope import (
     AUTO_REUSE,
     VariableScope,
-    get_variable,
     get_variable_scope,
     variable_creator_scope,
     variable_op_scope,

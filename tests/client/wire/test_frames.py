@@ -12,10 +12,21 @@ import numpy as np
 import pytest
 
 from tensorfleet.core import errors
-from tensorfleet.wire import stream
 from tensorfleet.wire.connection import Connection
-from tensorfleet.wire.limits import MAX_HEAD_BYTES, READ_BUFFER_BYTES, SMALL_BYTES
-from tensorfleet.wire.stream import DESCRIPTOR, HEADER, Frame, Kind, Reader, encode
+from tensorfleet.wire.frames import (
+    DEAD,
+    DESCRIPTOR,
+    HEADER,
+    TRACE,
+    Frame,
+    Kind,
+    encode,
+    encode_with_meta,
+    pack_error,
+    unpack_error,
+)
+from tensorfleet.wire.limits import MAX_HEAD_BYTES, MAX_SEND_BUFFERS, READ_BUFFER_BYTES, SMALL_BYTES
+from tensorfleet.wire.reader import Reader
 from tests.client.wire.sockets import TIMEOUT, Pair, in_thread, join
 
 
@@ -119,10 +130,10 @@ def test_strings(pair: Pair, sent: Any) -> None:
 @pytest.mark.parametrize("tensors", [[], [np.float32(3)], [np.arange(3), np.int64(4)]], ids=len)
 @pytest.mark.parametrize("meta", [b"", b"m", b"n" * 100_000], ids=len)
 def test_metas(pair: Pair, meta: bytes, tensors: list[Any]) -> None:
-    (frame,) = transfer(pair, stream.encode_with_meta(Kind.RUN, 1, 2, meta, tensors, stream.TRACE))
+    (frame,) = transfer(pair, encode_with_meta(Kind.RUN, 1, 2, meta, tensors, TRACE))
     assert frame.meta == meta
-    assert frame.flags & stream.TRACE
-    assert not frame.flags & stream.DEAD
+    assert frame.flags & TRACE
+    assert not frame.flags & DEAD
     for got, sent in zip(frame.tensors, tensors, strict=True):
         same(got, sent)
 
@@ -150,7 +161,7 @@ def test_frames_byte_by_byte(pair: Pair) -> None:
     data = b"".join(
         [
             *encode(Kind.CALL, 1, 2, b"meta"),
-            *stream.encode_with_meta(Kind.RUN, 3, 4, b"more", sent),
+            *encode_with_meta(Kind.RUN, 3, 4, b"more", sent),
             *encode(Kind.PUSH, 5, 6, b"", [np.float32(7)]),
             *encode(Kind.ABORT, 8, 9),
         ]
@@ -200,7 +211,7 @@ def test_large_tensors_through_a_connection(pair: Pair) -> None:
 
 
 def test_a_frame_of_more_buffers_than_one_system_call_takes(pair: Pair) -> None:
-    count = stream.MAX_SEND_BUFFERS * 3 + 1
+    count = MAX_SEND_BUFFERS * 3 + 1
     sent = [np.full(SMALL_BYTES, i, np.int16) for i in range(count)]
     connection = Connection(pair[0], "many")
     connection.send(encode(Kind.RESULT, 1, 0, b"", sent))
@@ -263,7 +274,7 @@ def test_what_is_no_frame(pair: Pair, data: bytes) -> None:
 
 def test_the_end_of_the_stream_anywhere(pair: Pair) -> None:
     whole = b"".join(
-        stream.encode_with_meta(
+        encode_with_meta(
             Kind.RUN, 1, 2, b"meta", [np.float32(1), np.arange(3, dtype=np.int16), strings([b"xy"], (1,))]
         )
     )
@@ -298,7 +309,7 @@ def test_a_silent_peer_is_a_timeout(pair: Pair) -> None:
 
 def test_errors_travel() -> None:
     for sent in (errors.AbortedError(None, None, "gone ü"), errors.InvalidArgumentError(None, None, "")):
-        code, text = stream.pack_error(sent)
-        got = stream.unpack_error(Frame(Kind.ERROR, 0, 1, code, text, ()))
+        code, text = pack_error(sent)
+        got = unpack_error(Frame(Kind.ERROR, 0, 1, code, text, ()))
         assert type(got) is type(sent)
         assert got.message == sent.message

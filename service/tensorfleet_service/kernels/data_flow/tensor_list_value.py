@@ -1,0 +1,124 @@
+"""TensorList: the value of a list of tensors, and the checks of lists and of their shapes."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from tensorfleet.core.dims import Dims, format_dims, merge
+from tensorfleet.core.dtypes import DType
+from tensorfleet_service.kernels.values import invalid
+from tensorfleet_service.kernels.variants import Variant, plus, unboxed, zeros_like
+
+_sharing = threading.Lock()
+
+
+class TensorList(Variant):
+    """The elements of a list; None for those that were reserved but not set.
+
+    Lists that grow from each other share memory: `_items` may be longer than this list, which has the first
+    `length` of it. Of two that grow from the same list, the second one copies.
+    """
+
+    __slots__ = ("_items", "dims", "dtype", "length", "limit")
+
+    def __init__(
+        self, dtype: DType, dims: Dims, items: list[Any], limit: int = -1, length: int | None = None
+    ) -> None:
+        self.dtype = dtype
+        self.dims = dims
+        self.limit = limit
+        self.length = len(items) if length is None else length
+        self._items = items
+
+    def items(self) -> list[Any]:
+        """A copy of the list of elements."""
+        return self._items[: self.length]
+
+    def with_items(self, items: list[Any]) -> TensorList:
+        return TensorList(self.dtype, self.dims, items, self.limit)
+
+    def pushed(self, value: Any) -> TensorList:
+        items = self._items
+        with _sharing:
+            shared = len(items) == self.length
+            if shared:
+                items.append(value)
+        if not shared:
+            items = [*self.items(), value]
+        return TensorList(self.dtype, self.dims, items, self.limit, self.length + 1)
+
+    def popped(self) -> TensorList:
+        return TensorList(self.dtype, self.dims, self._items, self.limit, self.length - 1)
+
+    def item(self, index: int) -> Any:
+        return self._items[index]
+
+    def zeros_like(self, xp: Any) -> TensorList:
+        return self.with_items([None if item is None else zeros_like(item, xp) for item in self.items()])
+
+    def plus(self, other: Any) -> TensorList:
+        """A list of the sums of elements; an element that only one of the lists has stays as it is."""
+        second = checked(other, self.dtype)
+        if self.length != second.length:
+            raise invalid(
+                f"Trying to add two lists of tensors with different lengths. One is {self.length} and the "
+                f"other is {second.length}"
+            )
+        sums = [
+            b if a is None else a if b is None else plus(a, b)
+            for a, b in zip(self.items(), second.items(), strict=True)
+        ]
+        made = self.with_items(sums)
+        made.dims = merged(self.dims, second.dims)
+        return made
+
+    def element_dims(self, dims: Dims) -> Dims:
+        """The known shape of all elements: that of the list, of the caller, and of the elements.
+
+        Raises InvalidArgumentError if these contradict each other.
+        """
+        found = merged(self.dims, dims)
+        if found is not None and None not in found:
+            return found
+        for item in self.items():
+            if item is not None:
+                found = merged(found, item.shape)
+        return found
+
+
+def merged(a: Dims, b: Dims) -> Dims:
+    try:
+        return merge(a, b)
+    except ValueError:
+        text = f"Incompatible shapes during merge: {format_dims(a)} vs. {format_dims(b)}"
+        raise invalid(text) from None
+
+
+def dims_of(value: Any) -> Dims:
+    """The shape in a tensor; the scalar -1 is an unknown rank."""
+    if not value.shape:
+        if value != -1:
+            raise invalid(
+                f"The only valid scalar shape tensor is the fully unknown shape specified as -1, not {value}"
+            )
+        return None
+    if value.ndim != 1:
+        raise invalid(f"Shape must be at most rank 1 but is rank {value.ndim}")
+    sizes = value.tolist()
+    if any(size < -1 for size in sizes):
+        raise invalid(f"Dimension {min(sizes)} must be >= -1")
+    return tuple(None if size < 0 else size for size in sizes)
+
+
+def checked(found: Any, dtype: DType | None = None) -> TensorList:
+    """The list on an edge.
+
+    Raises InvalidArgumentError if it is not a list, or has another dtype.
+    """
+    found = unboxed(found)
+    if not isinstance(found, TensorList):
+        raise invalid(f"Input handle is not a list. Saw: '{type(found).__name__}'")
+    if dtype is not None and found.dtype is not dtype:
+        raise invalid(f"Invalid data types; op elements {dtype.name} but list elements {found.dtype.name}")
+    return found

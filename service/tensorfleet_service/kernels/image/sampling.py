@@ -137,9 +137,7 @@ def _check_attrs(attrs: dict[str, Any]) -> None:
     if attrs["max_attempts"] <= 0:
         raise invalid(f"Max attempts must be positive: {attrs['max_attempts']}")
     if attrs["max_attempts"] > MAX_ATTEMPTS:
-        raise invalid(
-            f"max_attempts is {attrs['max_attempts']}, at most {MAX_ATTEMPTS} are allowed"
-        )
+        raise invalid(f"max_attempts is {attrs['max_attempts']}, at most {MAX_ATTEMPTS} are allowed")
 
 
 @host_kernel("SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2")

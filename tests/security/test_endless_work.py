@@ -109,7 +109,7 @@ def test_the_search_for_a_part_of_an_image_is_bounded(tasks: MakeTasks) -> None:
     few = tf.image.sample_distorted_bounding_box([10, 10, 3], whole, max_attempts=100, **how)
     with tf.Session(task.target) as session:
         with pytest.raises(
-            errors.InvalidArgumentError, match="max_attempts is 1073741824, and may be 100000"
+            errors.InvalidArgumentError, match="max_attempts is 1073741824, at most 100000 are allowed"
         ):
             session.run(found)
         assert session.run(few)[1].tolist() == [10, 10, -1]

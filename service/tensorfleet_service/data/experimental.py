@@ -66,7 +66,10 @@ class _Unbatching:
 
 def _rows(value: Any) -> list[Any]:
     if value.ndim == 1 and value.dtype == object:
-        return [value[i : i + 1].reshape(()) for i in range(len(value))]
+        return [
+            value[i : i + 1].reshape(()) if isinstance(value[i], bytes) else value[i]
+            for i in range(len(value))
+        ]
     return list(value)
 
 

@@ -210,3 +210,26 @@ class TestGenerators:
             assert closed
             assert session.run(following) == 0
         assert closed == [True, True]
+
+
+@pytest.mark.parametrize("initial", [[0.9, 0.1], None])
+def test_rejection_changes_the_distribution_of_classes(initial: list[float] | None) -> None:
+    numbers = Dataset.from_tensor_slices({"x": np.arange(4000) % 10})
+    resampled = numbers.rejection_resample(
+        lambda e: tf.cast(tf.equal(e["x"], 0), tf.int32), [0.5, 0.5], initial, seed=3
+    )
+    assert resampled.output_types == (tf.int32, {"x": tf.int64})
+    found = values(resampled, 4000)
+    classes = [int(label) for label, _ in found]
+    assert all((e["x"] == 0) == bool(label) for label, e in found)
+    assert 600 < len(classes) < 1000  # all 400 of the rare class, and as many others
+    assert 0.4 < sum(classes) / len(classes) < 0.6
+    pairs = Dataset.zip((Dataset.range(20), Dataset.range(20)))
+    kept = values(pairs.apply(tf.data.experimental.rejection_resample(lambda a, b: 0, [1.0], [1.0])))
+    assert [(int(a), int(b)) for _, (a, b) in kept] == [(i, i) for i in range(20)]
+
+
+def test_a_window_cannot_be_fetched() -> None:
+    window = Dataset.range(5).window(2).make_one_shot_iterator().get_next()
+    with tf.Session() as session, pytest.raises(TypeError, match="fetch"):
+        session.run(window)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorfleet.core import dtypes
-from tensorfleet.core.dims import Dims
+from tensorfleet.core.dims import Dims, compatible
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import TensorShape, as_dims
 from tensorfleet.core.structures import ELEMENTS as nest
@@ -45,6 +45,15 @@ class NestedSpec(ABC):
         made: NestedSpec = type(self).__new__(type(self))
         made._structure, made._dims = self._structure, dims
         return made
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether the elements of both have the same types, and shapes that can be of one tensor."""
+        other = spec_or_value._nested_spec() if isinstance(spec_or_value, NestedValue) else spec_or_value
+        return (
+            isinstance(other, NestedSpec)
+            and self.agrees(other)
+            and all(map(compatible, self._structure.dims, other._structure.dims))
+        )
 
     def agrees(self, other: NestedSpec | None) -> bool:
         """Whether the elements of both have the same structure and types."""

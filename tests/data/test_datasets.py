@@ -233,3 +233,23 @@ def test_a_window_cannot_be_fetched() -> None:
     window = Dataset.range(5).window(2).make_one_shot_iterator().get_next()
     with tf.Session() as session, pytest.raises(TypeError, match="fetch"):
         session.run(window)
+
+
+def test_a_variant_that_is_no_dataset() -> None:
+    batch = Dataset.range(5).window(2).batch(2).make_one_shot_iterator().get_next()
+    for made in (batch.batch(2).get_single_element(), batch.cardinality(), batch.reduce(0, lambda n, x: n)):
+        with (
+            tf.Session() as session,
+            pytest.raises(tf.errors.InvalidArgumentError, match="batch of 2 datasets is not a dataset"),
+        ):
+            session.run(made)
+    optional = tf.data.experimental.Optional.from_value(1)
+    taken = Dataset._of(optional._variant_tensor, Dataset.range(1)._structure)
+    flat = Dataset.range(2).flat_map(lambda x: taken).make_initializable_iterator()
+    whole = taken.make_initializable_iterator()
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Expected a dataset"):
+            session.run(whole.initializer)
+        session.run(flat.initializer)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Expected a dataset"):
+            session.run(flat.get_next())

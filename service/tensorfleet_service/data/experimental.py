@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import errors
-from tensorfleet_service.data.dataset import Call, Dataset, Element, Run
+from tensorfleet_service.data.dataset import Call, Dataset, Element, Run, checked
 
 log = logging.getLogger(__name__)
 
@@ -318,7 +318,7 @@ class _Grouping:
         self._sizes.pop(key, None)
         window.types, window.shapes = self._source.types, self._source.shapes
         (dataset,) = self._reduce(np.int64(key), window)
-        self._current = dataset.elements(self._run)
+        self._current = checked(dataset).elements(self._run)
 
 
 class SparseBatch(Dataset):

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes, errors
 from tensorfleet_service.data.cardinality import cardinality
-from tensorfleet_service.data.dataset import Call, Dataset, Element, Run
+from tensorfleet_service.data.dataset import Call, Dataset, Element, Run, checked
 from tensorfleet_service.data.experimental import (
     Directed,
     GroupByWindow,
@@ -203,7 +203,7 @@ def _(dataset: _Random) -> int:
 
 @kernel("DatasetCardinality")
 def dataset_cardinality(node: KernelNode) -> Kernel:
-    return lambda dataset: np.int64(cardinality(dataset))
+    return lambda dataset: np.int64(cardinality(checked(dataset)))
 
 
 def _in_background(node: KernelNode, work: Any) -> AsyncKernel:
@@ -216,7 +216,7 @@ def _in_background(node: KernelNode, work: Any) -> AsyncKernel:
 
         def compute() -> None:
             try:
-                value = work(dataset.unshared(), elements, *inputs)
+                value = work(checked(dataset).unshared(), elements, *inputs)
             except Exception as e:
                 elements.close()
                 future.complete(None, e)

@@ -16,6 +16,7 @@ from tensorfleet.graph.op_def import Arg, OpDef
 from tensorfleet_service.kernels import registry
 
 PAGE = Path(__file__).parent / "ops.md"
+MISSING = Path(__file__).parent / "missing_ops.txt"
 
 HEAD = """# Ops
 
@@ -48,7 +49,27 @@ def page() -> str:
         assert opdef is not None
         rows.append(f"| {name} | {arguments(opdef.inputs)} | {arguments(opdef.outputs)} | {remarks(opdef)} |")
     count = sum(registry.has_kernel(name) for name in op_def.registered() if not name.startswith("_"))
-    return HEAD.format(count=count) + "\n".join(rows) + "\n"
+    return HEAD.format(count=count) + "\n".join(rows) + "\n" + missing()
+
+
+MISSING_HEAD = """
+## Op types that are missing
+
+What else TensorFlow has registered, and why it is not here; `*` stands for the rest of a name. Made from
+[missing_ops.txt](missing_ops.txt), which tests/compat compares with TensorFlow.
+
+| why | op types |
+|---|---|
+"""
+
+
+def missing() -> str:
+    rows: list[str] = []
+    for part in MISSING.read_text().split("\n## ")[1:]:
+        reason, *lines = part.strip().splitlines()
+        names = ", ".join(f"`{name}`" for name in " ".join(lines).split())
+        rows.append(f"| {reason} | {names} |\n")
+    return MISSING_HEAD + "".join(rows)
 
 
 def arguments(args: tuple[Arg, ...]) -> str:

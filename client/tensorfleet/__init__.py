@@ -543,6 +543,11 @@ from tensorfleet.ops.nn.quantization import (
     fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
     fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
 )
+from tensorfleet.ops.nn.quantize import (
+    dequantize as dequantize,
+    quantize as quantize,
+    quantize_v2 as quantize_v2,
+)
 from tensorfleet.ops.random.random_ops import (
     multinomial as multinomial,
     random_crop as random_crop,
@@ -712,6 +717,7 @@ if _typing.TYPE_CHECKING:
         nest as nest,
         nn as nn,
         python_io as python_io,
+        quantization as quantization,
         queue as queue,
         random as random,
         saved_model as saved_model,
@@ -763,6 +769,7 @@ else:
             "metrics",
             "nest",
             "nn",
+            "quantization",
             "queue",
             "python_io",
             "random",

@@ -23,6 +23,7 @@ from tensorfleet.proto.config_pb2 import ConfigProto
 from tensorfleet.security.settings import Security, SecurityError, check_server, exposure, is_loopback, load
 from tensorfleet.wire import heartbeat
 from tensorfleet.wire.frames import Method
+from tensorfleet.wire.grpc_socket import MESSAGE_BYTES
 from tensorfleet.wire.heartbeat import Heart
 from tensorfleet_service import inprocess
 from tensorfleet_service.devices.device import Device
@@ -37,9 +38,10 @@ from tensorfleet_service.net.peers import AnyPeer, Peers
 from tensorfleet_service.observe.health import Health
 from tensorfleet_service.observe.watchdog import Watchdog
 from tensorfleet_service.rpc.clients import ORPHAN_SECONDS, Clients
-from tensorfleet_service.rpc.door import Visitor
+from tensorfleet_service.rpc.door import Door, Visitor
 from tensorfleet_service.rpc.fleet_service import FleetService
 from tensorfleet_service.rpc.grpc_server import GrpcServer
+from tensorfleet_service.rpc.grpc_sockets import ServedSocket
 from tensorfleet_service.rpc.health_service import HealthService
 from tensorfleet_service.rpc.listener import Listener
 from tensorfleet_service.rpc.master_service import MasterService
@@ -183,15 +185,20 @@ class TaskServer:
         self._clients = Clients(self._master, self._deadlines, orphan_seconds, self._guard)
         self._admission = Admission(connections_that_fit())
         endpoint = fleet_pb2.Endpoint(
-            task=self.task, incarnation=self._incarnation, version=VERSION, takes_tensors=True
+            task=self.task,
+            incarnation=self._incarnation,
+            version=VERSION,
+            connects=not 0 <= max_grpc_message < MESSAGE_BYTES,
         )
+        hello = {"task": self.task, "incarnation": self._incarnation}
+        self._door = Door(self._guard, hello, self._admission)
         self._listener: Listener | None = None
         if protocol != "grpc":
             self._listener = Listener(
                 bind.strip("[]"),
                 stream_port,
                 "127.0.0.1" if loopback else host,
-                {"task": self.task, "incarnation": self._incarnation},
+                hello,
                 self._accept,
                 self._admission,
                 self._guard,
@@ -216,6 +223,7 @@ class TaskServer:
                 self._health_service.streams(),
                 max_grpc_message,
                 self._guard,
+                self._greet,
             )
         except errors.OpError:
             if self._listener is not None:
@@ -324,6 +332,13 @@ class TaskServer:
             why = visible()[1]
             self.health.lacks(f"{reason}: {why}" if why else reason)
             log.error("%s", self.health.reasons()[-1])
+
+    def _greet(self, sock: ServedSocket) -> None:
+        """Serves a call that is a connection of the stream."""
+        visitor = self._door.open(sock)
+        if visitor is not None:
+            sock.let_in()
+            self._accept(visitor)
 
     def _accept(self, visitor: Visitor) -> None:
         connection = visitor.connection

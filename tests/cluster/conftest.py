@@ -21,7 +21,8 @@ class Way(NamedTuple):
         return f"session-{self.session}-tasks-{'stream' if '+' in self.tasks else 'grpc'}"
 
 
-WAYS = [Way("stream", "grpc+stream"), Way("grpc", "grpc+stream"), Way("grpc", "grpc")]
+# Where the tasks have no other port, the stream goes over gRPC.
+WAYS = [Way("stream", "grpc+stream"), Way("grpc", "grpc+stream"), Way("stream", "grpc")]
 
 MakeCluster = Callable[..., Cluster]
 

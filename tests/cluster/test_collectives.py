@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import tensorfleet as tf
 from tensorfleet.core import errors
 from tensorfleet.ops.collective import collective_ops
 from tensorfleet_service.collectives import ring
+from tensorfleet_service.worker.collectives.sender import streaming
 from tests.cluster import ops
 from tests.cluster.together import Servers, device, on_each, run_in_session, soon, together
 
@@ -293,13 +295,20 @@ def test_in_one_graph_a_failed_step_ends_its_collectives(servers: MakeServers) -
         run_in_session(cluster.target(0), build)
 
 
-def test_without_the_stream_the_protocol_is_named(servers: MakeServers) -> None:
-    cluster = servers(2, protocol="grpc")
-    for failure in on_each(2, lambda i: run_in_session(cluster.target(i), reduce_on(i, 2, 5, timeout=3.0))):
-        assert isinstance(failure, errors.OpError), failure
-        assert isinstance(failure, (errors.UnimplementedError, errors.DeadlineExceededError)), failure
-    with pytest.raises(errors.UnimplementedError, match='protocol "grpc"'):
-        run_in_session(cluster.target(1), reduce_on(1, 2, 5))
+def test_tasks_that_speak_grpc_alone_reduce(servers: MakeServers) -> None:
+    cluster = servers(3, protocol="grpc")
+    for size in (5, 100_000):
+        first, *others = on_each(3, lambda i, n=size: run_in_session(cluster.target(i), reduce_on(i, 3, n)))
+        assert first.shape == (size,)
+        for other in others:
+            np.testing.assert_array_equal(other, first)
+
+
+def test_where_calls_do_not_stay_the_protocol_is_named() -> None:
+    """As to tasks of TensorFlow."""
+    peer: Any = SimpleNamespace(task="/job:worker/replica:0/task:1")
+    with pytest.raises(errors.UnimplementedError, match="single calls"):
+        streaming(peer)
 
 
 def test_by_grpc_the_devices_of_the_leading_task_reduce(servers: MakeServers) -> None:

@@ -136,7 +136,7 @@ def test_errors_and_deadlines(target: str) -> None:
             session.run(wait, options=tf.RunOptions(timeout_in_ms=500))
         assert session.run(y, {x: 1}) == 2
         assert any(d.name.startswith("/job:ps") for d in session.list_devices())
-    with pytest.raises(tf.errors.PermissionDeniedError, match="takes the role admin"):
+    with pytest.raises(tf.errors.PermissionDeniedError, match="requires the role admin"):
         tf.Session.reset(target)
 
 

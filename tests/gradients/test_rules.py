@@ -47,6 +47,7 @@ _FAMILIES_ELSEWHERE = (
         "tensor_lists",
         "optionals",
         "solving",
+        "quantize",
         "ragged",
         "buffers",
         "morphology",

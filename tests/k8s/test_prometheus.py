@@ -113,7 +113,7 @@ def prometheus(fleet: Kubernetes, tmp_path_factory: pytest.TempPathFactory) -> I
 
         fleet.wait_for("three tasks are scraped", three)
         # So many steps that rates have a beginning and an end, on both kinds of tasks.
-        done = fleet.python("client", program("train_mnist.py"), "1500", timeout=120)
+        done = fleet.python("client", program("train_mnist.py"), "1000", timeout=240)
         assert done.returncode == 0, done.stderr
         yield found
     finally:

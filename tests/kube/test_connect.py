@@ -23,6 +23,8 @@ from tensorfleet.cli import connect
 from tensorfleet.core import errors
 from tensorfleet.kube import forward
 from tensorfleet.kube.forward import Forwarder
+from tensorfleet.security.authority import Authority, pem
+from tensorfleet.security.settings import Security
 from tests.kube.fake_api import FakeApi, client_access
 from tests.until import until
 
@@ -180,6 +182,34 @@ def test_credentials_are_files_of_this_user_while_it_runs(
     assert found["TENSORFLEET_TLS_SERVER_NAME"] == "fleet.lab"
     assert set(modes) == {0o700}
     assert not list(tmp_path.glob("tensorfleet-*")), "they go with it"
+
+
+@pytest.fixture
+def usable(tmp_path: Path) -> dict[str, bytes]:
+    """The keys of the Secret, with certificates that TLS can use."""
+    authority = Authority.create("test", 1)
+    chain, key = authority.issue("", ["client.test"], 1)
+    roots = pem(authority.certificate)
+    return {"client.pem": chain, "client-key.pem": key, "ca.pem": roots, "token": b"tft_x"}
+
+
+def test_a_proxy_shows_what_clients_of_the_release_show(
+    api: FakeApi, kubernetes: Kubernetes, usable: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secured(api)
+    api.secrets["fleet-client"] = usable
+    kubernetes.echo = Echo(b"a:")
+    made: list[Security] = []
+
+    def proxy(target: str, listen: object, security: Security, *rest: object) -> None:
+        made.append(security)
+        raise errors.UnavailableError(None, None, "far enough")
+
+    monkeypatch.setattr(connect, "Proxy", proxy)
+    assert connect.main(["--release", "fleet", "--listen", "127.0.0.1:0"]) == 1
+    (security,) = made
+    assert security.tls is not None
+    assert (security.server_name, Path(security.token_file).name) == ("fleet.lab", "token")
 
 
 @pytest.mark.parametrize(

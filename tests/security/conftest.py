@@ -82,10 +82,10 @@ def by_socket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(local, "folder", lambda: tmp_path / "clusters")
 
 
-@pytest.fixture(params=["stream", "grpc"])
+@pytest.fixture(params=["stream", "grpc", "connect"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both transports, one after the other."""
-    monkeypatch.setenv("TENSORFLEET_TRANSPORT", request.param)
+    """All transports, one after the other: sockets, single calls by gRPC, and one call that stays."""
+    monkeypatch.setenv("TENSORFLEET_TRANSPORT", "grpc" if request.param == "grpc" else "stream")
     return str(request.param)
 
 
@@ -93,12 +93,14 @@ MakeTasks = Callable[..., dict[str, TaskServer]]
 
 
 @pytest.fixture
-def tasks() -> Iterator[MakeTasks]:
+def tasks(request: pytest.FixtureRequest) -> Iterator[MakeTasks]:
     """Starts tasks: `tasks({"ps:0": security, "worker:0": security}, protocol="grpc")`."""
     made: list[TaskServer] = []
+    connect = "way" in request.fixturenames and request.getfixturevalue("way") == "connect"
+    usual = "grpc" if connect else "grpc+stream"
 
     def make(
-        wanted: dict[str, Security], protocol: str = "grpc+stream", bind: str | None = None
+        wanted: dict[str, Security], protocol: str = usual, bind: str | None = None
     ) -> dict[str, TaskServer]:
         ports = iter(free_ports("127.0.0.1", len(wanted)))
         cluster: dict[str, dict[int, str]] = {}

@@ -26,6 +26,7 @@ OPEN_METHODS = {
     "/tensorfleet.FleetService/GetEndpoint",
     "/grpc.health.v1.Health/Check",
     "/grpc.health.v1.Health/Watch",
+    "/tensorfleet.FleetService/Connect",  # where those who come say who they are by HELLO, as by a socket
 }
 Show = Callable[..., None]
 Shown = tuple[tuple[str, str], ...]
@@ -85,11 +86,10 @@ def test_what_tasks_alone_may_call_is_refused_before_the_request_is_read(
     asked = spied(monkeypatch)
     task = tasks({"worker:0": Security(tokens=str(book.path))})["worker:0"]
     handlers = task._grpc._handlers
-    for_tasks = {name: m for name, m in handlers._methods.items() if "Worker" in name or "PushT" in name}
+    for_tasks = {name: m for name, m in handlers._methods.items() if "Worker" in name}
     monkeypatch.setattr(handlers, "_methods", for_tasks)
     found = refusals(task, ((AUTHORIZATION, f"Bearer {book.texts['root']}"),))
     assert found == dict.fromkeys(for_tasks, grpc.StatusCode.PERMISSION_DENIED)
-    assert "/tensorfleet.FleetService/PushTensors" in found
     assert "/tensorflow.WorkerService/RunGraph" in found
     assert not asked
 
@@ -101,7 +101,6 @@ def test_what_tasks_alone_may_call_is_refused_before_the_request_is_read(
         "/tensorflow.MasterService/RunStep",
         "/tensorflow.MasterService/CreateSession",
         "/tensorflow.WorkerService/RunGraph",
-        "/tensorfleet.FleetService/PushTensors",
     ],
 )
 def test_a_proof_is_for_one_request(tasks: MakeTasks, method: str, size: int) -> None:

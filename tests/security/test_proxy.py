@@ -118,7 +118,7 @@ def test_errors_keep_their_codes_and_texts(bridge: Bridge) -> None:
         with pytest.raises(grpc.RpcError) as raised:
             channel.unary_unary("/tensorflow.MasterService/Reset")(b"", timeout=SECONDS)
         assert raised.value.code() is grpc.StatusCode.PERMISSION_DENIED
-        assert "takes the role admin" in raised.value.details()
+        assert "requires the role admin" in raised.value.details()
 
 
 def test_deadlines_and_cancellations_pass(bridge: Bridge) -> None:

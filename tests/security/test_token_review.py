@@ -257,7 +257,7 @@ def test_a_service_account_has_sessions(
         assert five(target) == 5
     assert len(fake.calls) == 1, "every call is of the same token"
     for token, error, why in (
-        (WATCH, tf.errors.PermissionDeniedError, "takes the role run"),
+        (WATCH, tf.errors.PermissionDeniedError, "requires the role run"),
         (BOB, tf.errors.UnauthenticatedError, "has no role here"),
         ("x.y.z", tf.errors.UnauthenticatedError, "does not accept the token"),
     ):

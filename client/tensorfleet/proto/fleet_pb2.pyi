@@ -1,6 +1,5 @@
 from tensorfleet.proto import cluster_pb2 as _cluster_pb2
 from tensorfleet.proto import device_attributes_pb2 as _device_attributes_pb2
-from tensorfleet.proto import named_tensor_pb2 as _named_tensor_pb2
 from tensorfleet.proto import tensor_shape_pb2 as _tensor_shape_pb2
 from tensorfleet.proto import types_pb2 as _types_pb2
 from google.protobuf.internal import containers as _containers
@@ -16,18 +15,18 @@ class GetEndpointRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class Endpoint(_message.Message):
-    __slots__ = ("task", "incarnation", "stream_address", "version", "takes_tensors")
+    __slots__ = ("task", "incarnation", "stream_address", "version", "connects")
     TASK_FIELD_NUMBER: _ClassVar[int]
     INCARNATION_FIELD_NUMBER: _ClassVar[int]
     STREAM_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
-    TAKES_TENSORS_FIELD_NUMBER: _ClassVar[int]
+    CONNECTS_FIELD_NUMBER: _ClassVar[int]
     task: str
     incarnation: int
     stream_address: _containers.RepeatedScalarFieldContainer[str]
     version: str
-    takes_tensors: bool
-    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., stream_address: _Optional[_Iterable[str]] = ..., version: _Optional[str] = ..., takes_tensors: bool = ...) -> None: ...
+    connects: bool
+    def __init__(self, task: _Optional[str] = ..., incarnation: _Optional[int] = ..., stream_address: _Optional[_Iterable[str]] = ..., version: _Optional[str] = ..., connects: bool = ...) -> None: ...
 
 class StatusRequest(_message.Message):
     __slots__ = ()
@@ -136,21 +135,3 @@ class StacksReply(_message.Message):
     pid: int
     text: str
     def __init__(self, task: _Optional[str] = ..., pid: _Optional[int] = ..., text: _Optional[str] = ...) -> None: ...
-
-class PushTensorsRequest(_message.Message):
-    __slots__ = ("step_id", "incarnation", "tensor", "status_code", "status_error_message")
-    STEP_ID_FIELD_NUMBER: _ClassVar[int]
-    INCARNATION_FIELD_NUMBER: _ClassVar[int]
-    TENSOR_FIELD_NUMBER: _ClassVar[int]
-    STATUS_CODE_FIELD_NUMBER: _ClassVar[int]
-    STATUS_ERROR_MESSAGE_FIELD_NUMBER: _ClassVar[int]
-    step_id: int
-    incarnation: int
-    tensor: _containers.RepeatedCompositeFieldContainer[_named_tensor_pb2.NamedTensorProto]
-    status_code: int
-    status_error_message: str
-    def __init__(self, step_id: _Optional[int] = ..., incarnation: _Optional[int] = ..., tensor: _Optional[_Iterable[_Union[_named_tensor_pb2.NamedTensorProto, _Mapping]]] = ..., status_code: _Optional[int] = ..., status_error_message: _Optional[str] = ...) -> None: ...
-
-class PushTensorsResponse(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...

@@ -71,11 +71,15 @@ def connect(target: str, config: ConfigProto) -> Transport:
 
     channel = transport_grpc.Channel(address_of(target), config)
     endpoint = channel.endpoint()  # by gRPC, too, errors say which task it is
-    if os.environ.get(FORCE_VARIABLE) != "grpc" and endpoint is not None and endpoint.stream_address:
-        from tensorfleet.session.stream_route import find_route
+    if os.environ.get(FORCE_VARIABLE) != "grpc" and endpoint is not None:
+        from tensorfleet.session.stream_route import find_route, route_by_grpc
         from tensorfleet.session.transport_stream import StreamTransport
 
-        connection = find_route(endpoint, address_of(target), channel.security)
+        connection = None
+        if endpoint.stream_address:
+            connection = find_route(endpoint, address_of(target), channel.security)
+        if connection is None and endpoint.connects:
+            connection = route_by_grpc(endpoint, address_of(target), channel.security)
         if connection is not None:
             channel.close()
             return StreamTransport(connection, endpoint, target, config)

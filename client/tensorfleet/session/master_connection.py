@@ -8,20 +8,24 @@ import ssl
 from typing import Any
 
 from tensorfleet.core import errors
+from tensorfleet.security.calls import host_of
 from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.session.timeouts import CONNECT_SECONDS
 from tensorfleet.wire.connection import open_socket, tune
+from tensorfleet.wire.grpc_socket import open_grpc_socket
 from tensorfleet.wire.limits import MAX_SEND_BUFFERS
 from tensorfleet.wire.opening import encrypted, open_hello, unauthenticated
 from tensorfleet.wire.reader import Reader
 from tensorfleet.wire.tls import TlsReader
+
+BY_GRPC = "grpc:"
 
 
 class MasterConnection:
     """A greeted socket to the master, with one call at a time.
 
     Args:
-        address: as in Endpoint.stream_address.
+        address: as in Endpoint.stream_address, or `grpc:host:port`.
         security: what this client shows, and asks for.
         timeout: in seconds, for the connection and again for the greeting.
         host: that a Unix socket of this machine stands for.
@@ -42,7 +46,11 @@ class MasterConnection:
         self.address = address
         self.security = security
         self.host = host
-        self.sock: Any = open_socket([address], timeout)
+        if address.startswith(BY_GRPC):
+            host = host_of(address.removeprefix(BY_GRPC))
+            self.sock: Any = open_grpc_socket(address.removeprefix(BY_GRPC), security)
+        else:
+            self.sock = open_socket([address], timeout)
         try:
             tune(self.sock)
             self.sock.settimeout(timeout)

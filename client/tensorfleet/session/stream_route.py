@@ -15,7 +15,7 @@ from tensorfleet.core import errors
 from tensorfleet.proto import fleet_pb2
 from tensorfleet.security.calls import host_of
 from tensorfleet.security.settings import Security
-from tensorfleet.session.master_connection import MasterConnection
+from tensorfleet.session.master_connection import BY_GRPC, MasterConnection
 from tensorfleet.session.timeouts import CONNECT_SECONDS, ROUTE_SECONDS
 
 _FAILURES = (OSError, EOFError, ValueError, KeyError, TypeError, errors.OpError)
@@ -68,6 +68,15 @@ def find_route(endpoint: fleet_pb2.Endpoint, address: str, security: Security) -
         address,
         "; ".join(failures),
     )
+    return None
+
+
+def route_by_grpc(endpoint: fleet_pb2.Endpoint, address: str, security: Security) -> MasterConnection | None:
+    """A connection that is a call by gRPC; None if there cannot be one, and the log tells why."""
+    found = _try(f"{BY_GRPC}{address}", endpoint.incarnation, ROUTE_SECONDS, security)
+    if isinstance(found, MasterConnection):
+        return found
+    _logger.info("%s at %s is used by single calls: %s", endpoint.task, address, found)
     return None
 
 

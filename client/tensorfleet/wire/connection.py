@@ -6,7 +6,7 @@ import contextlib
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet.core import errors
@@ -227,7 +227,6 @@ class _Pushes:
 
 class _Corked(threading.local):
     frames: dict[Connection, list[list[Any] | _Pushes]] | None = None
-    last: list[Callable[[], None]] | None = None
 
 
 _corked = _Corked()
@@ -264,21 +263,6 @@ class cork:
                     connection._send(buffers)
                 except OSError:
                     pass  # its reading thread sees the same, and ends what depends on it
-            last = _corked.last
-            if last is not None:
-                _corked.last = None
-                for function in last:
-                    function()
-
-
-def at_uncork(function: Callable[[], None]) -> bool:
-    """Has a function called at the end of this thread's `cork`; False outside of one."""
-    if _corked.frames is None:
-        return False
-    if _corked.last is None:
-        _corked.last = []
-    _corked.last.append(function)
-    return True
 
 
 def _after(buffers: list[Any], sent: int) -> list[Any]:

@@ -12,6 +12,7 @@ from tensorfleet.security.calls import check_token_may_go
 from tensorfleet.security.settings import Security, SecurityError
 from tensorfleet.security.tokens import hashed
 from tensorfleet.wire import shared_memory
+from tensorfleet.wire.grpc_socket import GrpcSocket
 from tensorfleet.wire.hello import say_hello
 from tensorfleet.wire.proof import claims, open_with_proof
 from tensorfleet.wire.reader import Reader
@@ -19,14 +20,15 @@ from tensorfleet.wire.shared_memory import Arena
 from tensorfleet.wire.tls import TlsSocket
 
 
-def encrypted(sock: socket.socket, security: Security) -> TlsSocket | None:
-    """The TLS socket over a socket that this process has opened; None where the settings have no TLS.
+def encrypted(sock: Any, security: Security) -> TlsSocket | None:
+    """The TLS socket over a socket that this process has opened; None where the settings have no TLS, or it
+    is that of gRPC's channel.
 
     Raises:
         OSError: the handshake failed, or took longer than the socket's timeout.
         UnauthenticatedError: the other side has no certificate that is trusted.
     """
-    if security.tls is None:
+    if security.tls is None or isinstance(sock, GrpcSocket):
         return None
     try:
         context = certificate_files.certificates(security.tls).client_context()

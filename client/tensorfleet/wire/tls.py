@@ -78,7 +78,7 @@ class TlsSocket:
                 return
             if end is not None:
                 self._sock.settimeout(max(end - time.monotonic(), 1e-3))
-            received = self._receive(min(left, SEALED_BYTES), 0)
+            received = self._receive(min(left, SEALED_BYTES))
             left -= received
             if not received:
                 raise ConnectionError("the connection was closed during the TLS handshake")
@@ -94,10 +94,11 @@ class TlsSocket:
     def seal(self, parts: Iterable[Any]) -> bytes:
         """Encrypts some bytes; what is to be sent for them, in this order."""
         with self._lock:
+            write = self._tls.write
             for part in parts:
-                view = memoryview(part)
-                while view:
-                    view = view[self._tls.write(view) :]
+                written, size = write(part) if part else 0, len(part)
+                while written < size:
+                    written += write(memoryview(part)[written:])
             return self._out.read()
 
     def send_sealed(self, data: Any, flags: int = 0) -> int:
@@ -105,7 +106,10 @@ class TlsSocket:
         return self._sock.send(data, flags)
 
     def sendall(self, data: Any) -> None:
-        self.sendmsg((data,))
+        if len(data) <= SEALED_BYTES:
+            self._sock.sendall(self.seal((data,)))
+        else:
+            self.sendmsg((data,))
 
     def sendmsg(self, buffers: Iterable[Any], ancillary: Sequence[Any] = (), flags: int = 0) -> int:
         """Sends all of some buffers, and descriptors with the first of their bytes."""
@@ -127,9 +131,11 @@ class TlsSocket:
         """Fills a buffer with what has come, or as a whole with MSG_WAITALL; 0 at the end of the stream."""
         view = memoryview(view)[: size or None]
         size = len(view)
-        got = 0
+        got = received = 0
         while True:
             with self._lock:
+                if received:
+                    self._in.write(self._view[:received])
                 try:
                     # Without a look at what there is, each message would end with an exception.
                     while got < size and (self._in.pending or self._tls.pending()):
@@ -148,14 +154,21 @@ class TlsSocket:
             wanted = left + _RECORD_OVERHEAD * (1 + left // _RECORD_BYTES)
             certain = left - self._in.pending - _HELD_BYTES
             if flags & socket.MSG_WAITALL and certain > 0:
-                received = self._receive(min(certain, SEALED_BYTES), socket.MSG_WAITALL)
+                received = self._fetch(min(certain, SEALED_BYTES), socket.MSG_WAITALL)
             else:
-                received = self._receive(min(wanted, SEALED_BYTES), 0)
+                received = self._fetch(min(wanted, SEALED_BYTES), 0)
             if not received:
                 return got
 
-    def _receive(self, size: int, flags: int) -> int:
+    def _receive(self, size: int) -> int:
         """Hands on what has come to the library; how many bytes."""
+        received = self._fetch(size, 0)
+        with self._lock:
+            self._in.write(self._view[:received])
+        return received
+
+    def _fetch(self, size: int, flags: int) -> int:
+        """Fills the buffer with what has come; how many bytes."""
         if self._takes_descriptors:
             space = socket.CMSG_LEN(_DESCRIPTOR.size)
             received, ancillary, _, _ = self._sock.recvmsg_into(
@@ -163,9 +176,7 @@ class TlsSocket:
             )
             self._keep(ancillary)
         else:
-            received = self._sock.recv_into(self._view[:size], 0, flags)
-        with self._lock:
-            self._in.write(self._view[:received])
+            received = self._sock.recv_into(self._received, size, flags)
         return received
 
     def recvmsg(
@@ -282,10 +293,14 @@ class TlsConnection(Connection):
 
     def _some(self, buffers: list[Any], flags: int) -> list[Any]:
         """Encrypts some of the buffers, and sends what the socket takes; what is left."""
+        rest: list[Any]
         if type(buffers[0]) is _Sealed:
             sealed, rest = buffers[0].data, buffers[1:]
         else:
-            parts, rest = split(buffers, SEALED_BYTES)
+            if len(buffers) == 1 and len(buffers[0]) <= SEALED_BYTES:
+                parts, rest = buffers, []
+            else:
+                parts, rest = split(buffers, SEALED_BYTES)
             self.traffic.sent_bytes += sum(map(len, parts))
             sealed = memoryview(self._tls.seal(parts))
         try:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
-from tensorfleet_service.data.dataset import Dataset, Element, Rows, Run, many
+from tensorfleet_service.data.dataset import Dataset, Element, Rows, Run, many, taken
 
 
 class Batch(Dataset):
@@ -28,13 +27,14 @@ class Batch(Dataset):
         self._drop = drop_remainder
 
     def items(self, run: Run) -> Iterator[Element]:
-        return _Batching(self.source.items(run), self._size, self._drop, self.source.rows)
+        return _Batching(run, self.source.items(run), self._size, self._drop, self.source.rows)
 
 
 class _Batching:
-    __slots__ = ("_drop", "_items", "_rows", "_size")
+    __slots__ = ("_drop", "_items", "_rows", "_run", "_size")
 
-    def __init__(self, items: Iterator[Any], size: int, drop: bool, rows: Rows | None) -> None:
+    def __init__(self, run: Run, items: Iterator[Any], size: int, drop: bool, rows: Rows | None) -> None:
+        self._run = run
         self._items = items
         self._size = size
         self._drop = drop
@@ -44,8 +44,7 @@ class _Batching:
         return self
 
     def __next__(self) -> Element:
-        items, size = self._items, self._size
-        found = list(islice(items, size)) if self._rows is None else many(items, size)
+        found = (taken if self._rows is None else many)(self._items, self._size, self._run)
         if not found or (self._drop and len(found) < self._size):
             raise StopIteration
         return stack(found) if self._rows is None else self._rows.gather(found)
@@ -110,20 +109,22 @@ class PaddedBatch(Dataset):
         self._drop = drop
 
     def items(self, run: Run) -> Iterator[Element]:
-        return _Padding(self.source.elements(run), self._size, self._shapes, self._values, self._drop)
+        return _Padding(run, self.source.elements(run), self._size, self._shapes, self._values, self._drop)
 
 
 class _Padding:
-    __slots__ = ("_drop", "_elements", "_shapes", "_size", "_values")
+    __slots__ = ("_drop", "_elements", "_run", "_shapes", "_size", "_values")
 
     def __init__(
         self,
+        run: Run,
         elements: Iterator[Element],
         size: int,
         shapes: list[tuple[int, ...]],
         values: Element,
         drop: bool,
     ) -> None:
+        self._run = run
         self._elements = elements
         self._size = size
         self._shapes = shapes
@@ -134,7 +135,7 @@ class _Padding:
         return self
 
     def __next__(self) -> Element:
-        found = list(islice(self._elements, self._size))
+        found = taken(self._elements, self._size, self._run)
         if not found or (self._drop and len(found) < self._size):
             raise StopIteration
         columns = zip(*found, strict=True)

@@ -166,13 +166,36 @@ class Call:
         return function  # type: ignore[return-value]
 
 
-def many(items: Iterator[Any], count: int) -> list[Any]:
-    """The next items, all at once if the iterator has a method `many`; fewer at the end.
+PIECE = 10_000
+"""Of so many items at most a list is made by one call, during which no other thread has the interpreter."""
+
+CHECKED = 256
+"""What goes over items that nobody gets looks after so many of them whether the run still goes on."""
+
+
+class Abandoned(Exception):
+    """Nobody wants the element any more that is being looked for; the next call goes on from there."""
+
+
+def taken(items: Iterator[Any], count: int, run: Run) -> list[Any]:
+    """The next items, fewer at the end."""
+    found = list(islice(items, min(count, PIECE)))
+    while len(found) < count and not len(found) % PIECE and found:
+        run.check()
+        more = list(islice(items, min(count - len(found), PIECE)))
+        if not more:
+            break
+        found += more
+    return found
+
+
+def many(items: Iterator[Any], count: int, run: Run) -> list[Any]:
+    """The next items, many at once if the iterator has a method `many`; fewer at the end.
 
     Only for indices of rows, which never raise errors.
     """
     bulk = getattr(items, "many", None)
-    return list(islice(items, count)) if bulk is None else bulk(count)
+    return taken(items, count, run) if bulk is None else bulk(count)
 
 
 class Closing(Protocol):
@@ -182,15 +205,32 @@ class Closing(Protocol):
 
 
 class Run:
-    """One pass of an iterator over a dataset. What works for it in the background ends with it."""
+    """One pass of an iterator over a dataset. What works for it in the background ends with it.
+
+    Attributes:
+        is_wanted: whether anybody waits for an element; None where they are made ahead.
+    """
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
         self.closed = False
+        self.is_wanted: Callable[[], bool] | None = None
         self._lock = threading.Lock()
         self._functions: dict[str, Function] = {}
         self._kept: set[Closing] = set()
         self._known: weakref.WeakSet[Closing] = weakref.WeakSet()
+
+    def check(self) -> None:
+        """To be called by what may go over any number of elements for one that it gives.
+
+        Raises:
+            CancelledError: the run is closed.
+            Abandoned: nobody waits for an element.
+        """
+        if self.closed:
+            raise closed_error()
+        if self.is_wanted is not None and not self.is_wanted():
+            raise Abandoned
 
     def function(self, name: str, instantiate: Callable[[], Function]) -> Function:
         """The run's instance of a function."""

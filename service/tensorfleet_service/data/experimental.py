@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import errors
-from tensorfleet_service.data.dataset import Call, Dataset, Element, Run, checked
+from tensorfleet_service.data.dataset import CHECKED, Call, Dataset, Element, Run, checked
 
 log = logging.getLogger(__name__)
 
@@ -76,14 +76,19 @@ def _rows(value: Any) -> list[Any]:
 class Unique(Dataset):
     """The elements without repetitions (`UniqueDataset`); all of them are kept in memory."""
 
+    def __init__(self, source: Dataset) -> None:
+        super().__init__(source)
+        self.blocks = True  # there may be none that is new, of any number
+
     def items(self, run: Run) -> Iterator[Element]:
-        return _Unique(self.source.elements(run))
+        return _Unique(run, self.source.elements(run))
 
 
 class _Unique:
-    __slots__ = ("_elements", "_known")
+    __slots__ = ("_elements", "_known", "_run")
 
-    def __init__(self, elements: Iterator[Element]) -> None:
+    def __init__(self, run: Run, elements: Iterator[Element]) -> None:
+        self._run = run
         self._elements = elements
         self._known: set[Any] = set()
 
@@ -91,7 +96,12 @@ class _Unique:
         return self
 
     def __next__(self) -> Element:
+        left_out = 0
         while True:
+            if left_out == CHECKED:
+                self._run.check()
+                left_out = 0
+            left_out += 1
             element = next(self._elements)
             key = tuple([_key(value) for value in element])
             if key not in self._known:
@@ -283,6 +293,7 @@ class _Grouping:
         return self
 
     def __next__(self) -> Element:
+        gathered = 0
         while True:
             if self._current is not None:
                 try:
@@ -294,6 +305,9 @@ class _Grouping:
                     raise StopIteration
                 self._begin(next(iter(self._windows)))
                 continue
+            gathered += 1
+            if not gathered % CHECKED:
+                self._run.check()
             try:
                 element = next(self._elements)
             except StopIteration:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from tensorfleet.core import errors
 from tensorfleet_service.data.ahead import Ahead, Prefetch
-from tensorfleet_service.data.dataset import Call, Dataset, Element, Run, checked
+from tensorfleet_service.data.dataset import CHECKED, Call, Dataset, Element, Run, checked
 
 
 class _Calling(Dataset):
@@ -92,14 +92,19 @@ class ParallelMap(_Calling):
 class Filter(_Calling):
     """The elements for which a function is true (`FilterDataset`)."""
 
+    def __init__(self, source: Dataset, call: Call) -> None:
+        super().__init__(source, call)
+        self.blocks = True  # there may be none, of any number
+
     def items(self, run: Run) -> Iterator[Element]:
-        return _Filtering(self.source.elements(run), self.call.bind(run))
+        return _Filtering(run, self.source.elements(run), self.call.bind(run))
 
 
 class _Filtering:
-    __slots__ = ("_elements", "_predicate")
+    __slots__ = ("_elements", "_predicate", "_run")
 
-    def __init__(self, elements: Iterator[Element], predicate: Callable[..., Element]) -> None:
+    def __init__(self, run: Run, elements: Iterator[Element], predicate: Callable[..., Element]) -> None:
+        self._run = run
         self._elements = elements
         self._predicate = predicate
 
@@ -107,7 +112,12 @@ class _Filtering:
         return self
 
     def __next__(self) -> Element:
+        left_out = 0
         while True:
+            if left_out == CHECKED:
+                self._run.check()
+                left_out = 0
+            left_out += 1
             element = next(self._elements)
             (keep,) = self._predicate(*element)
             if getattr(keep, "shape", ()):
@@ -182,7 +192,11 @@ class _Interleaving:
         return self
 
     def __next__(self) -> Element:
+        turns = 0
         while not self._ended or self._open:
+            turns += 1
+            if not turns % CHECKED:
+                self._run.check()
             current = self._current[self._turn]
             if current is not None:
                 try:

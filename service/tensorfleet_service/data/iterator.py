@@ -15,7 +15,7 @@ from tensorfleet.core import errors
 from tensorfleet.core.dims import Dims, compatible
 from tensorfleet.core.dtypes import DType
 from tensorfleet_service.data.ahead import Ahead
-from tensorfleet_service.data.dataset import Dataset, Element, Run, closed_error
+from tensorfleet_service.data.dataset import Abandoned, Dataset, Element, Run, closed_error
 from tensorfleet_service.graph.attributes import type_name
 from tensorfleet_service.state.queues import dims_text
 from tensorfleet_service.threads.future import PENDING, Future
@@ -114,6 +114,8 @@ class _Place:
         self._poll: Callable[[Callable[[], None] | None], Any] | None = None
         if isinstance(self._elements, Ahead):
             self._poll = self._elements.poll
+        elif dataset.blocks:
+            self._run.is_wanted = lambda: bool(self._line)
         self._blocks = dataset.blocks
         self._lock = threading.Lock()
         self._busy = False  # a thread is at the dataset, or the buffer is going to call `_serve`
@@ -161,7 +163,10 @@ class _Place:
                 if not self._line:
                     self._busy = False
                     return
-            result = self._make(self._serve)
+            try:
+                result = self._make(self._serve)
+            except Abandoned:
+                continue  # somebody else may have come meanwhile
             if result is PENDING:
                 return  # the buffer calls again
             with self._lock:
@@ -185,6 +190,8 @@ class _Place:
         except StopIteration:
             self._ended = True
             return None, errors.OutOfRangeError(None, None, "End of sequence")
+        except Abandoned:
+            raise
         except Exception as e:
             return None, e
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from tensorfleet.core import errors
-from tensorfleet_service.data.dataset import Dataset, Element, Run, many
+from tensorfleet_service.data.dataset import CHECKED, PIECE, Dataset, Element, Run, many
+
+_MANY_TIMES = 1 << 20
 
 
 class Sequence(Dataset):
@@ -24,6 +26,7 @@ class Repeat(Sequence):
     def __init__(self, source: Dataset, count: int) -> None:
         super().__init__(source)
         self._count = count
+        self.blocks = self.blocks or count > _MANY_TIMES  # the input may be empty each time
 
     def items(self, run: Run) -> Iterator[Any]:
         return _Repeating(self.source, run, self._count)
@@ -56,6 +59,8 @@ class _Repeating:
                 self._current = None
                 if self._first and self._left < 0:
                     self._left = 0  # an empty input repeated for ever is empty
+                if self._first and not self._left % CHECKED:
+                    self._run.check()
                 continue
             self._first = False
             return item
@@ -69,7 +74,7 @@ class _Repeating:
             except StopIteration:
                 break
             if self._current is not None:
-                found += many(self._current, count - len(found))
+                found += many(self._current, count - len(found), self._run)
         return found
 
 
@@ -111,9 +116,10 @@ class Skip(Sequence):
     def __init__(self, source: Dataset, count: int) -> None:
         super().__init__(source)
         self._count = count
+        self.blocks = self.blocks or count > PIECE
 
     def items(self, run: Run) -> Iterator[Any]:
-        return iter(()) if self._count < 0 else _Every(self.source.items(run), self._count, 1)
+        return iter(()) if self._count < 0 else _Every(run, self.source.items(run), self._count, 1)
 
 
 class Shard(Sequence):
@@ -135,17 +141,19 @@ class Shard(Sequence):
             raise errors.InvalidArgumentError(None, None, text)
         self._count = count
         self._index = index
+        self.blocks = self.blocks or count > PIECE
 
     def items(self, run: Run) -> Iterator[Any]:
-        return _Every(self.source.items(run), self._index, self._count)
+        return _Every(run, self.source.items(run), self._index, self._count)
 
 
 class _Every:
     """Like `itertools.islice`, but an error of the input does not end it."""
 
-    __slots__ = ("_items", "_skip", "_step")
+    __slots__ = ("_items", "_run", "_skip", "_step")
 
-    def __init__(self, items: Iterator[Any], start: int, step: int) -> None:
+    def __init__(self, run: Run, items: Iterator[Any], start: int, step: int) -> None:
+        self._run = run
         self._items = items
         self._skip = start
         self._step = step - 1
@@ -158,6 +166,8 @@ class _Every:
         while self._skip:
             self._skip -= 1
             next(items)
+            if not self._skip % CHECKED:
+                self._run.check()
         item = next(items)
         self._skip = self._step
         return item

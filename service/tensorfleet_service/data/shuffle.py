@@ -52,15 +52,16 @@ class Shuffle(Sequence):
         if self._draws is not None:
             with self._lock:
                 seeds = next(self._draws), next(self._draws)
-        return _Shuffling(self.source.items(run), self._size, numbers(*seeds))
+        return _Shuffling(run, self.source.items(run), self._size, numbers(*seeds))
 
 
 class _Shuffling:
     """A ring of items. The oldest one moves to the position of the item drawn, and its own becomes free."""
 
-    __slots__ = ("_buffer", "_draw", "_draws", "_ended", "_items", "_left", "_size", "_start")
+    __slots__ = ("_buffer", "_draw", "_draws", "_ended", "_items", "_left", "_run", "_size", "_start")
 
-    def __init__(self, items: Iterator[Any], size: int, draws: Iterator[int]) -> None:
+    def __init__(self, run: Run, items: Iterator[Any], size: int, draws: Iterator[int]) -> None:
+        self._run = run
         self._items = items
         self._size = size
         self._draws = draws
@@ -102,7 +103,7 @@ class _Shuffling:
         found: list[Any] = []
         while len(found) < count:
             if not self._ended and self._left == self._size - 1 and len(self._buffer) == self._size:
-                found += self._exchange(many(self._items, count - len(found)))
+                found += self._exchange(many(self._items, count - len(found), self._run))
                 if len(found) == count:
                     break
             try:

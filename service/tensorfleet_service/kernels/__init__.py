@@ -91,6 +91,7 @@ _FAMILIES: tuple[str, ...] = (
     "nn.norm",
     "nn.pool",
     "nn.quantization",
+    "nn.quantize",
     "random.random_ops",
     "random.stateful",
     "state.references",

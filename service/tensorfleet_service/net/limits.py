@@ -60,6 +60,9 @@ MAX_TASK_THREADS = 32
 
 # By gRPC, a request is in memory up to three times before the service gets it.
 _GRPC_PART = 4
+_WINDOW_PART = 4096  # of the largest message
+_LEAST_WINDOW_BYTES = 65_535  # HTTP/2's own
+_LARGEST_WINDOW_BYTES = 1 << 20
 _CHECKED_BYTES = 1 << 20
 
 _Message = TypeVar("_Message", bound=Message)
@@ -72,6 +75,20 @@ def max_grpc_message(limit: memory.Limit | None) -> int:
     """
     part = MAX_MESSAGE_BYTES if limit is None else limit.size // _GRPC_PART
     return part if part < MAX_MESSAGE_BYTES else -1
+
+
+def grpc_window(max_message: int) -> int:
+    """The bytes that gRPC receives of a request, or of a call that stays, before anybody reads it.
+
+    Many requests that wait to be admitted take a small part of the memory, and a tensor of some 100 KB comes
+    without a round trip for the permission to send the rest.
+
+    Args:
+        max_message: as `max_grpc_message`.
+    """
+    if max_message < 0:
+        return _LARGEST_WINDOW_BYTES
+    return min(max(max_message // _WINDOW_PART, _LEAST_WINDOW_BYTES), _LARGEST_WINDOW_BYTES)
 
 
 def parse(message: type[_Message], data: bytes) -> _Message:

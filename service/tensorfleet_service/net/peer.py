@@ -1,7 +1,8 @@
 """Peer: the stream connection to another task, with calls, steps and tensors in both directions.
 
-Each side is a worker for the other's master, and pushes tensors to it. One thread reads the connection. It
-delivers tensors to their steps and runs what they make runnable, as long as that is short. It never blocks:
+Both sides may ask: each is a worker to the other's master, and pushes tensors to it. One thread reads the
+connection. It hands tensors to the rendezvous and runs what they make runnable, as long as that is known to
+be short; if it takes long all the same, another thread goes on with reading (`relief`). It never blocks:
 calls that take time go to the pool, and `Connection.send` does not wait.
 """
 
@@ -36,6 +37,7 @@ from tensorfleet.wire.frames import (
 )
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.net import limits
+from tensorfleet_service.net.relief import RELIEF
 from tensorfleet_service.net.tensor_protos import as_op_error
 from tensorfleet_service.threads.run_queue import run_queue
 from tensorfleet_service.threads.spin import SPINNER
@@ -64,7 +66,6 @@ class TaskService(Protocol):
     def chunk(self, round_id: int, number: int, value: Any) -> None: ...
     def keep(self, step_id: int, edge: int, value: Any) -> None: ...
     def abort(self, step_id: int, error: errors.OpError) -> None: ...
-    def waits_since(self, task: str) -> float | None: ...
     def submit(self, function: Callable[..., None], *arguments: Any) -> None: ...
     def peer_lost(self, peer: AnyPeer) -> None: ...
 
@@ -92,11 +93,37 @@ class Peer:
         self._lock = threading.Lock()
         self._calls: dict[int, _Call] = {}
         self._steps: dict[int, tuple[MemberDone, StepTrace | None]] = {}
-        self._thread = threading.Thread(target=self._read, name=f"read {task}", daemon=True)
+        self._turn = threading.Lock()  # of the two below
+        self._reader: threading.Thread | None = None
+        self.began = 0.0
 
     def start(self) -> None:
-        """Begins to read; called when others can find the peer."""
-        self._thread.start()
+        """Begins to read; call it once the peer is known to those who may be asked for it.
+
+        Raises:
+            RuntimeError, MemoryError: there is no thread for it.
+        """
+        RELIEF.watch(self)
+        try:
+            self._start_reading(0.0)
+        except BaseException:
+            RELIEF.forget(self)
+            raise
+
+    def relieve(self, began: float) -> None:
+        """Has another thread read, if the one that does is still at what it has begun then."""
+        self._start_reading(began)
+
+    def _start_reading(self, began: float) -> None:
+        threading.Thread(target=self._take_turn, args=(began,), name=f"read {self.task}", daemon=True).start()
+
+    def _take_turn(self, began: float) -> None:
+        with self._turn:
+            if self.began != began:
+                return  # who has read so far is back
+            self._reader = threading.current_thread()
+            self.began = 0.0
+        self._read()
 
     # Requests
 
@@ -261,6 +288,7 @@ class Peer:
 
     def _read(self) -> None:
         np.seterr(all="ignore")  # this thread runs kernels
+        own = threading.current_thread()
         connection = self._connection
         reader, read = connection.reader, connection.reader.read
         sent = connection.traffic.sent
@@ -277,6 +305,9 @@ class Peer:
                     self._refuse(e)
                     reader.skip(e)
                     continue
+                self.began = time.monotonic()
+                if RELIEF.asleep:
+                    RELIEF.wake()
                 kind = frame.kind
                 if kind == Kind.PUSH:
                     # Runs on this thread, and runs that they make runnable, are short, so everything that
@@ -300,7 +331,11 @@ class Peer:
                         )
                 else:
                     self._handle(frame)
-                del frame  # so that this thread does not keep its tensors alive
+                del frame  # its tensors live on where they are used, not here
+                with self._turn:
+                    if self._reader is not own:
+                        return  # it took long, and another thread reads
+                    self.began = 0.0
         except (EOFError, OSError) as e:
             self._end(e)
         except (ValueError, DecodeError) as e:
@@ -386,6 +421,7 @@ class Peer:
             error = self.lost = self.lost or self._lost_error(cause)
             calls = list(self._calls.values())
         self._connection.close()
+        RELIEF.forget(self)
         for call in calls:
             call.error = error
             call.ended.set()

@@ -1,9 +1,8 @@
 """GrpcPeer: another task without a stream endpoint, reached by TensorFlow's WorkerService.
 
-Its calls go out on one channel. A tensor for a task of TensorFlow waits in the rendezvous until that asks for
-it, and a tensor from it is asked for when the step starts; tasks of TensorFleet push them (`grpc_pushes`). No
-thread
-waits: answers come to the event loop (`grpc_loop`), and are handled on a thread of the pool.
+Its calls go out on one channel. A tensor for TensorFlow's task waits here until that asks, and a tensor from
+it is asked for when the step starts. Nothing waits on a
+thread: answers come to the one that makes the calls (`grpc_loop`), and are used on one of the pool.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import grpc
 from google.protobuf.message import EncodeError, Message
 
 from tensorfleet.core import errors
-from tensorfleet.proto import fleet_pb2, worker_pb2
+from tensorfleet.proto import worker_pb2
 from tensorfleet.security.calls import channel_credentials, metadata
 from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.wire.connection import cork
@@ -27,15 +26,12 @@ from tensorfleet.wire.frames import Method
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices.memory import exhausted
 from tensorfleet_service.executor.dead import DEAD
-from tensorfleet_service.net import grpc_pushes
 from tensorfleet_service.net.grpc_loop import Call, Channel, Ended
-from tensorfleet_service.net.grpc_pushes import value_of
 from tensorfleet_service.net.limits import check_room, parse
-from tensorfleet_service.net.tensor_protos import as_op_error, proto_of
+from tensorfleet_service.net.tensor_protos import as_op_error, proto_of, value_of
 from tensorfleet_service.threads.run_queue import run_queue
 
 if TYPE_CHECKING:
-    from tensorfleet.proto.named_tensor_pb2 import NamedTensorProto
     from tensorfleet_service.net.peer import MemberDone, TaskService
     from tensorfleet_service.net.wire_graph import Keys
     from tensorfleet_service.tracing.trace import StepTrace
@@ -56,9 +52,6 @@ _NAMES = {
     Method.CLEANUP_ALL: "CleanupAll",
     Method.GET_STEPS: "/tensorfleet.FleetService/GetSteps",
 }
-
-_PUSH = "/tensorfleet.FleetService/PushTensors"
-
 
 CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", -1),
@@ -82,8 +75,7 @@ class GrpcPeer:
     Args:
         keeps_steps: whether the task keeps its state of a step until it is told that the step is over, as
             TensorFlow's does.
-        takes_tensors: whether tensors are pushed, in both directions; otherwise each is asked for.
-        security: the credentials of this process, the task `caller`.
+        security: what this process, the task `caller`, shows.
     """
 
     def __init__(
@@ -94,12 +86,10 @@ class GrpcPeer:
         service: TaskService,
         traffic: Traffic,
         keeps_steps: bool = False,
-        takes_tensors: bool = False,
         security: Security = OPEN,
         caller: str = "",
     ) -> None:
         self.keeps_steps = keeps_steps
-        self.takes_tensors = takes_tensors
         self._traffic = traffic
         self.task = task
         self.incarnation = incarnation
@@ -157,23 +147,12 @@ class GrpcPeer:
             if self._steps.pop(step_id, None) is not None:
                 self._handle(self._answered, error, data, step_id, graph, done, trace)
 
-        def run(tensors: Sequence[NamedTensorProto]) -> None:
-            try:
-                request.send.extend(tensors)
-                self._start("RunGraph", request, ended, step_id)
-            except errors.OpError as e:
-                done(e, ())
-
         try:
             for key, position in graph.keys.feeds:
                 request.send.add(name=key, tensor=proto_of(values[position]))
+            self._start("RunGraph", request, ended, step_id)
         except errors.OpError as e:
             done(e, ())
-            return
-        if self.takes_tensors:
-            grpc_pushes.with_tensors(self, step_id, run)
-        else:
-            run(())
 
     def _answered(
         self,
@@ -196,54 +175,14 @@ class GrpcPeer:
             if missing := [key for key in graph.keys.fetches if key not in found]:
                 raise errors.InternalError(None, None, f"{self.task} has not returned {missing[0]}")
             values = [value_of(found[key]) for key in graph.keys.fetches]
-            edges, tensors = grpc_pushes.pushed(response.recv)
-            if edges:
-                self._service.deliver(step_id, edges, tensors)
         except Exception as e:
             done(as_op_error(e, f"the answer of {self.task}"), ())
         else:
             done(None, values)
 
     def push(self, step_id: int, edge: int, value: Any) -> None:
-        """Sends a tensor, or keeps it until the peer asks for it.
-
-        Raises:
-            InvalidArgumentError, ResourceExhaustedError: it cannot be sent.
-            UnavailableError: the peer is lost.
-        """
-        if self.takes_tensors:
-            self._check()
-            grpc_pushes.push(self, step_id, edge, value)
-        else:
-            self._service.keep(step_id, edge, value)
-
-    def send_tensors(self, step_id: int, tensors: Sequence[NamedTensorProto]) -> None:
-        """Sends tensors of a step now; if they do not arrive, the step ends on both tasks."""
-        request = fleet_pb2.PushTensorsRequest(step_id=step_id, incarnation=self.incarnation, tensor=tensors)
-
-        def ended(error: grpc.RpcError | None, data: bytes) -> None:
-            if error is not None:
-                self._not_pushed(step_id, self._converted(error))
-
-        try:
-            self._start(_PUSH, request, ended)
-        except errors.OpError as e:
-            self._not_pushed(step_id, e)
-
-    def _not_pushed(self, step_id: int, error: errors.OpError) -> None:
-        self._service.abort(step_id, error)
-        if isinstance(error, errors.AbortedError):
-            self.restarted()
-        elif self.lost is None:
-            self._tell(
-                _PUSH,
-                fleet_pb2.PushTensorsRequest(
-                    step_id=step_id,
-                    incarnation=self.incarnation,
-                    status_code=error.error_code,
-                    status_error_message=error.message,
-                ),
-            )
+        """Keeps a tensor until the peer asks for it."""
+        self._service.keep(step_id, edge, value)
 
     def pull(self, step_id: int, edge: int, key: str) -> Callable[[], None]:
         """Asks for a tensor for a step, which an error ends; returns a function that withdraws the request.
@@ -289,12 +228,7 @@ class GrpcPeer:
     def heard(self, now: float) -> float | None:
         """The monotonic time since when a call or a step has waited for the task; None if none waits."""
         self._waited = {call: self._waited.get(call, now) for call in self._channel.calls.copy()}
-        since = self._service.waits_since(self.task) if self.takes_tensors else None
-        return min([*self._waited.values(), *([] if since is None else [since])], default=None)
-
-    def restarted(self) -> None:
-        """Gives the task up, as another process answers at its address."""
-        self.silent("it has restarted")
+        return min(self._waited.values(), default=None)
 
     def silent(self, why: str) -> None:
         """Gives the other task up as lost, though the connection is not broken; its calls end."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 import ssl
 import threading
 import time
@@ -14,6 +13,7 @@ from tensorfleet.core import errors
 from tensorfleet.security.calls import host_of
 from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.wire.connection import Connection, open_socket
+from tensorfleet.wire.grpc_socket import open_grpc_socket
 from tensorfleet.wire.heartbeat import Heart
 from tensorfleet.wire.limits import HELLO_SECONDS
 from tensorfleet.wire.opening import encrypted, open_hello, unauthenticated
@@ -150,7 +150,7 @@ class Peers:
             UnavailableError: the task does not answer.
         """
         peer = self.get(task, HELLO_SECONDS)
-        return isinstance(peer, GrpcPeer) and not peer.takes_tensors
+        return isinstance(peer, GrpcPeer)
 
     def pull(self, task: str, step_id: int, edge: int, key: str) -> Callable[[], None]:
         """Asks for a tensor, without waiting; returns a function that withdraws the request.
@@ -183,24 +183,6 @@ class Peers:
             lock = self._connecting.setdefault(task, threading.Lock())
         return self._connect(task, address, lock, timeout)
 
-    def current(self, task: str, timeout: float) -> AnyPeer:
-        """Like `get`, but also by gRPC the current process; gRPC itself reconnects to any.
-
-        Raises as `get`.
-        """
-        peer = self.get(task, timeout)
-        if isinstance(peer, GrpcPeer) and peer.takes_tensors:
-            try:
-                is_current = (
-                    self._discover(peer.address, min(timeout, HELLO_SECONDS)).incarnation == peer.incarnation
-                )
-            except errors.UnavailableError:
-                is_current = False  # `get` tries again, and its error says more
-            if not is_current:
-                peer.restarted()
-                return self.get(task, timeout)
-        return peer
-
     def _connect(self, task: str, address: str, lock: threading.Lock, timeout: float) -> AnyPeer:
         """Tries to connect until the time is over. Only one thread tries at a time."""
         end = time.monotonic() + timeout
@@ -230,9 +212,13 @@ class Peers:
                 None,
                 f"{address} is said to be {task}, but it is {endpoint.task}: check the ClusterSpec",
             )
-        if not (self._streams and endpoint.stream_address):
+        sock: Any
+        if self._streams and endpoint.stream_address:
+            sock = open_socket(endpoint.stream_address, min(timeout, HELLO_SECONDS))
+        elif endpoint.connects:
+            sock = open_grpc_socket(address, self._security)
+        else:
             return self._add_grpc(task, endpoint, address)
-        sock = open_socket(endpoint.stream_address, min(timeout, HELLO_SECONDS))
         try:
             about = {"task": self.task, "incarnation": self.incarnation}
             connection, hello = greet(sock, about, task, self._security, host_of(address))
@@ -296,7 +282,6 @@ class Peers:
             self._service,
             self.traffic[task],
             keeps_steps=not endpoint.version,
-            takes_tensors=endpoint.takes_tensors,
             security=self._security,
             caller=self.task,
         )
@@ -327,7 +312,7 @@ class Peers:
 
 
 def greet(
-    sock: socket.socket, hello: dict[str, Any], expected: str, security: Security = OPEN, host: str = ""
+    sock: Any, hello: dict[str, Any], expected: str, security: Security = OPEN, host: str = ""
 ) -> tuple[Connection, dict[str, Any]]:
     """Sends HELLO on a new socket and reads the answer, within a deadline.
 

@@ -1,10 +1,10 @@
-"""Errors for values that cannot be sent by gRPC."""
+"""Tensors as messages and back, and answers where there can be none: one rule for all ways to ask."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tensorfleet.core import tensor_util
+from tensorfleet.core import errors, tensor_util
 from tensorfleet.wire.frames import unsendable
 from tensorfleet_service.devices import memory
 from tensorfleet_service.executor.failures import as_op_error as as_op_error
@@ -27,3 +27,19 @@ def proto_of(value: Any) -> TensorProto:
         raise memory.exhausted(f"Out of memory for the message with {size} by gRPC") from None
     except Exception as e:
         raise unsendable(value, e) from None
+
+
+def value_of(tensor: TensorProto) -> Any:
+    """The runtime's form of a tensor in a message: a NumPy scalar for rank 0, but an array for strings.
+
+    Raises:
+        InvalidArgumentError: the message contradicts itself.
+        ResourceExhaustedError: there is no memory for it.
+    """
+    try:
+        array = tensor_util.make_ndarray(tensor)
+    except MemoryError as e:
+        raise memory.exhausted(f"Out of memory for a received tensor: {e}") from None
+    except (ValueError, TypeError) as e:
+        raise errors.InvalidArgumentError(None, None, f"A tensor cannot be read: {e}") from None
+    return array[()] if array.ndim == 0 and array.dtype != object else array

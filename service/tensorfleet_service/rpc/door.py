@@ -13,6 +13,7 @@ from tensorfleet.core import errors
 from tensorfleet.security.tls import certificates
 from tensorfleet.wire.connection import Connection
 from tensorfleet.wire.frames import Kind
+from tensorfleet.wire.grpc_socket import GrpcSocket
 from tensorfleet.wire.hello import answer_hello
 from tensorfleet.wire.limits import HELLO_SECONDS
 from tensorfleet.wire.proof import accept_with_proof
@@ -57,8 +58,8 @@ class Door:
         self._admission = admission or Admission()
         self._hello = hello
 
-    def open(self, sock: socket.socket) -> Visitor | None:
-        """Greets a new connection; None if it was refused and closed."""
+    def open(self, sock: Any) -> Visitor | None:
+        """Greets whoever has connected; None, and no connection, for those who are not let in."""
         place = _place(sock)
         stranger = connection = Connection(sock)
         self._admission.arrived(stranger, client_of(sock))
@@ -86,9 +87,9 @@ class Door:
             self._admission.gone(stranger)
         return None
 
-    def _encrypted(self, sock: socket.socket, plain: Connection) -> Connection:
+    def _encrypted(self, sock: Any, plain: Connection) -> Connection:
         tls = self._guard.security.tls
-        if tls is None:
+        if tls is None or isinstance(sock, GrpcSocket):  # whose channel has TLS
             return plain
         first = sock.recv(1, socket.MSG_PEEK)
         if not first:
@@ -106,7 +107,7 @@ class Door:
         limits.apply(reader)
         reader.deadline = end
         proven = None
-        identity = sock.identity if isinstance(sock, TlsSocket) else None
+        identity = sock.identity if isinstance(sock, (TlsSocket, GrpcSocket)) else None
         principal: list[Principal] = []
 
         def check(hello: dict[str, Any]) -> None:

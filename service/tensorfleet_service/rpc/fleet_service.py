@@ -54,10 +54,7 @@ class FleetService:
         }
 
     def running(self) -> Prompt:
-        """The calls that let steps go on."""
-        return {
-            PREFIX + "PushTensors": (fleet_pb2.PushTensorsRequest, at_once(self._tasks.push_tensors)),
-        }
+        return {}
 
     def get_status(self, request: fleet_pb2.StatusRequest, call: Call) -> fleet_pb2.StatusReply:
         reply = fleet_pb2.StatusReply(

@@ -21,6 +21,7 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 from tensorfleet.core import errors
 from tensorfleet.security.settings import TlsFiles
 from tensorfleet.security.tls import certificates
+from tensorfleet.wire.grpc_socket import MESSAGE_BYTES, PATH as CONNECT
 from tensorfleet.wire.traffic import Traffic
 from tensorfleet_service.devices import memory
 from tensorfleet_service.net import grpc_loop, limits
@@ -28,6 +29,7 @@ from tensorfleet_service.net.grpc_loop import INLINE_BYTES
 from tensorfleet_service.net.peer_grpc import OWN_ERROR
 from tensorfleet_service.net.tensor_protos import as_op_error
 from tensorfleet_service.rpc.callers import Callers
+from tensorfleet_service.rpc.grpc_sockets import ServedSocket
 from tensorfleet_service.rpc.request_memory import RequestMemory, Ticket
 from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.security.token_review import ANSWER_SECONDS
@@ -136,6 +138,8 @@ class GrpcServer:
         streams: those with several responses.
         max_message: the bytes of the largest request; -1: no limit.
         guard: says who may call what; by default everybody may.
+        connect: is given, on a thread of its own, each call that is a connection of the stream transport; if
+            None, there are no such calls.
 
     Raises:
         UnknownError: the address cannot be bound.
@@ -150,6 +154,7 @@ class GrpcServer:
         streams: Streams | None = None,
         max_message: int = -1,
         guard: Guard | None = None,
+        connect: Callable[[ServedSocket], None] | None = None,
     ) -> None:
         self._guard = guard or Guard()
         self.traffic = Traffic()
@@ -164,6 +169,7 @@ class GrpcServer:
             self.traffic,
             max_message,
             self._guard,
+            connect,
         )
         self._options = (
             ("grpc.max_receive_message_length", max_message),
@@ -171,6 +177,8 @@ class GrpcServer:
             ("grpc.so_reuseport", 0),
             # A request that has not been admitted occupies no more than the first window of its stream.
             ("grpc.http2.bdp_probe", 0),
+            ("grpc.http2.lookahead_bytes", limits.grpc_window(max_message)),
+            ("grpc.http2.max_frame_size", MESSAGE_BYTES),
             # Whoever waits for a long step may ask as often as it likes whether this task is still there,
             # and a client whose machine is gone is noticed, so that its step ends.
             ("grpc.http2.min_ping_interval_without_data_ms", 1_000),
@@ -232,6 +240,7 @@ class GrpcServer:
     def stop(self, grace: float) -> None:
         """Refuses new calls, and waits up to `grace` seconds for those under way."""
         self._stopped.set()
+        self._handlers.close_sockets()
         grpc_loop.wait_for(self._server.stop(grace), grace + 5)
         self._pool.close()
 
@@ -310,6 +319,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
         traffic: Traffic,
         max_message: int,
         guard: Guard,
+        connect: Callable[[ServedSocket], None] | None,
     ) -> None:
         self._pool = pool
         self._traffic = traffic
@@ -324,6 +334,9 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
             self._add(name, partial(self._prompt, INLINE_BYTES, name, request, begin))
         for name, (request, begin) in running.items():
             self._add(name, partial(self._prompt, 0, name, request, begin))
+        self._sockets: set[ServedSocket] = set()
+        if connect is not None:
+            self._methods[CONNECT] = grpc.stream_stream_rpc_method_handler(partial(self._connected, connect))
         for name, stream in streams.items():
             self._methods[name] = grpc.stream_stream_rpc_method_handler(self._streaming(name, stream))
 
@@ -403,6 +416,27 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
         if asked is not None:
             # Whoever else has the same token waits for the same answer.
             await asyncio.wait([asyncio.shield(asyncio.wrap_future(asked))], timeout=ANSWER_SECONDS)
+
+    async def _connected(self, connect: Callable[[ServedSocket], None], _: Any, context: Any) -> None:
+        self.callers.heard(context, False)
+        sock = ServedSocket(context, partial(self.callers.heard, context, True))
+        self._sockets.add(sock)
+        try:
+            try:
+                threading.Thread(target=connect, args=(sock,), name="connection", daemon=True).start()
+            except (RuntimeError, MemoryError) as e:
+                _fail(
+                    context, errors.ResourceExhaustedError(None, None, f"The task has no thread for it: {e}")
+                )
+            else:
+                await sock.serve()
+        finally:
+            self._sockets.discard(sock)
+
+    def close_sockets(self) -> None:
+        """Ends the calls that are connections."""
+        for sock in self._sockets.copy():
+            sock.close()
 
     async def _read(self, name: str, context: Any, call: Call) -> bytes:
         """The request of a call, once there is room for it; empty for those that strangers may make."""

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors, gc_pause
 from tensorfleet.proto import fleet_pb2, worker_pb2
-from tensorfleet.wire.connection import cork
 from tensorfleet.wire.frames import Frame, Method
 from tensorfleet_service.executor.feed_layout import task_of
 from tensorfleet_service.graph.session_graph import check_partition, from_graph_def
 from tensorfleet_service.net import limits, timeouts
-from tensorfleet_service.net.grpc_pushes import pushed
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.net.wire_graph import from_wire
-from tensorfleet_service.threads.run_queue import run_queue
 from tensorfleet_service.tracing.trace import StepTrace
 from tensorfleet_service.worker.progress import activities
 
@@ -165,47 +162,13 @@ class Tasks:
         # Connects now to the tasks to which this one will send, not in the middle of the first step.
         for task in sorted({task_of(n.attrs["recv_device"].decode()) for n in nodes if n.op == "_Send"}):
             if task != self._worker.task:
-                self._peers.current(task, timeouts.PEER_SECONDS)
+                self._peers.get(task, timeouts.PEER_SECONDS)
         with gc_pause.paused():
             handle, graph = self._worker.register_graph(
                 request.session_handle, nodes, list(request.graph_def.library.function)
             )
             graph.keys = keys
-            if by_grpc:
-                graph.master = self._master_of(request.session_handle)
         return worker_pb2.RegisterGraphResponse(graph_handle=str(handle))
-
-    def peer(self, task: str) -> AnyPeer | None:
-        """The peer of a task, if there is a connection to it."""
-        return self._peers.existing(task)
-
-    def push_tensors(self, request: fleet_pb2.PushTensorsRequest) -> fleet_pb2.PushTensorsResponse:
-        """Takes tensors of a step, or the error in their place.
-
-        Raises:
-            AbortedError: they were sent to the process before a restart.
-            OpError: they cannot be read.
-        """
-        if request.incarnation != self._peers.incarnation:
-            error = errors.AbortedError(None, None, f"{self.task} has restarted. Make a new session.")
-            self._worker.abort(request.step_id, error)  # the tensors that the step waits for will not come
-            raise error
-        if request.status_code:
-            failure = errors.from_code(request.status_code, request.status_error_message)
-            self._worker.abort(request.step_id, failure)
-        else:
-            edges, values = pushed(request.tensor)
-            with cork(), run_queue():
-                self._worker.deliver(request.step_id, edges, values)
-        return fleet_pb2.PushTensorsResponse()
-
-    def _master_of(self, session: str) -> str:
-        """The task of a session's master, if that came by gRPC."""
-        with self._lock:
-            for owner, sessions in self._sessions.items():
-                if session in sessions and isinstance(owner, tuple):
-                    return owner[0]
-        return ""
 
     def run_graph(self, peer: Peer, step_id: int, handle: int, values: Sequence[Any], traced: bool) -> None:
         """Runs this task's part of a peer's step, and answers when it has ended."""
@@ -238,9 +201,6 @@ class Tasks:
 
     def keep(self, step_id: int, edge: int, value: Any) -> None:
         self._worker.rendezvous.put(step_id, edge, value)
-
-    def waits_since(self, task: str) -> float | None:
-        return self._worker.waits_since(task)
 
     def abort(self, step_id: int, error: errors.OpError) -> None:
         self._worker.abort(step_id, error)

@@ -10,9 +10,8 @@ from tensorfleet.proto import worker_pb2
 from tensorfleet.wire.connection import cork
 from tensorfleet_service.executor.dead import DEAD
 from tensorfleet_service.executor.rendezvous import edge_of
-from tensorfleet_service.net.grpc_pushes import pushed, take, value_of
-from tensorfleet_service.net.peer_grpc import SERVICE, GrpcPeer
-from tensorfleet_service.net.tensor_protos import proto_of
+from tensorfleet_service.net.peer_grpc import SERVICE
+from tensorfleet_service.net.tensor_protos import proto_of, value_of
 from tensorfleet_service.rpc.grpc_server import Call, Methods, Prompt, Reply, at_once
 from tensorfleet_service.tracing.trace import StepTrace
 
@@ -85,8 +84,6 @@ class WorkerService:
             raise errors.InvalidArgumentError(None, None, f"No value was sent for {missing[0]}")
         values = [value_of(sent[key]) for key, _ in graph.keys.feeds]
         fetches = graph.keys.fetches
-        edges, tensors = pushed(request.send)
-        master = self._tasks.peer(graph.master)
         trace = StepTrace() if request.exec_opts.record_timeline else None
         ended = False
 
@@ -101,8 +98,6 @@ class WorkerService:
                     raise error
                 for key, value in zip(fetches, results, strict=True):
                     response.recv.add(name=key, tensor=proto_of(value))
-                if isinstance(master, GrpcPeer):
-                    response.recv.extend(take(master, step_id))
             except errors.OpError as e:
                 response.ClearField("recv")
                 response.status_code = e.error_code  # type: ignore[assignment]
@@ -116,8 +111,6 @@ class WorkerService:
 
         if call.add_callback(gone):
             with cork():
-                if edges:
-                    self._worker.deliver(step_id, edges, tensors)
                 self._worker.run(graph, step_id, values, done, trace, may_block=False)
 
     def _recv_tensor(self, request: worker_pb2.RecvTensorRequest, call: Call, reply: Reply) -> None:

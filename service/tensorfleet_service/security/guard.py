@@ -31,7 +31,6 @@ log = logging.getLogger(__name__)
 _TAKES = (
     ("/tensorfleet.FleetService/GetEndpoint", ""),
     ("/grpc.health.v1.Health/", ""),
-    ("/tensorfleet.FleetService/PushTensors", "task"),
     ("/tensorfleet.FleetService/", "read"),
     ("/tensorflow.MasterService/Reset", "admin"),
     ("/tensorflow.MasterService/", "run"),

@@ -27,7 +27,6 @@ class TaskGraph:
         push: sends a tensor to another task.
         sources: the other tasks for whose tensors the plans wait.
         sends_first: whether a plan may send tensors before it waits for one.
-        master: the task that has registered the graph, if by gRPC.
         keys: the names of fed values and fetches, if the graph came by gRPC.
     """
 
@@ -36,7 +35,6 @@ class TaskGraph:
         "keys",
         "layout",
         "loop_pulls",
-        "master",
         "plans",
         "pulls",
         "push",
@@ -64,7 +62,6 @@ class TaskGraph:
         self.layout = layout
         self.watches: list[Watch] = []
         self.keys: Keys | None = None
-        self.master = ""
         place = {index: i for i, index in enumerate(layout.args)}
         self._arg_positions = [[place[index] for index in plan.args] for plan in plans]
         # The only plan, if it receives nothing, takes the fed values in their order, and always ends.

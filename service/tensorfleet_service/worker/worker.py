@@ -330,13 +330,6 @@ class Worker:
             if task in step.sources:
                 self.abort(step.id, error)
 
-    def waits_since(self, task: str) -> float | None:
-        """The start, as monotonic time, of the oldest step that needs tensors of a task; None if there is
-        none.
-        """
-        began = (step.began for step in self.known_steps() if step.started and task in step.sources)
-        return min(began, default=None)
-
     def abort_all(self, error: errors.OpError) -> None:
         """Ends every step on this task."""
         for step in self._steps.known():

@@ -5,6 +5,7 @@ A program is a function of a `Maker`, which makes nodes of either library, and r
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from tensorfleet.graph.apply import apply_op
 
 Program = Callable[["Maker"], Any]
 PROGRAMS: dict[str, Program] = {}
+_containers = itertools.count()
 OPS: set[str] = set()
 """The op types that some program has."""
 
@@ -143,7 +145,9 @@ def flat(result: Any) -> list[Any]:
 
 def run(tf: Any, made: Program, target: str = "") -> Outcome:
     """The outcome of a program in one of the libraries, on the master at `target`."""
-    with tf.Graph().as_default():
+    # Programs on one server do not share variables, though these have the same names.
+    container = f"program{next(_containers)}" if target else ""
+    with tf.Graph().as_default(), tf.container(container):
         tf.set_random_seed(7)
         make = Maker(tf)
         try:

@@ -39,7 +39,9 @@ from tensorfleet_service.net.peers import Peers
 from tensorfleet_service.rpc.clients import _Client, _Done
 from tensorfleet_service.rpc.door import Visitor
 from tensorfleet_service.rpc.listener import Listener
+from tensorfleet_service.security.principal import Principal
 from tensorfleet_service.threads.deadlines import Deadlines
+from tensorfleet_service.threads.turns import Turns
 from tests.cluster.processes import free_ports
 from tests.until import until
 
@@ -186,8 +188,9 @@ def test_a_link_that_dies_is_no_error_of_ours(monkeypatch: pytest.MonkeyPatch) -
 def test_a_step_that_ends_while_its_limit_is_set_is_let_go() -> None:
     class Clients:
         deadlines = Deadlines()
+        turns = Turns(1)
 
-    client = _Client(Clients(), None)  # type: ignore[arg-type]
+    client = _Client(Clients(), None, Principal("token", "alice", "run"))  # type: ignore[arg-type]
     done = _Done(client, 1, None)
     done.ended = True
     step: Any = object()

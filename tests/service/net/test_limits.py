@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
+from tensorfleet_service.devices.memory import Limit
 from tensorfleet_service.net import limits, timeouts
 
 MB = 1 << 20
@@ -67,3 +68,10 @@ def test_a_session_without_steps_is_closed(monkeypatch: pytest.MonkeyPatch) -> N
             assert closed.wait(20)
     finally:
         server.stop(1.0)
+
+
+def test_requests_that_wait_at_grpc_take_a_small_part_of_the_memory() -> None:
+    for size in (64 << 20, 1 << 30, 8 << 30, 64 << 30):
+        window = limits.grpc_window(limits.max_grpc_message(Limit(size, "test")))
+        assert 65_535 <= window <= max(size // 8000, 65_535)
+    assert limits.grpc_window(-1) == 1 << 20

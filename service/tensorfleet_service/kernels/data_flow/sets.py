@@ -83,7 +83,7 @@ def _operated(node: KernelNode, a: _Sets, b: _Sets) -> Any:
     # One number for each pair of a row and an element, less than the product of their numbers.
     pairs = rows.reshape(-1) * max(len(values), 1) + numbers.reshape(-1)
     count = len(a[0])
-    kept = _OPERATIONS[node.attrs["set_operation"].decode()](pairs[:count], pairs[count:])
+    kept = _OPERATIONS[node.attrs["set_operation"].decode().lower()](pairs[:count], pairs[count:])
     found, element = np.divmod(kept, max(len(values), 1))
     starts = starts_of(found)
     lengths = np.diff(np.append(starts, len(found)))
@@ -94,7 +94,7 @@ def _operated(node: KernelNode, a: _Sets, b: _Sets) -> Any:
 
 
 def _check_operation(node: KernelNode) -> None:
-    operation = node.attrs["set_operation"].decode()
+    operation = node.attrs["set_operation"].decode().lower()  # TensorFlow takes any case
     if operation not in _OPERATIONS:
         raise invalid(f"Invalid set_operation {operation}.")
 

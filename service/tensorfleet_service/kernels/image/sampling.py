@@ -17,6 +17,8 @@ from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 from tensorfleet_service.state import philox
 
 _F = np.float32
+MAX_ATTEMPTS = 100_000
+"""Of a search for a part of an image: a second or two."""
 Rectangle = tuple[int, int, int, int]
 """First column and row, and the columns and rows after the last."""
 
@@ -134,6 +136,8 @@ def _check_attrs(attrs: dict[str, Any]) -> None:
             )
     if attrs["max_attempts"] <= 0:
         raise invalid(f"Max attempts must be positive: {attrs['max_attempts']}")
+    if attrs["max_attempts"] > MAX_ATTEMPTS:
+        raise invalid(f"max_attempts is {attrs['max_attempts']}, at most {MAX_ATTEMPTS} are allowed")
 
 
 @host_kernel("SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2")

@@ -40,6 +40,6 @@ def streaming(peer: AnyPeer) -> Peer:
     raise errors.UnimplementedError(
         None,
         None,
-        f"Collectives between tasks need the stream transport, but {peer.task} is reached only by protocol "
-        '"grpc". Start both servers with protocol "grpc+stream", the default.',
+        f"Collectives between tasks need the stream transport, but {peer.task} is reached by single calls of "
+        "gRPC, as TensorFlow's tasks are.",
     )

@@ -1,0 +1,16 @@
+"""`tf.contrib.learn`: experiments with estimators."""
+
+import typing as _typing
+
+from tensorfleet.contrib.experiments import Experiment as Experiment
+from tensorfleet.contrib.learn import learn_runner as learn_runner
+from tensorfleet.estimator.mode_keys import ModeKeys as ModeKeys
+from tensorfleet.estimator.run_config import RunConfig as RunConfig
+from tensorfleet.estimator.task_environment import TaskType as TaskType
+
+if not _typing.TYPE_CHECKING:
+    from tensorfleet.core.public import namespace as _namespace
+
+    __getattr__, __dir__ = _namespace(__name__, modules=("learn_runner",))
+
+__all__ = ["Experiment", "ModeKeys", "RunConfig", "TaskType", "learn_runner"]

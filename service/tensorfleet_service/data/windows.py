@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import errors
-from tensorfleet_service.data.dataset import Call, Dataset, Element, Run
+from tensorfleet_service.data.dataset import CHECKED, Call, Dataset, Element, Run
 from tensorfleet_service.data.experimental import Listed
 
 
@@ -40,21 +40,24 @@ class Window(Dataset):
         self.shift = shift
         self.stride = stride
         self.drop = drop
+        self.blocks = self.blocks or max(self.span, shift) > CHECKED  # elements for one window
 
     def items(self, run: Run) -> Iterator[Element]:
-        return _Windows(self, self.source.elements(run))
+        return _Windows(run, self, self.source.elements(run))
 
 
 class _Windows:
     """The iterator of windows. An error in place of an element fails the windows that have it."""
 
-    __slots__ = ("_ahead", "_elements", "_ended", "_skip", "_window")
+    __slots__ = ("_ahead", "_elements", "_ended", "_read", "_run", "_skip", "_window")
 
-    def __init__(self, window: Window, elements: Iterator[Element]) -> None:
+    def __init__(self, run: Run, window: Window, elements: Iterator[Element]) -> None:
+        self._run = run
         self._window = window
         self._elements = elements
-        self._ahead: deque[Element | Exception] = deque()
+        self._ahead: deque[Element | errors.OpError] = deque()
         self._skip = 0
+        self._read = 0
         self._ended = False
 
     def __iter__(self) -> Iterator[Element]:
@@ -77,12 +80,15 @@ class _Windows:
         # What lies between this window and the next one is read with the next one.
         self._skip = max(window.shift - window.span, 0)
         for element in elements:
-            if isinstance(element, Exception):
+            if isinstance(element, errors.OpError):
                 raise element
         return tuple(self._part(column, i) for i, column in enumerate(zip(*elements, strict=True)))
 
-    def _take(self) -> Element | Exception | None:
+    def _take(self) -> Element | errors.OpError | None:
         """The next element or the error in its place; None at the end."""
+        self._read += 1
+        if not self._read % CHECKED:
+            self._run.check()
         try:
             return next(self._elements)
         except StopIteration:
@@ -90,7 +96,7 @@ class _Windows:
             return None
         except errors.CancelledError:
             raise
-        except Exception as e:
+        except errors.OpError as e:
             return e
 
     def _part(self, column: Sequence[Any], component: int) -> Dataset:
@@ -120,46 +126,62 @@ class Rebatch(Dataset):
             )
         self._sizes = tuple(sizes)
         self._drop = drop
+        self.blocks = True  # there may be no rows, in any number of batches
 
     def items(self, run: Run) -> Iterator[Element]:
-        return _Rebatching(self.source.elements(run), self._sizes, self._drop)
+        return _Rebatching(run, self.source.elements(run), self._sizes, self._drop)
 
 
 class _Rebatching:
-    __slots__ = ("_drop", "_elements", "_place", "_rest", "_sizes", "_turn")
+    __slots__ = ("_count", "_drop", "_elements", "_parts", "_place", "_rest", "_run", "_sizes", "_turn")
 
-    def __init__(self, elements: Iterator[Element], sizes: tuple[int, ...], drop: bool) -> None:
+    def __init__(self, run: Run, elements: Iterator[Element], sizes: tuple[int, ...], drop: bool) -> None:
+        self._run = run
         self._elements = elements
         self._sizes = sizes
         self._drop = drop
         self._turn = 0
-        self._rest: Element | None = None
+        self._rest: Element | None = None  # a batch of the input whose rows from `_place` on are left
         self._place = 0
+        self._parts: list[Element] = []  # of the batch that is being made, with `_count` rows
+        self._count = 0
 
     def __iter__(self) -> Iterator[Element]:
         return self
 
     def __next__(self) -> Element:
         size = self._sizes[self._turn]
-        parts: list[Element] = []
-        count = 0
-        while count < size or not parts:
-            if self._rest is None:
-                try:
-                    self._rest, self._place = self._checked(next(self._elements)), 0
-                except StopIteration:
+        try:
+            while self._count < size or not self._parts:
+                if not self._add(size):
                     break
-            length = len(self._rest[0])
-            end = min(self._place + size - count, length)
-            parts.append(tuple(array[self._place : end] for array in self._rest))
-            count += end - self._place
-            self._place = end
-            if end == length:
-                self._rest = None
+        except errors.OpError:
+            self._parts, self._count = [], 0
+            raise
+        parts, count = self._parts, self._count
+        self._parts, self._count = [], 0
         if not parts or (size and not count) or (self._drop and count < size):
             raise StopIteration
         self._turn = (self._turn + 1) % len(self._sizes)
         return parts[0] if len(parts) == 1 else tuple(map(np.concatenate, zip(*parts, strict=True)))
+
+    def _add(self, size: int) -> bool:
+        """Takes rows from the next batch of the input. Returns whether there was one."""
+        if self._rest is None:
+            self._run.check()
+            try:
+                self._rest, self._place = self._checked(next(self._elements)), 0
+            except StopIteration:
+                return False
+        length = len(self._rest[0])
+        begin, end = self._place, min(self._place + size - self._count, length)
+        if end > begin or not self._parts:
+            self._parts.append(tuple(array[begin:end] for array in self._rest))
+        self._count += end - begin
+        self._place = end
+        if end == length:
+            self._rest = None
+        return True
 
     def _checked(self, element: Element) -> Element:
         for value in element:
@@ -218,17 +240,20 @@ class GroupByReducer(Dataset):
 
     def __init__(self, source: Dataset, *calls: Call) -> None:
         super().__init__(source)
-        self.blocks = self.blocks or any(call.waits for call in calls)
+        self.blocks = True  # the first element takes all those of the input
         self._calls = calls
 
     def items(self, run: Run) -> Iterator[Element]:
-        return _Reducing(self.source.elements(run), *(call.bind(run) for call in self._calls))
+        return _Reducing(run, self.source.elements(run), *(call.bind(run) for call in self._calls))
 
 
 class _Reducing:
-    __slots__ = ("_elements", "_finalize", "_init", "_key", "_order", "_reduce", "_states")
+    __slots__ = ("_elements", "_finalize", "_init", "_key", "_order", "_reduce", "_run", "_states")
 
-    def __init__(self, elements: Iterator[Element], key: Any, init: Any, reduce: Any, finalize: Any) -> None:
+    def __init__(
+        self, run: Run, elements: Iterator[Element], key: Any, init: Any, reduce: Any, finalize: Any
+    ) -> None:
+        self._run = run
         self._elements = elements
         self._key = key
         self._init = init
@@ -241,14 +266,18 @@ class _Reducing:
         return self
 
     def __next__(self) -> Element:
-        if self._order is None:
-            for element in self._elements:
-                (found,) = self._key(*element)
-                if getattr(found, "shape", ()):
-                    raise _invalid("`key_func` must return a scalar int64.")
-                key = int(found)
-                if key not in self._states:
-                    self._states[key] = tuple(self._init(np.int64(key)))
-                self._states[key] = tuple(self._reduce(*self._states[key], *element))
-            self._order = iter(list(self._states))
+        while self._order is None:
+            self._run.check()
+            try:
+                element = next(self._elements)
+            except StopIteration:
+                self._order = iter(list(self._states))
+                break
+            (found,) = self._key(*element)
+            if getattr(found, "shape", ()):
+                raise _invalid("`key_func` must return a scalar int64.")
+            key = int(found)
+            if key not in self._states:
+                self._states[key] = tuple(self._init(np.int64(key)))
+            self._states[key] = tuple(self._reduce(*self._states[key], *element))
         return tuple(self._finalize(*self._states.pop(next(self._order))))

@@ -4,15 +4,18 @@
 # source: tensorfleet/proto/fleet.proto
 # Protobuf Python Version: 6.31.1
 """Generated protocol buffer code."""
-
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import descriptor_pool as _descriptor_pool
 from google.protobuf import runtime_version as _runtime_version
 from google.protobuf import symbol_database as _symbol_database
 from google.protobuf.internal import builder as _builder
-
 _runtime_version.ValidateProtobufRuntimeVersion(
-    _runtime_version.Domain.PUBLIC, 6, 31, 1, "", "tensorfleet/proto/fleet.proto"
+    _runtime_version.Domain.PUBLIC,
+    6,
+    31,
+    1,
+    '',
+    'tensorfleet/proto/fleet.proto'
 )
 # @@protoc_insertion_point(imports)
 
@@ -25,37 +28,35 @@ from tensorfleet.proto import tensor_shape_pb2 as tensorfleet_dot_proto_dot_tens
 from tensorfleet.proto import types_pb2 as tensorfleet_dot_proto_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(
-    b'\n\x1dtensorfleet/proto/fleet.proto\x12\x0btensorfleet\x1a\x1ftensorfleet/proto/cluster.proto\x1a)tensorfleet/proto/device_attributes.proto\x1a$tensorfleet/proto/tensor_shape.proto\x1a\x1dtensorfleet/proto/types.proto"\x14\n\x12GetEndpointRequest"h\n\x08\x45ndpoint\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\x06\x12\x16\n\x0estream_address\x18\x03 \x03(\t\x12\x0f\n\x07version\x18\x04 \x01(\t\x12\x10\n\x08\x63onnects\x18\x05 \x01(\x08"\x0f\n\rStatusRequest"b\n\rSessionStatus\x12\x0e\n\x06handle\x18\x01 \x01(\t\x12\r\n\x05nodes\x18\x02 \x01(\x03\x12\r\n\x05steps\x18\x03 \x01(\x03\x12\x10\n\x08\x61ge_secs\x18\x04 \x01(\x01\x12\x11\n\tcallables\x18\x05 \x01(\x03"\xb7\x01\n\x0eVariableStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tcontainer\x18\x02 \x01(\t\x12$\n\x05\x64type\x18\x03 \x01(\x0e\x32\x15.tensorfleet.DataType\x12,\n\x05shape\x18\x04 \x01(\x0b\x32\x1d.tensorfleet.TensorShapeProto\x12\r\n\x05\x62ytes\x18\x05 \x01(\x03\x12\x13\n\x0binitialized\x18\x06 \x01(\x08\x12\x0c\n\x04kind\x18\x07 \x01(\t"\xda\x02\n\x0bStatusReply\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\x06\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x0b\n\x03pid\x18\x04 \x01(\x03\x12\x17\n\x0fstart_time_secs\x18\x05 \x01(\x01\x12(\n\x07\x63luster\x18\x06 \x01(\x0b\x32\x17.tensorfleet.ClusterDef\x12-\n\x06\x64\x65vice\x18\x07 \x03(\x0b\x32\x1d.tensorfleet.DeviceAttributes\x12+\n\x07session\x18\x08 \x03(\x0b\x32\x1a.tensorfleet.SessionStatus\x12-\n\x08variable\x18\t \x03(\x0b\x32\x1b.tensorfleet.VariableStatus\x12\x16\n\x0eresident_bytes\x18\n \x01(\x03\x12\x13\n\x0bsteps_total\x18\x0b \x01(\x03\x12\x0f\n\x07kernels\x18\x0c \x01(\t"/\n\x0cStepsRequest\x12\x0f\n\x07step_id\x18\x01 \x03(\x06\x12\x0e\n\x06master\x18\x02 \x01(\x08"R\n\nStepStatus\x12\x0f\n\x07step_id\x18\x01 \x01(\x06\x12\x0f\n\x07session\x18\x02 \x01(\t\x12\x10\n\x08\x61ge_secs\x18\x03 \x01(\x01\x12\x10\n\x08\x61\x63tivity\x18\x04 \x03(\t"h\n\nStepsReply\x12\x0c\n\x04task\x18\x01 \x01(\t\x12%\n\x04part\x18\x02 \x03(\x0b\x32\x17.tensorfleet.StepStatus\x12%\n\x04step\x18\x03 \x03(\x0b\x32\x17.tensorfleet.StepStatus"\x0f\n\rStacksRequest"6\n\x0bStacksReply\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x0b\n\x03pid\x18\x02 \x01(\x03\x12\x0c\n\x04text\x18\x03 \x01(\t2\x9b\x02\n\x0c\x46leetService\x12\x45\n\x0bGetEndpoint\x12\x1f.tensorfleet.GetEndpointRequest\x1a\x15.tensorfleet.Endpoint\x12\x41\n\tGetStatus\x12\x1a.tensorfleet.StatusRequest\x1a\x18.tensorfleet.StatusReply\x12>\n\x08GetSteps\x12\x19.tensorfleet.StepsRequest\x1a\x17.tensorfleet.StepsReply\x12\x41\n\tGetStacks\x12\x1a.tensorfleet.StacksRequest\x1a\x18.tensorfleet.StacksReplyb\x06proto3'
-)
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dtensorfleet/proto/fleet.proto\x12\x0btensorfleet\x1a\x1ftensorfleet/proto/cluster.proto\x1a)tensorfleet/proto/device_attributes.proto\x1a$tensorfleet/proto/tensor_shape.proto\x1a\x1dtensorfleet/proto/types.proto\"\x14\n\x12GetEndpointRequest\"h\n\x08\x45ndpoint\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\x06\x12\x16\n\x0estream_address\x18\x03 \x03(\t\x12\x0f\n\x07version\x18\x04 \x01(\t\x12\x10\n\x08\x63onnects\x18\x05 \x01(\x08\"\x0f\n\rStatusRequest\"b\n\rSessionStatus\x12\x0e\n\x06handle\x18\x01 \x01(\t\x12\r\n\x05nodes\x18\x02 \x01(\x03\x12\r\n\x05steps\x18\x03 \x01(\x03\x12\x10\n\x08\x61ge_secs\x18\x04 \x01(\x01\x12\x11\n\tcallables\x18\x05 \x01(\x03\"\xb7\x01\n\x0eVariableStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tcontainer\x18\x02 \x01(\t\x12$\n\x05\x64type\x18\x03 \x01(\x0e\x32\x15.tensorfleet.DataType\x12,\n\x05shape\x18\x04 \x01(\x0b\x32\x1d.tensorfleet.TensorShapeProto\x12\r\n\x05\x62ytes\x18\x05 \x01(\x03\x12\x13\n\x0binitialized\x18\x06 \x01(\x08\x12\x0c\n\x04kind\x18\x07 \x01(\t\"\xda\x02\n\x0bStatusReply\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\x06\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x0b\n\x03pid\x18\x04 \x01(\x03\x12\x17\n\x0fstart_time_secs\x18\x05 \x01(\x01\x12(\n\x07\x63luster\x18\x06 \x01(\x0b\x32\x17.tensorfleet.ClusterDef\x12-\n\x06\x64\x65vice\x18\x07 \x03(\x0b\x32\x1d.tensorfleet.DeviceAttributes\x12+\n\x07session\x18\x08 \x03(\x0b\x32\x1a.tensorfleet.SessionStatus\x12-\n\x08variable\x18\t \x03(\x0b\x32\x1b.tensorfleet.VariableStatus\x12\x16\n\x0eresident_bytes\x18\n \x01(\x03\x12\x13\n\x0bsteps_total\x18\x0b \x01(\x03\x12\x0f\n\x07kernels\x18\x0c \x01(\t\"/\n\x0cStepsRequest\x12\x0f\n\x07step_id\x18\x01 \x03(\x06\x12\x0e\n\x06master\x18\x02 \x01(\x08\"R\n\nStepStatus\x12\x0f\n\x07step_id\x18\x01 \x01(\x06\x12\x0f\n\x07session\x18\x02 \x01(\t\x12\x10\n\x08\x61ge_secs\x18\x03 \x01(\x01\x12\x10\n\x08\x61\x63tivity\x18\x04 \x03(\t\"h\n\nStepsReply\x12\x0c\n\x04task\x18\x01 \x01(\t\x12%\n\x04part\x18\x02 \x03(\x0b\x32\x17.tensorfleet.StepStatus\x12%\n\x04step\x18\x03 \x03(\x0b\x32\x17.tensorfleet.StepStatus\"\x0f\n\rStacksRequest\"6\n\x0bStacksReply\x12\x0c\n\x04task\x18\x01 \x01(\t\x12\x0b\n\x03pid\x18\x02 \x01(\x03\x12\x0c\n\x04text\x18\x03 \x01(\t2\x9b\x02\n\x0c\x46leetService\x12\x45\n\x0bGetEndpoint\x12\x1f.tensorfleet.GetEndpointRequest\x1a\x15.tensorfleet.Endpoint\x12\x41\n\tGetStatus\x12\x1a.tensorfleet.StatusRequest\x1a\x18.tensorfleet.StatusReply\x12>\n\x08GetSteps\x12\x19.tensorfleet.StepsRequest\x1a\x17.tensorfleet.StepsReply\x12\x41\n\tGetStacks\x12\x1a.tensorfleet.StacksRequest\x1a\x18.tensorfleet.StacksReplyb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
-_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, "tensorfleet.proto.fleet_pb2", _globals)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'tensorfleet.proto.fleet_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-    DESCRIPTOR._loaded_options = None
-    _globals["_GETENDPOINTREQUEST"]._serialized_start = 191
-    _globals["_GETENDPOINTREQUEST"]._serialized_end = 211
-    _globals["_ENDPOINT"]._serialized_start = 213
-    _globals["_ENDPOINT"]._serialized_end = 317
-    _globals["_STATUSREQUEST"]._serialized_start = 319
-    _globals["_STATUSREQUEST"]._serialized_end = 334
-    _globals["_SESSIONSTATUS"]._serialized_start = 336
-    _globals["_SESSIONSTATUS"]._serialized_end = 434
-    _globals["_VARIABLESTATUS"]._serialized_start = 437
-    _globals["_VARIABLESTATUS"]._serialized_end = 620
-    _globals["_STATUSREPLY"]._serialized_start = 623
-    _globals["_STATUSREPLY"]._serialized_end = 969
-    _globals["_STEPSREQUEST"]._serialized_start = 971
-    _globals["_STEPSREQUEST"]._serialized_end = 1018
-    _globals["_STEPSTATUS"]._serialized_start = 1020
-    _globals["_STEPSTATUS"]._serialized_end = 1102
-    _globals["_STEPSREPLY"]._serialized_start = 1104
-    _globals["_STEPSREPLY"]._serialized_end = 1208
-    _globals["_STACKSREQUEST"]._serialized_start = 1210
-    _globals["_STACKSREQUEST"]._serialized_end = 1225
-    _globals["_STACKSREPLY"]._serialized_start = 1227
-    _globals["_STACKSREPLY"]._serialized_end = 1281
-    _globals["_FLEETSERVICE"]._serialized_start = 1284
-    _globals["_FLEETSERVICE"]._serialized_end = 1567
+  DESCRIPTOR._loaded_options = None
+  _globals['_GETENDPOINTREQUEST']._serialized_start=191
+  _globals['_GETENDPOINTREQUEST']._serialized_end=211
+  _globals['_ENDPOINT']._serialized_start=213
+  _globals['_ENDPOINT']._serialized_end=317
+  _globals['_STATUSREQUEST']._serialized_start=319
+  _globals['_STATUSREQUEST']._serialized_end=334
+  _globals['_SESSIONSTATUS']._serialized_start=336
+  _globals['_SESSIONSTATUS']._serialized_end=434
+  _globals['_VARIABLESTATUS']._serialized_start=437
+  _globals['_VARIABLESTATUS']._serialized_end=620
+  _globals['_STATUSREPLY']._serialized_start=623
+  _globals['_STATUSREPLY']._serialized_end=969
+  _globals['_STEPSREQUEST']._serialized_start=971
+  _globals['_STEPSREQUEST']._serialized_end=1018
+  _globals['_STEPSTATUS']._serialized_start=1020
+  _globals['_STEPSTATUS']._serialized_end=1102
+  _globals['_STEPSREPLY']._serialized_start=1104
+  _globals['_STEPSREPLY']._serialized_end=1208
+  _globals['_STACKSREQUEST']._serialized_start=1210
+  _globals['_STACKSREQUEST']._serialized_end=1225
+  _globals['_STACKSREPLY']._serialized_start=1227
+  _globals['_STACKSREPLY']._serialized_end=1281
+  _globals['_FLEETSERVICE']._serialized_start=1284
+  _globals['_FLEETSERVICE']._serialized_end=1567
 # @@protoc_insertion_point(module_scope)

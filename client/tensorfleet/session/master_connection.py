@@ -29,6 +29,7 @@ class MasterConnection:
         security: what this client shows, and asks for.
         timeout: in seconds, for the connection and again for the greeting.
         host: that a Unix socket of this machine stands for.
+        incarnation: of the task that is called by gRPC.
 
     Raises:
         UnavailableError: nobody listens there.
@@ -42,13 +43,14 @@ class MasterConnection:
         security: Security = OPEN,
         timeout: float = CONNECT_SECONDS,
         host: str = "",
+        incarnation: int = 0,
     ) -> None:
         self.address = address
         self.security = security
         self.host = host
         if address.startswith(BY_GRPC):
             host = host_of(address.removeprefix(BY_GRPC))
-            self.sock: Any = open_grpc_socket(address.removeprefix(BY_GRPC), security)
+            self.sock: Any = open_grpc_socket(address.removeprefix(BY_GRPC), security, incarnation)
         else:
             self.sock = open_socket([address], timeout)
         try:

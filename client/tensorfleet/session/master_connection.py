@@ -65,10 +65,10 @@ class MasterConnection:
                 host = address.removeprefix("tcp:").rpartition(":")[0]
             hello = {"client": "tensorfleet"}
             about, self.arena = open_hello(self.sock, self.reader, hello, security, host)
-            incarnation = about.get("incarnation")
-            if type(incarnation) is not int:
-                raise ValueError(f"it says no incarnation of its own, but {incarnation!r}")
-            self.incarnation = incarnation
+            said = about.get("incarnation")
+            if type(said) is not int:
+                raise ValueError(f"it says no incarnation of its own, but {said!r}")
+            self.incarnation = said
             self.sock.settimeout(None)
         except BaseException as e:
             self.sock.close()

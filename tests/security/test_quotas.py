@@ -123,7 +123,7 @@ def test_the_time_of_a_step(tasks: MakeTasks, book: TokenBook, client: Show, way
     forever = tf.while_loop(lambda i: i >= 0, lambda i: i * 1, [tf.constant(1)])
     with tf.Session(task.target) as session:
         for fetch in (take, forever):
-            with refused("token:alice has run a step for 0.5 s, and may have 0.5: max_step_seconds"):
+            with refused("token:alice has run a step for 0.5 s, and may have 0.5 s: max_step_seconds"):
                 session.run(fetch, options=tf.RunOptions(timeout_in_ms=60_000))
         assert session.run(tf.constant(2.0)) == 2.0
         until(lambda: not task._master.sessions()[0].running, SECONDS)
@@ -142,7 +142,7 @@ def test_the_memory_of_variables(
 
     make("a", 3)
     make("a", 3)  # the same one
-    with refused(r"token:alice has variables of 3145728 bytes, and wants 2097152 more, and may have 4: "):
+    with refused(r"token:alice has variables of 3145728 bytes, and wants 2097152 more, and may have 4 MiB: "):
         make("b", 2)
     make("c", 1)
     with tf.Graph().as_default(), tf.Session(task.target) as session:

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -149,3 +150,48 @@ def test_secrets_are_in_no_representation_of_the_settings() -> None:
     security = Security(token="tft_sesame", secret=SECRET)
     assert "sesame" not in repr(security)
     assert SECRET.decode() not in repr(security)
+
+
+@pytest.mark.parametrize("whose", ["user", "task", "cluster"])
+def test_a_task_does_not_start_with_the_certificate_of_somebody_else(pki: Pki, whose: str) -> None:
+    found = {
+        "user": lambda: (pki.user("alice"), "user alice"),
+        "task": lambda: (pki.task("worker", 1), "/job:worker/replica:0/task:1"),
+        "cluster": lambda: (pki.issue("odd", "spiffe://example.org/tensorfleet/x"), "invalid identity"),
+    }
+    made, why = found[whose]()
+    with pytest.raises(tf.errors.FailedPreconditionError, match=f"{settings.CERT} is '.*' on .*, but .*{why}"):
+        TaskServer(
+            tf.train.ClusterSpec({"worker": ["127.0.0.1:0", "127.0.0.1:1"]}),
+            "worker",
+            0,
+            security=Security(tls=made),
+        )
+
+
+def test_two_files_that_are_missing_are_told_in_the_plural(pki: Pki) -> None:
+    with pytest.raises(
+        SecurityError, match=f"{settings.KEY} and {settings.CA} are not set: set them, or none"
+    ):
+        load({settings.CERT: pki.task("worker", 0).cert})
+
+
+def test_a_bad_number_among_the_quotas_is_an_error_of_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENSORFLEET_MAX_CLIENT_STEPS", "many")
+    with pytest.raises(
+        tf.errors.FailedPreconditionError, match="MAX_CLIENT_STEPS is 'many': set it to a number"
+    ):
+        TaskServer(tf.train.ClusterSpec({"worker": ["127.0.0.1:0"]}), "worker", 0)
+
+
+def test_a_plain_client_is_told_of_tls_and_a_client_with_tls_of_its_absence(
+    pki: Pki, tasks: MakeTasks, client: Callable[..., None]
+) -> None:
+    config = tf.ConfigProto(operation_timeout_in_ms=1500)
+    secured = tasks({"worker:0": Security(tls=pki.task("worker", 0))})["worker:0"]
+    with pytest.raises(tf.errors.DeadlineExceededError, match=f"takes TLS alone .* set {settings.CERT}"):
+        tf.Session(secured.target, config=config).run(tf.constant(1))
+    plain = tasks({"worker:0": Security(secret=SECRET)})["worker:0"]
+    client(tls=pki.user("alice"))
+    with pytest.raises(tf.errors.DeadlineExceededError, match=f"answers without TLS, which {settings.CERT}"):
+        tf.Session(plain.target, config=config).run(tf.constant(1))

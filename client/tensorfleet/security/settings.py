@@ -109,10 +109,11 @@ def load(environ: Mapping[str, str]) -> Security:
         return OPEN
     files = {name: environ.get(name, "") for name in (CERT, KEY, CA)}
     if any(files.values()) and not all(files.values()):
-        missing = " and ".join(name for name, path in files.items() if not path)
+        missing = [name for name, path in files.items() if not path]
+        are, them = ("is", "it") if len(missing) == 1 else ("are", "them")
         raise SecurityError(
-            f"TLS takes a certificate, its key and the CAs to trust, but {missing} is not set: set it, or "
-            f"none of {CERT}, {KEY} and {CA}"
+            "TLS takes a certificate, its key and the CAs to trust, but "
+            f"{' and '.join(missing)} {are} not set: set {them}, or none of {CERT}, {KEY} and {CA}"
         )
     if environ.get(SERVER_NAME) and not files[CERT]:
         raise SecurityError(f"{SERVER_NAME} is set, but there is no TLS: set {CERT}, {KEY} and {CA}, too")

@@ -5,12 +5,12 @@ A client is identified by the name in a token or a certificate. Without a name, 
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from tensorfleet.core import errors
+from tensorfleet.core.environment import integer, number
 from tensorfleet.security.tokens import NO_LIMITS, Limits
 from tensorfleet_service.security.principal import Principal
 
@@ -23,6 +23,9 @@ VARIABLES = {
 }
 """The settings of a task by what they limit, for clients whose tokens have no limits."""
 
+_SECONDS = "step_seconds"
+_UNITS = {"variable_mb": " MiB", _SECONDS: " s"}
+
 VariableKey = tuple[str, str]
 """(container, name)"""
 
@@ -30,13 +33,13 @@ After = Callable[[float, Callable[[], None]], object]
 
 
 def from_environment(environ: Mapping[str, str]) -> Limits:
-    """The limits of clients whose tokens have none."""
-    found = {name: float(environ.get(variable) or 0) for name, variable in VARIABLES.items()}
-    whole = {name: int(value) for name, value in found.items() if name != "step_seconds"}
-    return Limits(**whole, step_seconds=found["step_seconds"])
+    """The limits of clients whose tokens have none.
 
-
-DEFAULTS = from_environment(os.environ)
+    Raises:
+        SettingsError: one of the variables is not a number.
+    """
+    whole = {name: integer(variable, 0, environ) for name, variable in VARIABLES.items() if name != _SECONDS}
+    return Limits(**whole, step_seconds=number(VARIABLES[_SECONDS], 0.0, environ))
 
 
 class Account:
@@ -118,11 +121,11 @@ class Account:
             }
 
     def _refusal(self, what: str, limit: str, advice: str) -> errors.OpError:
-        most = getattr(self.limits, limit)
+        most = f"{getattr(self.limits, limit):g}{_UNITS.get(limit, '')}"
         return errors.ResourceExhaustedError(
             None,
             None,
-            f"{self.who} {what}, and may have {most:g}: max_{limit} of the token, or {VARIABLES[limit]} of "
+            f"{self.who} {what}, and may have {most}: max_{limit} of the token, or {VARIABLES[limit]} of "
             f"the task. {advice}.",
         )
 
@@ -134,8 +137,8 @@ class Quotas:
         defaults: the limits of clients whose tokens have none.
     """
 
-    def __init__(self, defaults: Limits | None = None) -> None:
-        self._defaults = DEFAULTS if defaults is None else defaults
+    def __init__(self, defaults: Limits = NO_LIMITS) -> None:
+        self._defaults = defaults
         self._lock = threading.Lock()
         self._accounts: dict[str, Account] = {}
 

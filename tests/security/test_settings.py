@@ -160,7 +160,9 @@ def test_a_task_does_not_start_with_the_certificate_of_somebody_else(pki: Pki, w
         "cluster": lambda: (pki.issue("odd", "spiffe://example.org/tensorfleet/x"), "invalid identity"),
     }
     made, why = found[whose]()
-    with pytest.raises(tf.errors.FailedPreconditionError, match=f"{settings.CERT} is '.*' on .*, but .*{why}"):
+    with pytest.raises(
+        tf.errors.FailedPreconditionError, match=f"{settings.CERT} is '.*' on .*, but .*{why}"
+    ):
         TaskServer(
             tf.train.ClusterSpec({"worker": ["127.0.0.1:0", "127.0.0.1:1"]}),
             "worker",

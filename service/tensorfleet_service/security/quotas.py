@@ -88,15 +88,21 @@ class Account:
             f"has run a step for {self.limits.step_seconds:g} s", "step_seconds", "Do less in one step"
         )
 
-    def claim(self, variables: Mapping[VariableKey, int]) -> list[VariableKey]:
-        """Counts variables by their bytes; returns the new ones.
+    def claim(self, variables: Mapping[VariableKey, int]) -> dict[VariableKey, int]:
+        """Counts variables by their bytes; returns what each of them adds.
+
+        Of a variable that is declared several times the largest size counts: which of them is made first is
+        only known when it runs.
 
         Raises:
             ResourceExhaustedError: all variables of the client together would exceed the limit.
         """
         with self._lock:
-            new = {key: size for key, size in variables.items() if key not in self._variables}
-            before = sum(self._variables.values())
+            known = self._variables
+            new = {
+                key: size - known.get(key, 0) for key, size in variables.items() if size > known.get(key, -1)
+            }
+            before = sum(known.values())
             most = self.limits.variable_mb << 20
             if most and before + sum(new.values()) > most:
                 raise self._refusal(
@@ -104,13 +110,19 @@ class Account:
                     "variable_mb",
                     "Make them smaller, or have an admin clear a container (tf.Session.reset)",
                 )
-            self._variables |= new
-            return list(new)
+            for key, added in new.items():
+                known[key] = known.get(key, 0) + added
+            return new
 
-    def release(self, keys: Iterable[VariableKey]) -> None:
+    def release(self, claimed: Mapping[VariableKey, int]) -> None:
+        """Takes back what `claim` has returned."""
         with self._lock:
-            for key in keys:
-                self._variables.pop(key, None)
+            for key, added in claimed.items():
+                left = self._variables.get(key, 0) - added
+                if left > 0:
+                    self._variables[key] = left
+                else:
+                    self._variables.pop(key, None)
 
     def clear(self, containers: Iterable[str]) -> None:
         """Notes that containers were cleared, or all of them if none is named."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.security import settings
+from tensorfleet.security import settings, tokens
 from tensorfleet.security.settings import OPEN, Security, SecurityError, check_server, exposure, load
 from tensorfleet_service.server import TaskServer
 from tests.security.conftest import SECRET, MakeTasks, Pki, TokenBook
@@ -197,3 +197,37 @@ def test_a_plain_client_is_told_of_tls_and_a_client_with_tls_of_its_absence(
     client(tls=pki.user("alice"))
     with pytest.raises(tf.errors.DeadlineExceededError, match=f"answers without TLS, which {settings.CERT}"):
         tf.Session(plain.target, config=config).run(tf.constant(1))
+
+
+@pytest.mark.parametrize("name", [settings.TOKEN_FILE, settings.SECRET_FILE, settings.TOKENS, settings.KEY])
+@pytest.mark.parametrize(
+    "secret",
+    [
+        tokens.create("alice", "run")[0],
+        "3f" * 32,
+        "q2Zt/yv3s0Tq9m2cNf0bYw7fFvq6k3l8n5uQhU1rXzE=",
+        "-----BEGIN PRIVATE KEY-----\nMIGH/AgEAMBMGByqGSM49\n-----END PRIVATE KEY-----",
+    ],
+)
+def test_a_secret_in_place_of_its_file_is_not_shown(pki: Pki, name: str, secret: str) -> None:
+    environ = files(pki) if name == settings.KEY else {}
+    with pytest.raises(SecurityError, match=f"{name} is a text of {len(secret)} characters") as caught:
+        load({**environ, name: secret})
+    assert secret not in str(caught.value)
+    assert repr(secret)[1:-1] not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["tft_ä", "tft_a b", "tft_\x01", "tft_" + "x" * 20_000])
+def test_a_text_that_is_no_token_is_told_before_it_is_sent(text: str, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(text)
+    for name, value in ((settings.TOKEN, text), (settings.TOKEN_FILE, str(tmp_path / "token"))):
+        with pytest.raises(
+            SecurityError, match=f"{name} has {len(text)} characters, which are no token"
+        ) as caught:
+            load({name: value})
+        assert text not in str(caught.value)
+
+
+def test_white_space_around_a_token_and_a_secret_is_not_theirs() -> None:
+    assert load({settings.TOKEN: " tft_a\n"}).client_token() == "tft_a"
+    assert load({settings.SECRET: SECRET.decode() + "\n"}).secret == SECRET

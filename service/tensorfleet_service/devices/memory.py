@@ -54,8 +54,8 @@ def find_limit(environ: Mapping[str, str] = os.environ) -> Limit | None:
     None if the setting is 0, or the system does not tell its memory.
     """
     if environ.get(VARIABLE):
-        size = integer(VARIABLE, 0, environ) << 20
-        return Limit(size, VARIABLE) if size else None
+        given = integer(VARIABLE, 0, environ) << 20
+        return Limit(given, VARIABLE) if given else None
     try:
         machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         groups = Path("/proc/self/cgroup").read_text()

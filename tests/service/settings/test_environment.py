@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tensorfleet.cluster.cluster import ClusterSpec
-from tensorfleet.core.environment import NUMBERS, number
-from tensorfleet_service.settings.environment import KNOWN, PREFIX, SettingsError, check, check_host
+from tensorfleet.core.environment import NUMBERS, SettingsError, number
+from tensorfleet_service.settings.environment import KNOWN, PREFIX, check, check_host
 from tensorfleet_service.settings.settings import parser
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Sequence
 
+from tensorfleet.core.environment import SettingsError
 from tensorfleet.security.settings import SecurityError, check_server
 from tensorfleet.security.tls import certificates
 from tensorfleet_service.lifecycle import draining_signals, wait_and_drain
@@ -17,7 +18,6 @@ from tensorfleet_service.observe.health import Health
 from tensorfleet_service.observe.http_server import HttpServer
 from tensorfleet_service.observe.stack_dump import STACK_DUMP
 from tensorfleet_service.settings import settings as settings_module
-from tensorfleet_service.settings.environment import SettingsError
 from tensorfleet_service.settings.settings import (
     Settings,
     parser as parser,  # of the command, for its completion

@@ -16,6 +16,7 @@ import tensorfleet_service.kernels  # noqa: F401  the kernels register themselve
 from tensorfleet.cluster.cluster import ClusterSpec
 from tensorfleet.core import errors
 from tensorfleet.core.device import parse
+from tensorfleet.core.environment import SettingsError
 from tensorfleet.core.files import Files
 from tensorfleet.core.similar import did_you_mean
 from tensorfleet.proto import fleet_pb2, worker_pb2
@@ -48,6 +49,7 @@ from tensorfleet_service.rpc.master_service import MasterService
 from tensorfleet_service.rpc.session_members import gather, is_final
 from tensorfleet_service.rpc.tasks import Tasks
 from tensorfleet_service.rpc.worker_service import WorkerService
+from tensorfleet_service.security import quotas
 from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.state.files import from_environment
 from tensorfleet_service.threads.deadlines import Deadlines
@@ -88,7 +90,7 @@ class TaskServer:
         security: authentication of others and of this task; by default as in the environment.
 
     Raises:
-        FailedPreconditionError: security settings contradict each other, or anybody could use the task.
+        FailedPreconditionError: settings are invalid or contradict each other, or anybody could use the task.
         InternalError: the cluster has no such job or task.
         UnknownError: the address cannot be bound.
     """
@@ -141,9 +143,10 @@ class TaskServer:
             security = load(os.environ) if security is None else security
             # Without a port there is an error below.
             self._warning = check_server(security, bind, len(addresses)) if port.isdecimal() else ""
-            self._guard = Guard(security, self.task, self._incarnation, addresses)
+            limits = quotas.from_environment(os.environ)
+            self._guard = Guard(security, self.task, self._incarnation, addresses, limits)
             self._guard.exposure = exposure(security, bind)
-        except SecurityError as e:
+        except (SecurityError, SettingsError) as e:
             raise errors.FailedPreconditionError(None, None, str(e)) from None
         cpus = config.device_count.get("CPU", 1)
         self.health = health or Health()

@@ -24,6 +24,7 @@ from tensorfleet.checkpoint import slices, table
 from tensorfleet.checkpoint.bundle_reader import BundleReader
 from tensorfleet.checkpoint.bundle_writer import BundleWriter
 from tensorfleet.core import attr_value, device, dtypes, errors, tensor_util
+from tensorfleet.core.environment import SettingsError
 from tensorfleet.core.files import local_path
 from tensorfleet.proto import attr_value_pb2, config_pb2, graph_pb2, tensor_pb2
 from tensorfleet.proto.example_pb2 import Example
@@ -49,7 +50,6 @@ from tensorfleet_service.master.master import Master
 from tensorfleet_service.master.members import LocalMember
 from tensorfleet_service.records import examples
 from tensorfleet_service.settings import settings
-from tensorfleet_service.settings.environment import SettingsError
 from tensorfleet_service.state.files import ConfinedFiles
 from tensorfleet_service.worker.worker import Worker
 

@@ -171,3 +171,26 @@ def test_the_pki_of_these_tests_makes_expired_ones(pki: Pki) -> None:
     found = x509.load_pem_x509_certificate(Path(made.cert).read_bytes())
     assert found.not_valid_before_utc < found.not_valid_after_utc
     assert found.not_valid_after_utc.timestamp() < time.time()
+
+
+@pytest.mark.parametrize("days", ["nan", "inf", "-1", "1e300"])
+def test_a_token_ends_at_a_date(days: str, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "tokens.json"
+    assert token.main(["create", "alice", f"--days={days}", "--file", str(path)]) == 1
+    assert "--days is" in capsys.readouterr().err
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("end", ["NaN", "Infinity", "1e300", "-1"])
+def test_a_file_with_a_time_that_is_none_is_refused(end: str, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "tokens.json"
+    hashed = tokens.hashed("x")
+    path.write_text(f'{{"tokens": [{{"name": "a", "role": "run", "hash": "{hashed}", "expires": {end}}}]}}')
+    assert token.main(["list", "--file", str(path)]) == 1
+    assert "the token a has the time" in capsys.readouterr().err
+
+
+def test_certificates_for_no_cluster(tmp_path: Path, capsys: Capture) -> None:
+    assert certs.main([str(tmp_path / "pki"), "--cluster-spec", "{"]) == 1
+    assert "--cluster-spec is not a cluster in JSON" in capsys.readouterr().err
+    assert not (tmp_path / "pki").exists()

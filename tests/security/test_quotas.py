@@ -16,6 +16,7 @@ from tensorfleet.core import errors
 from tensorfleet.security import tokens
 from tensorfleet.security.settings import Security, SecurityError
 from tensorfleet.security.tokens import Limits, Token
+from tensorfleet_service.master.declared import declared_variables
 from tensorfleet_service.security.principal import ANYBODY, Principal
 from tensorfleet_service.security.quotas import Quotas, from_environment
 from tensorfleet_service.server import TaskServer
@@ -123,7 +124,7 @@ def test_the_time_of_a_step(tasks: MakeTasks, book: TokenBook, client: Show, way
     forever = tf.while_loop(lambda i: i >= 0, lambda i: i * 1, [tf.constant(1)])
     with tf.Session(task.target) as session:
         for fetch in (take, forever):
-            with refused("token:alice has run a step for 0.5 s, and may have 0.5: max_step_seconds"):
+            with refused("token:alice has run a step for 0.5 s, and may have 0.5 s: max_step_seconds"):
                 session.run(fetch, options=tf.RunOptions(timeout_in_ms=60_000))
         assert session.run(tf.constant(2.0)) == 2.0
         until(lambda: not task._master.sessions()[0].running, SECONDS)
@@ -142,7 +143,7 @@ def test_the_memory_of_variables(
 
     make("a", 3)
     make("a", 3)  # the same one
-    with refused(r"token:alice has variables of 3145728 bytes, and wants 2097152 more, and may have 4: "):
+    with refused(r"token:alice has variables of 3145728 bytes, and wants 2097152 more, and may have 4 MiB: "):
         make("b", 2)
     make("c", 1)
     with tf.Graph().as_default(), tf.Session(task.target) as session:
@@ -156,6 +157,54 @@ def test_the_memory_of_variables(
     tf.Session.reset(task.target)
     client(token=book.texts["alice"])
     make("b", 2)
+
+
+def test_a_variable_counts_with_its_largest_size(
+    tasks: MakeTasks, book: TokenBook, client: Show, way: str
+) -> None:
+    """One that is declared, but not made yet, can still become any size."""
+    task = limited(book, tasks, client, variable_mb=2)
+    for mib, within in ((0, True), (1, True), (3, False)):
+        with tf.Graph().as_default(), tf.Session(task.target) as session:
+            tf.Variable(tf.zeros([(mib << 18) or 1]), name="a")
+            if within:
+                session.run(tf.constant(1.0))
+            else:
+                with refused("has variables of 1048576 bytes, and wants 2097152 more, and may have 2 MiB"):
+                    session.run(tf.constant(1.0))
+
+
+def test_variables_that_a_session_shares_with_none_count_for_each(
+    tasks: MakeTasks, book: TokenBook, client: Show, way: str
+) -> None:
+    task = limited(book, tasks, client, variable_mb=2)
+    alone = tf.ConfigProto(isolate_session_state=True)
+
+    def make() -> tf.Session:
+        with tf.Graph().as_default() as graph:
+            tf.Variable(tf.zeros([1 << 18]), name="a")
+            session = tf.Session(task.target, graph, alone)
+            session.run(tf.global_variables_initializer())
+        return session
+
+    first, second = make(), make()
+    with refused("has variables of 2097152 bytes, and wants 1048576 more"):
+        make()
+    first.close()
+    third = make()
+    with refused("has variables of 2097152 bytes, and wants 1048576 more"):
+        make()
+    second.close()
+    third.close()
+
+
+def test_variables_in_bodies_of_functions_count() -> None:
+    graph = tf.GraphDef()
+    node = graph.library.function.add().node_def.add(name="a", op="VarHandleOp")
+    node.attr["dtype"].type = tf.float32.as_datatype_enum
+    node.attr["shape"].shape.dim.add(size=10)
+    assert declared_variables(graph) == {("localhost", "a"): 40}
+    assert declared_variables(graph, "s") == {("s", "localhost/a"): 40}
 
 
 def test_a_new_limit_holds_without_a_restart(tasks: MakeTasks, book: TokenBook, client: Show) -> None:

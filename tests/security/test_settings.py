@@ -7,12 +7,13 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.security import settings
+from tensorfleet.security import settings, tokens
 from tensorfleet.security.settings import OPEN, Security, SecurityError, check_server, exposure, load
 from tensorfleet_service.server import TaskServer
 from tests.security.conftest import SECRET, MakeTasks, Pki, TokenBook
@@ -149,3 +150,84 @@ def test_secrets_are_in_no_representation_of_the_settings() -> None:
     security = Security(token="tft_sesame", secret=SECRET)
     assert "sesame" not in repr(security)
     assert SECRET.decode() not in repr(security)
+
+
+@pytest.mark.parametrize("whose", ["user", "task", "cluster"])
+def test_a_task_does_not_start_with_the_certificate_of_somebody_else(pki: Pki, whose: str) -> None:
+    found = {
+        "user": lambda: (pki.user("alice"), "user alice"),
+        "task": lambda: (pki.task("worker", 1), "/job:worker/replica:0/task:1"),
+        "cluster": lambda: (pki.issue("odd", "spiffe://example.org/tensorfleet/x"), "invalid identity"),
+    }
+    made, why = found[whose]()
+    with pytest.raises(
+        tf.errors.FailedPreconditionError, match=f"{settings.CERT} is '.*' on .*, but .*{why}"
+    ):
+        TaskServer(
+            tf.train.ClusterSpec({"worker": ["127.0.0.1:0", "127.0.0.1:1"]}),
+            "worker",
+            0,
+            security=Security(tls=made),
+        )
+
+
+def test_two_files_that_are_missing_are_told_in_the_plural(pki: Pki) -> None:
+    with pytest.raises(
+        SecurityError, match=f"{settings.KEY} and {settings.CA} are not set: set them, or none"
+    ):
+        load({settings.CERT: pki.task("worker", 0).cert})
+
+
+def test_a_bad_number_among_the_quotas_is_an_error_of_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENSORFLEET_MAX_CLIENT_STEPS", "many")
+    with pytest.raises(
+        tf.errors.FailedPreconditionError, match="MAX_CLIENT_STEPS is 'many': set it to a number"
+    ):
+        TaskServer(tf.train.ClusterSpec({"worker": ["127.0.0.1:0"]}), "worker", 0)
+
+
+def test_a_plain_client_is_told_of_tls_and_a_client_with_tls_of_its_absence(
+    pki: Pki, tasks: MakeTasks, client: Callable[..., None]
+) -> None:
+    config = tf.ConfigProto(operation_timeout_in_ms=1500)
+    secured = tasks({"worker:0": Security(tls=pki.task("worker", 0))})["worker:0"]
+    with pytest.raises(tf.errors.DeadlineExceededError, match=f"takes TLS alone .* set {settings.CERT}"):
+        tf.Session(secured.target, config=config).run(tf.constant(1))
+    plain = tasks({"worker:0": Security(secret=SECRET)})["worker:0"]
+    client(tls=pki.user("alice"))
+    with pytest.raises(tf.errors.DeadlineExceededError, match=f"answers without TLS, which {settings.CERT}"):
+        tf.Session(plain.target, config=config).run(tf.constant(1))
+
+
+@pytest.mark.parametrize("name", [settings.TOKEN_FILE, settings.SECRET_FILE, settings.TOKENS, settings.KEY])
+@pytest.mark.parametrize(
+    "secret",
+    [
+        tokens.create("alice", "run")[0],
+        "3f" * 32,
+        "q2Zt/yv3s0Tq9m2cNf0bYw7fFvq6k3l8n5uQhU1rXzE=",
+        "-----BEGIN PRIVATE KEY-----\nMIGH/AgEAMBMGByqGSM49\n-----END PRIVATE KEY-----",
+    ],
+)
+def test_a_secret_in_place_of_its_file_is_not_shown(pki: Pki, name: str, secret: str) -> None:
+    environ = files(pki) if name == settings.KEY else {}
+    with pytest.raises(SecurityError, match=f"{name} is a text of {len(secret)} characters") as caught:
+        load({**environ, name: secret})
+    assert secret not in str(caught.value)
+    assert repr(secret)[1:-1] not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["tft_ä", "tft_a b", "tft_\x01", "tft_" + "x" * 20_000])
+def test_a_text_that_is_no_token_is_told_before_it_is_sent(text: str, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(text)
+    for name, value in ((settings.TOKEN, text), (settings.TOKEN_FILE, str(tmp_path / "token"))):
+        with pytest.raises(
+            SecurityError, match=f"{name} has {len(text)} characters, which are no token"
+        ) as caught:
+            load({name: value})
+        assert text not in str(caught.value)
+
+
+def test_white_space_around_a_token_and_a_secret_is_not_theirs() -> None:
+    assert load({settings.TOKEN: " tft_a\n"}).client_token() == "tft_a"
+    assert load({settings.SECRET: SECRET.decode() + "\n"}).secret == SECRET

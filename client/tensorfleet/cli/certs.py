@@ -105,7 +105,11 @@ def _names(flags: argparse.Namespace) -> dict[str, tuple[str, list[str]]]:
     names: dict[str, tuple[str, list[str]]] = {}
     if flags.cluster_spec:
         text = flags.cluster_spec
-        spec = ClusterSpec(json.loads(Path(text[1:]).read_text() if text.startswith("@") else text))
+        text = Path(text[1:]).read_text() if text.startswith("@") else text
+        try:
+            spec = ClusterSpec(json.loads(text))
+        except (ValueError, TypeError) as e:
+            raise ValueError(f"--cluster-spec is not a cluster in JSON, or @FILE with one: {e}") from None
         for job in spec.jobs:
             for index in spec.task_indices(job):
                 host = spec.task_address(job, index).rpartition(":")[0].strip("[]")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tensorfleet.cli.commands import COMMANDS, load
 from tensorfleet.core.entry_points import NotInstalledError
+from tensorfleet.core.environment import SettingsError
 from tensorfleet.core.similar import did_you_mean
 
 WRONG_USAGE = 2
@@ -33,10 +34,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except NotInstalledError as error:
         print(error, file=sys.stderr)
         return 1
+    except SettingsError as error:  # of a module that reads its setting when it is imported
+        return _wrong_setting(name, error)
     try:
         return run(arguments[1:])
+    except SettingsError as error:
+        return _wrong_setting(name, error)
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _wrong_setting(command: str, error: SettingsError) -> int:
+    print(f"tensorfleet {command}: {error}", file=sys.stderr)
+    return WRONG_USAGE
 
 
 def usage() -> str:

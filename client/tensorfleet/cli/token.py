@@ -14,6 +14,8 @@ from tensorfleet.security import settings, tokens
 from tensorfleet.security.settings import SecurityError
 from tensorfleet.security.tokens import ROLES, Limits, Token
 
+MAX_DAYS = 1_000_000
+
 LIMITS: dict[str, tuple[str, type]] = {
     "sessions": ("sessions that it may have at the same time", int),
     "steps": ("steps that it may run at the same time", int),
@@ -81,8 +83,8 @@ def main(argv: Sequence[str]) -> int:
 def _create(path: str, known: list[Token], name: str, role: str, days: float | None, limits: Limits) -> None:
     if any(token.name == name for token in known):
         raise SecurityError(f"{path} has a token {name} already: revoke it first, or take another name")
-    if days is not None and days <= 0:
-        raise SecurityError(f"--days is {days:g}: a token ends later than now")
+    if days is not None and not 0 < days < MAX_DAYS:
+        raise SecurityError(f"--days is {days:g}: a token ends later than now, and before {MAX_DAYS:,} days")
     text, token = tokens.create(name, role, days, limits)
     tokens.write(path, [*known, token])
     print(text)

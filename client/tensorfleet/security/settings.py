@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -36,6 +37,10 @@ FILES = (CERT, KEY, CA, TOKEN_FILE, TOKENS, SECRET_FILE, AUDIT_LOG)
 MIN_SECRET_BYTES = 16
 MAX_FILE_BYTES = 1 << 20
 ACCESS = ("open", "token")
+MAX_TOKEN_CHARACTERS = 8192  # gRPC takes 16 KiB for all metadata of a call
+
+_TOKEN = re.compile(rf"[!-~]{{0,{MAX_TOKEN_CHARACTERS}}}")
+_LONG_NAME = 32
 
 
 class SecurityError(ValueError):
@@ -90,9 +95,15 @@ class Security:
         """The token of a client.
 
         Raises:
-            SecurityError: its file cannot be read, or is empty.
+            SecurityError: its file cannot be read, or is empty; or it is not a token's text.
         """
-        return _secret_text(self.token_file, TOKEN_FILE) if self.token_file else self.token
+        text = _secret_text(self.token_file, TOKEN_FILE) if self.token_file else self.token.strip()
+        if not _TOKEN.fullmatch(text):
+            raise SecurityError(
+                f"{TOKEN_FILE if self.token_file else TOKEN} has {len(text)} characters, which are no token: "
+                f"a token is printable ASCII without spaces, of {MAX_TOKEN_CHARACTERS} characters at most"
+            )
+        return text
 
 
 OPEN = Security()
@@ -109,22 +120,25 @@ def load(environ: Mapping[str, str]) -> Security:
         return OPEN
     files = {name: environ.get(name, "") for name in (CERT, KEY, CA)}
     if any(files.values()) and not all(files.values()):
-        missing = " and ".join(name for name, path in files.items() if not path)
+        missing = [name for name, path in files.items() if not path]
+        are, them = ("is", "it") if len(missing) == 1 else ("are", "them")
         raise SecurityError(
-            f"TLS takes a certificate, its key and the CAs to trust, but {missing} is not set: set it, or "
-            f"none of {CERT}, {KEY} and {CA}"
+            "TLS takes a certificate, its key and the CAs to trust, but "
+            f"{' and '.join(missing)} {are} not set: set {them}, or none of {CERT}, {KEY} and {CA}"
         )
     if environ.get(SERVER_NAME) and not files[CERT]:
         raise SecurityError(f"{SERVER_NAME} is set, but there is no TLS: set {CERT}, {KEY} and {CA}, too")
     for name, path in files.items():
         if path and not os.path.isfile(path):
-            raise SecurityError(f"{name} is {path!r}, which is no file")
+            raise SecurityError(f"{name} is {shown(path)}, which is no file")
     for one, other in ((TOKEN, TOKEN_FILE), (SECRET, SECRET_FILE), (CERT, SECRET), (CERT, SECRET_FILE)):
         if environ.get(one) and environ.get(other):
             raise SecurityError(f"both {one} and {other} are set: set one of them")
     tokens = environ.get(TOKENS, "")
     if tokens and not os.path.isfile(tokens):
-        raise SecurityError(f"{TOKENS} is {tokens!r}, which is no file: `tensorfleet token create` makes it")
+        raise SecurityError(
+            f"{TOKENS} is {shown(tokens)}, which is no file: `tensorfleet token create` makes it"
+        )
     insecure = environ.get(INSECURE, "")
     if insecure not in ("", "no", "yes"):
         raise SecurityError(f"{INSECURE} is {insecure!r}: set it to yes or no")
@@ -155,8 +169,19 @@ def load(environ: Mapping[str, str]) -> Security:
     return found
 
 
+def shown(path: str) -> str:
+    """The path of a file that is not there, for an error: not if it may be the secret itself, by mistake."""
+    if "\n" in path or path.startswith("tft_") or path.endswith("="):
+        hidden = True
+    else:
+        hidden = os.sep not in path and len(path) >= _LONG_NAME
+    if hidden and not os.path.exists(path):
+        return f"a text of {len(path)} characters (not shown, as it may be a secret itself) and not a path"
+    return repr(path)
+
+
 def _secret(environ: Mapping[str, str]) -> bytes:
-    text, name = environ.get(SECRET, ""), SECRET
+    text, name = environ.get(SECRET, "").strip(), SECRET
     if environ.get(SECRET_FILE):
         text, name = _secret_text(environ[SECRET_FILE], SECRET_FILE), SECRET_FILE
     if text and len(text.encode()) < MIN_SECRET_BYTES:
@@ -175,7 +200,7 @@ def _secret_text(path: str, name: str) -> str:
         text = data.decode().strip()
     except (OSError, ValueError) as e:
         reason = e.strerror if isinstance(e, OSError) else "it is no text"
-        raise SecurityError(f"{name} is {path!r}, which cannot be read: {reason}") from None
+        raise SecurityError(f"{name} is {shown(path)}, which cannot be read: {reason}") from None
     if not text:
         raise SecurityError(f"{name} is {path!r}, which is empty")
     return text

@@ -23,6 +23,8 @@ ROLES = ("read", "run", "admin")
 PREFIX = "tft_"  # lets scanners for leaked keys recognize tokens
 HASH = "sha256:"
 
+LAST_SECOND = 253_402_300_799  # of the year 9999, the last that dates can show
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _HASH = re.compile(HASH + r"[0-9a-f]{64}")
 
@@ -142,8 +144,11 @@ def _check(token: Token) -> None:
         )
     if not (isinstance(token.hash, str) and _HASH.fullmatch(token.hash)):
         raise SecurityError(f"the token {token.name} has no hash of the form {HASH}…")
-    if not all(isinstance(at, int | float) for at in (token.created, token.expires)):
-        raise SecurityError(f"the token {token.name} has times that are not numbers")
+    for at in (token.created, token.expires):
+        if not isinstance(at, int | float) or not 0 <= at <= LAST_SECOND:  # NaN is in no range
+            raise SecurityError(
+                f"the token {token.name} has the time {at!r}: seconds since 1970, until the year 9999"
+            )
     for limit, value in asdict(token.limits).items():
         kinds = int | float if limit == "step_seconds" else int
         if not isinstance(value, kinds) or isinstance(value, bool) or not 0 <= value < 1 << 53:

@@ -16,6 +16,7 @@ from tensorfleet.proto import config_pb2, fleet_pb2, graph_pb2, master_pb2
 from tensorfleet.proto.device_attributes_pb2 import DeviceAttributes
 from tensorfleet.proto.named_tensor_pb2 import NamedTensorProto
 from tensorfleet.proto.tensor_pb2 import TensorProto
+from tensorfleet.security import settings
 from tensorfleet.security.calls import ENDPOINT, for_client, metadata, open_channel
 from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.security.tls import certificates
@@ -208,6 +209,11 @@ class Channel:
         kind = (
             errors.DeadlineExceededError if self._config.operation_timeout_in_ms else errors.UnavailableError
         )
+        variables = f"{settings.CERT}, {settings.KEY} and {settings.CA}"
+        if self.security.tls is None and "Socket closed" in last:
+            last += f". A task that takes TLS alone ends plain connections so: if it does, set {variables}"
+        elif "WRONG_VERSION_NUMBER" in last:
+            last += f". The task answers without TLS, which {variables} ask for"
         return kind(None, None, f"No answer from {self.address} within {limit:g} s; last error: {last}")
 
     def _why_absent(self) -> str:

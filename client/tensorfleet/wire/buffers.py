@@ -6,7 +6,6 @@ step makes and receives tensors of the same sizes again and again, so buffers ar
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections import deque
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.core.environment import integer
 from tensorfleet.wire.limits import POOLED_FROM_BYTES
 
 Array = np.ndarray[Any, Any]
@@ -93,7 +93,7 @@ class Buffers:
         return count
 
 
-SHARED = Buffers(int(os.environ.get("TENSORFLEET_RECEIVE_BUFFERS_MB", "256")) << 20)
+SHARED = Buffers(integer("TENSORFLEET_RECEIVE_BUFFERS_MB", 256) << 20)
 """The buffers of this process."""
 
 

@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import grpc
 
+from tensorfleet.core.environment import number
 from tensorfleet.proto import fleet_pb2
 from tensorfleet.security.calls import for_client, open_channel
 from tensorfleet.security.settings import Security
@@ -38,7 +39,7 @@ _log = logging.getLogger("tensorfleet")
 
 def limit() -> float:
     """After so many seconds of silence another process is taken for lost; 0: never."""
-    return float(os.environ.get(VARIABLE) or HEARTBEAT_SECONDS)
+    return number(VARIABLE, HEARTBEAT_SECONDS)
 
 
 class Watched(Protocol):

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.core.environment import integer
 from tensorfleet.wire.traffic import Traffic
 
 if sys.platform == "linux":
@@ -32,7 +33,7 @@ Array = np.ndarray[Any, Any]
 PLACE = struct.Struct("<QQ")
 """A place as it travels: its slot, and where it begins."""
 
-SIZE = int(os.environ.get("TENSORFLEET_SHARED_MEMORY_MB", "256")) << 20
+SIZE = integer("TENSORFLEET_SHARED_MEMORY_MB", 256) << 20
 """Bytes of an arena, of which those that were never used take no memory; 0 for no shared memory."""
 
 SUPPORTED = sys.platform == "linux" and hasattr(os, "memfd_create")

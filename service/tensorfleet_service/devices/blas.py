@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import logging
-import os
 import threading
 from collections.abc import Callable
 from math import prod
@@ -20,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfleet.core.environment import integer
 from tensorfleet.wire.buffers import empty
 from tensorfleet_service.devices.blocks import in_parallel, split, thread_count
 
@@ -56,7 +56,7 @@ def limit_threads() -> bool:
 
     Returns whether that was possible; another library keeps its own threads.
     """
-    count = int(os.environ.get(THREADS_VARIABLE, "1"))
+    count = integer(THREADS_VARIABLE, 1)
     package = Path(np.__file__).parent
     for path in (*package.parent.glob("numpy.libs/*openblas*"), *package.glob(".dylibs/*openblas*")):
         library = ctypes.CDLL(str(path))

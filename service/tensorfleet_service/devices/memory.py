@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tensorfleet.core import errors
+from tensorfleet.core.environment import integer
 from tensorfleet.wire import shared_memory
 from tensorfleet.wire.buffers import SHARED
 
@@ -52,9 +53,9 @@ def find_limit(environ: Mapping[str, str] = os.environ) -> Limit | None:
 
     None if the setting is 0, or the system does not tell its memory.
     """
-    text = environ.get(VARIABLE, "")
-    if text:
-        return Limit(int(text) << 20, VARIABLE) if int(text) else None
+    if environ.get(VARIABLE):
+        given = integer(VARIABLE, 0, environ) << 20
+        return Limit(given, VARIABLE) if given else None
     try:
         machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         groups = Path("/proc/self/cgroup").read_text()

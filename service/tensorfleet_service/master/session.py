@@ -106,7 +106,10 @@ class MasterSession:
                     f"{self.graph.version}.",
                 )
             account = self._account
-            claimed = [] if account is None else account.claim(declared_variables(graph_def))
+            claimed = {}
+            if account is not None:
+                own = self.handle if self.config.isolate_session_state else ""
+                claimed = account.claim(declared_variables(graph_def, own))
             try:
                 with gc_pause.paused():
                     self.graph.extend(graph_def)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import TypeVar
 
 import numpy as np
 from google.protobuf.message import DecodeError, Message
 
-from tensorfleet.core import errors
+from tensorfleet.core import environment, errors
 from tensorfleet.wire.frames import FrameTooLarge
 from tensorfleet.wire.reader import Reader
 from tensorfleet_service.devices import memory
@@ -18,12 +17,12 @@ TENSORS_VARIABLE = "TENSORFLEET_MAX_TENSORS_MB"
 EARLY_VARIABLE = "TENSORFLEET_MAX_EARLY_MB"
 
 # A request, without its tensors, or by gRPC with them. Protobuf's own limit is 2 GiB.
-MAX_MESSAGE_BYTES = int(os.environ.get(MESSAGE_VARIABLE, "2047")) << 20
+MAX_MESSAGE_BYTES = environment.integer(MESSAGE_VARIABLE, 2047) << 20
 # The tensors of one frame of the stream transport.
-MAX_TENSORS_BYTES = int(os.environ.get(TENSORS_VARIABLE, "65536")) << 20
+MAX_TENSORS_BYTES = environment.integer(TENSORS_VARIABLE, 65536) << 20
 
 # Early tensors: of steps and rounds of collectives that this task has not been asked to begin yet.
-MAX_EARLY_BYTES = int(os.environ.get(EARLY_VARIABLE, "1024")) << 20
+MAX_EARLY_BYTES = environment.integer(EARLY_VARIABLE, 1024) << 20
 
 CONNECTIONS_VARIABLE = "TENSORFLEET_MAX_CONNECTIONS"
 CLIENT_CONNECTIONS_VARIABLE = "TENSORFLEET_MAX_CLIENT_CONNECTIONS"
@@ -31,10 +30,10 @@ ARRIVING_VARIABLE = "TENSORFLEET_MAX_ARRIVING_MB"
 CLIENT_ARRIVING_VARIABLE = "TENSORFLEET_MAX_CLIENT_ARRIVING_MB"
 
 # Connections of clients on the stream transport, and the memory for what arrives on them.
-MAX_CONNECTIONS = int(os.environ.get(CONNECTIONS_VARIABLE, "4096"))
-MAX_CLIENT_CONNECTIONS = int(os.environ.get(CLIENT_CONNECTIONS_VARIABLE, "1024"))
-MAX_ARRIVING_BYTES = int(os.environ.get(ARRIVING_VARIABLE, "4096")) << 20
-MAX_CLIENT_ARRIVING_BYTES = int(os.environ.get(CLIENT_ARRIVING_VARIABLE, "2048")) << 20
+MAX_CONNECTIONS = environment.integer(CONNECTIONS_VARIABLE, 4096)
+MAX_CLIENT_CONNECTIONS = environment.integer(CLIENT_CONNECTIONS_VARIABLE, 1024)
+MAX_ARRIVING_BYTES = environment.integer(ARRIVING_VARIABLE, 4096) << 20
+MAX_CLIENT_ARRIVING_BYTES = environment.integer(CLIENT_ARRIVING_VARIABLE, 2048) << 20
 
 # Steps whose tensors have arrived before the request to run them.
 MAX_EARLY_STEPS = 10_000

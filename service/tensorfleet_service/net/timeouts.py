@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from tensorfleet.core.environment import number
 
 # From task to task
 
@@ -80,7 +80,7 @@ FIRST_NOTICE_SECONDS = 2.0
 NEXT_NOTICE_SECONDS = 10.0
 """Between further lines about them."""
 
-IDLE_SESSION_SECONDS = float(os.environ.get("TENSORFLEET_SESSION_IDLE_SECONDS", "86400"))
+IDLE_SESSION_SECONDS = number("TENSORFLEET_SESSION_IDLE_SECONDS", 86400.0)
 """Without a step, until a session by gRPC is closed, as the end of its client is not noticed."""
 
 TOKEN_CHECK_SECONDS = 2.0

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import gc
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tensorfleet.core.environment import number
 from tensorfleet_service.devices.memory import BUDGET
 from tensorfleet_service.observe.stack_dump import STACK_DUMP
 from tensorfleet_service.worker.progress import activities, computes
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 VARIABLE = "TENSORFLEET_STALL_SECONDS"
-STALL_SECONDS = float(os.environ.get(VARIABLE, "60"))
+STALL_SECONDS = number(VARIABLE, 60.0)
 """Time in seconds without progress after which a step is reported; 0: none is reported."""
 
 TICK_SECONDS = 1.0

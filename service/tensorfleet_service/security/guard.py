@@ -17,7 +17,7 @@ from tensorfleet.security.pod_api import PodApi
 from tensorfleet.security.secret import CallProofs, request_digest, same
 from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.security.tls import Certificates, certificates
-from tensorfleet.security.tokens import HASH, Token
+from tensorfleet.security.tokens import HASH, NO_LIMITS, Limits, Token
 from tensorfleet.wire.proof import claims
 from tensorfleet_service.security.audit import Audit
 from tensorfleet_service.security.principal import ANYBODY, Principal
@@ -50,6 +50,7 @@ class Guard:
         security: the task's settings.
         task, incarnation: of the task.
         addresses: of all tasks, by canonical name.
+        limits: of clients whose tokens have none.
 
     Attributes:
         enabled: whether anybody is asked at all.
@@ -67,6 +68,7 @@ class Guard:
         task: str = "",
         incarnation: int = 0,
         addresses: Mapping[str, str] | None = None,
+        limits: Limits = NO_LIMITS,
     ) -> None:
         self.security = security
         self.enabled = security.authenticates
@@ -77,11 +79,20 @@ class Guard:
         self._tokens = TokenFile(security.tokens) if security.tokens else None
         self._reviews: TokenReviews | None = None
         if security.token_review:
-            rules = Rules.parse(security.token_review)
+            try:
+                rules = Rules.parse(security.token_review)
+            except settings.SecurityError as e:
+                raise settings.SecurityError(f"{settings.TOKEN_REVIEW}: {e}") from None
             self._reviews = TokenReviews(rules, PodApi.of_environment())
         self._certificates: Certificates | None = None if security.tls is None else certificates(security.tls)
+        if self._certificates is not None:
+            own = self._certificates.own
+            # Others would refuse the task, but only once a step needs it.
+            if why := own.wrong or (own.cluster and own.why_not_task(task, "", own)):
+                cert = self._certificates.files.cert
+                raise settings.SecurityError(f"{settings.CERT} is {cert!r} on {task}, but {why}")
         self._proofs = CallProofs(security.secret, incarnation) if security.secret else None
-        self.quotas = Quotas()
+        self.quotas = Quotas(limits)
         self._lock = threading.Lock()
         try:
             self.audit = Audit(task, security.audit_log)

@@ -5,12 +5,12 @@ A client is identified by the name in a token or a certificate. Without a name, 
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from tensorfleet.core import errors
+from tensorfleet.core.environment import integer, number
 from tensorfleet.security.tokens import NO_LIMITS, Limits
 from tensorfleet_service.security.principal import Principal
 
@@ -23,6 +23,9 @@ VARIABLES = {
 }
 """The settings of a task by what they limit, for clients whose tokens have no limits."""
 
+_SECONDS = "step_seconds"
+_UNITS = {"variable_mb": " MiB", _SECONDS: " s"}
+
 VariableKey = tuple[str, str]
 """(container, name)"""
 
@@ -30,13 +33,13 @@ After = Callable[[float, Callable[[], None]], object]
 
 
 def from_environment(environ: Mapping[str, str]) -> Limits:
-    """The limits of clients whose tokens have none."""
-    found = {name: float(environ.get(variable) or 0) for name, variable in VARIABLES.items()}
-    whole = {name: int(value) for name, value in found.items() if name != "step_seconds"}
-    return Limits(**whole, step_seconds=found["step_seconds"])
+    """The limits of clients whose tokens have none.
 
-
-DEFAULTS = from_environment(os.environ)
+    Raises:
+        SettingsError: one of the variables is not a number.
+    """
+    whole = {name: integer(variable, 0, environ) for name, variable in VARIABLES.items() if name != _SECONDS}
+    return Limits(**whole, step_seconds=number(VARIABLES[_SECONDS], 0.0, environ))
 
 
 class Account:
@@ -85,15 +88,21 @@ class Account:
             f"has run a step for {self.limits.step_seconds:g} s", "step_seconds", "Do less in one step"
         )
 
-    def claim(self, variables: Mapping[VariableKey, int]) -> list[VariableKey]:
-        """Counts variables by their bytes; returns the new ones.
+    def claim(self, variables: Mapping[VariableKey, int]) -> dict[VariableKey, int]:
+        """Counts variables by their bytes; returns what each of them adds.
+
+        Of a variable that is declared several times the largest size counts: which of them is made first is
+        only known when it runs.
 
         Raises:
             ResourceExhaustedError: all variables of the client together would exceed the limit.
         """
         with self._lock:
-            new = {key: size for key, size in variables.items() if key not in self._variables}
-            before = sum(self._variables.values())
+            known = self._variables
+            new = {
+                key: size - known.get(key, 0) for key, size in variables.items() if size > known.get(key, -1)
+            }
+            before = sum(known.values())
             most = self.limits.variable_mb << 20
             if most and before + sum(new.values()) > most:
                 raise self._refusal(
@@ -101,13 +110,19 @@ class Account:
                     "variable_mb",
                     "Make them smaller, or have an admin clear a container (tf.Session.reset)",
                 )
-            self._variables |= new
-            return list(new)
+            for key, added in new.items():
+                known[key] = known.get(key, 0) + added
+            return new
 
-    def release(self, keys: Iterable[VariableKey]) -> None:
+    def release(self, claimed: Mapping[VariableKey, int]) -> None:
+        """Takes back what `claim` has returned."""
         with self._lock:
-            for key in keys:
-                self._variables.pop(key, None)
+            for key, added in claimed.items():
+                left = self._variables.get(key, 0) - added
+                if left > 0:
+                    self._variables[key] = left
+                else:
+                    self._variables.pop(key, None)
 
     def clear(self, containers: Iterable[str]) -> None:
         """Notes that containers were cleared, or all of them if none is named."""
@@ -118,11 +133,11 @@ class Account:
             }
 
     def _refusal(self, what: str, limit: str, advice: str) -> errors.OpError:
-        most = getattr(self.limits, limit)
+        most = f"{getattr(self.limits, limit):g}{_UNITS.get(limit, '')}"
         return errors.ResourceExhaustedError(
             None,
             None,
-            f"{self.who} {what}, and may have {most:g}: max_{limit} of the token, or {VARIABLES[limit]} of "
+            f"{self.who} {what}, and may have {most}: max_{limit} of the token, or {VARIABLES[limit]} of "
             f"the task. {advice}.",
         )
 
@@ -134,8 +149,8 @@ class Quotas:
         defaults: the limits of clients whose tokens have none.
     """
 
-    def __init__(self, defaults: Limits | None = None) -> None:
-        self._defaults = DEFAULTS if defaults is None else defaults
+    def __init__(self, defaults: Limits = NO_LIMITS) -> None:
+        self._defaults = defaults
         self._lock = threading.Lock()
         self._accounts: dict[str, Account] = {}
 

@@ -7,34 +7,10 @@ import re
 from collections.abc import Mapping
 
 from tensorfleet.cluster.cluster import ClusterSpec
+from tensorfleet.core.environment import NUMBERS, SettingsError, number
 from tensorfleet.security import settings as security
 
 PREFIX = "TENSORFLEET_"
-
-NUMBERS = {
-    "TENSORFLEET_HEARTBEAT_SECONDS": ("a number of seconds, 0 for none", 0, False),
-    "TENSORFLEET_BLAS_THREADS": ("a number of threads, 1 or more", 1, True),
-    "TENSORFLEET_NATIVE": ("0 for NumPy alone, or 1", 0, True),
-    "TENSORFLEET_SESSION_IDLE_SECONDS": ("a number of seconds, more than 0", 1e-9, False),
-    "TENSORFLEET_MAX_MESSAGE_MB": ("a number of MiB, 1 or more", 1, True),
-    "TENSORFLEET_MAX_TENSORS_MB": ("a number of MiB, 1 or more", 1, True),
-    "TENSORFLEET_MAX_EARLY_MB": ("a number of MiB, 1 or more", 1, True),
-    "TENSORFLEET_MAX_CONNECTIONS": ("a number of connections, 1 or more", 1, True),
-    "TENSORFLEET_MAX_CLIENT_CONNECTIONS": ("a number of connections, 1 or more", 1, True),
-    "TENSORFLEET_MAX_ARRIVING_MB": ("a number of MiB, 1 or more", 1, True),
-    "TENSORFLEET_MAX_CLIENT_ARRIVING_MB": ("a number of MiB, 1 or more", 1, True),
-    "TENSORFLEET_MAX_CLIENT_SESSIONS": ("a number of sessions, 0 for no limit", 0, True),
-    "TENSORFLEET_MAX_CLIENT_STEPS": ("a number of steps, 0 for no limit", 0, True),
-    "TENSORFLEET_MAX_SESSION_STEPS": ("a number of steps, 0 for no limit", 0, True),
-    "TENSORFLEET_MAX_CLIENT_VARIABLE_MB": ("a number of MiB, 0 for no limit", 0, True),
-    "TENSORFLEET_MAX_STEP_SECONDS": ("a number of seconds, 0 for no limit", 0, False),
-    "TENSORFLEET_MEMORY_MB": ("a number of MiB, 0 for no budget", 0, True),
-    "TENSORFLEET_RECEIVE_BUFFERS_MB": ("a number of MiB, 0 or more", 0, True),
-    "TENSORFLEET_SHARED_MEMORY_MB": ("a number of MiB, 0 or more", 0, True),
-    "TENSORFLEET_STALL_SECONDS": ("a number of seconds, 0 to report no step", 0, False),
-    "TENSORFLEET_SPIN_MICROSECONDS": ("a number of microseconds, 0 or more", 0, True),
-}
-"""Variables that modules read when they are imported: (description, least value, whether an integer)."""
 
 KNOWN = frozenset({*NUMBERS, *security.VARIABLES}) | {
     PREFIX + name
@@ -78,10 +54,6 @@ _SERVICE_ADDRESS = re.compile(r"(tcp|udp|sctp)://.*")
 _ALIKE = 0.8  # the similarity of names from which one is suggested for the other
 
 
-class SettingsError(ValueError):
-    """A setting is missing or invalid; the text names it and says what to set."""
-
-
 def is_service_link(name: str, value: str) -> bool:
     """Whether Kubernetes has made a variable for a Service."""
     if _SERVICE_LINK.fullmatch(name):
@@ -106,8 +78,8 @@ def check(environ: Mapping[str, str]) -> list[str]:
             if meant:
                 raise SettingsError(f"{name} is not a setting: did you mean {' or '.join(meant)}?")
             warnings.append(f"{name} is set, but is not a setting")
-        elif name in NUMBERS and value:
-            _check_number(name, value)
+        elif name in NUMBERS:
+            number(name, 0, environ)
     return warnings
 
 
@@ -117,16 +89,6 @@ def _meant(name: str) -> list[str]:
     own = name.removeprefix(PREFIX)
     suffixes = [known.removeprefix(PREFIX) for known in sorted(KNOWN)]
     return longer or [PREFIX + suffix for suffix in difflib.get_close_matches(own, suffixes, 1, _ALIKE)]
-
-
-def _check_number(name: str, value: str) -> None:
-    what, least, integer = NUMBERS[name]
-    try:
-        number = int(value) if integer else float(value)
-    except ValueError:
-        number = -1
-    if not least <= number < float("inf"):
-        raise SettingsError(f"{name} is {value!r}: set it to {what}")
 
 
 def check_host(cluster: ClusterSpec, job: str, index: int, host_name: str) -> None:

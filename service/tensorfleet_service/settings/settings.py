@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from tensorfleet.cluster.cluster import ClusterSpec
+from tensorfleet.core.environment import SettingsError
 from tensorfleet.core.files import LOCAL, Files
 from tensorfleet.core.similar import did_you_mean
 from tensorfleet.security.settings import OPEN, Security, SecurityError, is_loopback, load as load_security
 from tensorfleet_service.observe.log import FORMATS, LEVELS
 from tensorfleet_service.settings import environment
-from tensorfleet_service.settings.environment import PREFIX, SettingsError
+from tensorfleet_service.settings.environment import PREFIX
 from tensorfleet_service.state.files import PathsError, from_environment
 
 PROTOCOLS = ("grpc+stream", "grpc")

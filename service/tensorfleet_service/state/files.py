@@ -229,8 +229,15 @@ def from_environment(environ: Mapping[str, str], local: bool) -> Files:
     """
     write = _directories(environ, WRITE_PATHS)
     read = _directories(environ, READ_PATHS)
+    if write == ANY and read not in (None, ANY):
+        raise PathsError(
+            f"{WRITE_PATHS} is {ANY}, so that ops may read all files, too, but {READ_PATHS} is "
+            f"{environ[READ_PATHS]!r}: name the directories that may be written in {WRITE_PATHS}, or unset "
+            f"{READ_PATHS}"
+        )
     if write is None:
-        write = ANY if local else _own_directories(environ)
+        # A task of which it is said what may be read shall not read everything because it may write it.
+        write = ANY if local and read in (None, ANY) else _own_directories(environ)
     if read is None:
         read = ANY if local else []
     if write == ANY:

@@ -14,7 +14,9 @@ import socket
 import threading
 from time import perf_counter
 
-LONGEST_SECONDS = int(os.environ.get("TENSORFLEET_SPIN_MICROSECONDS", "1000")) / 1e6
+from tensorfleet.core.environment import number
+
+LONGEST_SECONDS = number("TENSORFLEET_SPIN_MICROSECONDS", 1000) / 1e6
 """Limit on the time for which a thread spins, in seconds; 0 for never."""
 
 WANTED_SECONDS = 15e-6

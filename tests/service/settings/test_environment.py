@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tensorfleet.cluster.cluster import ClusterSpec
-from tensorfleet_service.settings.environment import KNOWN, PREFIX, SettingsError, check, check_host
+from tensorfleet.core.environment import NUMBERS, SettingsError, number
+from tensorfleet_service.settings.environment import KNOWN, PREFIX, check, check_host
 from tensorfleet_service.settings.settings import parser
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -142,3 +146,48 @@ def test_where_it_is_not_certain_nothing_is_said(address: str, host: str) -> Non
 def test_tasks_of_one_host() -> None:
     cluster = ClusterSpec({"ps": ["box:1"], "worker": ["box:2", "box:3"]})
     check_host(cluster, "worker", 1, "box")
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_bad_number_is_one_sentence_wherever_it_is_read(name: str) -> None:
+    with pytest.raises(SettingsError, match=rf"^{name} is 'nan': set it to "):
+        number(name, 1, {name: "nan"})
+    assert number(name, 7, {name: ""}) == 7
+    assert check({name: ""}) == []
+
+
+# Modules of the client and of the service that read a number when they are imported or used.
+READERS = {
+    "TENSORFLEET_SHARED_MEMORY_MB": "import tensorfleet.wire.shared_memory",
+    "TENSORFLEET_RECEIVE_BUFFERS_MB": "import tensorfleet.wire.buffers",
+    "TENSORFLEET_HEARTBEAT_SECONDS": "from tensorfleet.wire import heartbeat; heartbeat.limit()",
+    "TENSORFLEET_MAX_MESSAGE_MB": "import tensorfleet_service.net.limits",
+    "TENSORFLEET_MAX_CLIENT_STEPS": "import tensorfleet_service.security.quotas as q, os; "
+    "q.from_environment(os.environ)",
+    "TENSORFLEET_SPIN_MICROSECONDS": "import tensorfleet_service.threads.spin",
+    "TENSORFLEET_SESSION_IDLE_SECONDS": "import tensorfleet_service.net.timeouts",
+    "TENSORFLEET_STALL_SECONDS": "import tensorfleet_service.observe.watchdog",
+    "TENSORFLEET_MEMORY_MB": "from tensorfleet_service.devices import memory; memory.find_limit()",
+    "TENSORFLEET_BLAS_THREADS": "from tensorfleet_service.devices import blas; blas.limit_threads()",
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_modules_name_the_setting_that_they_cannot_read(name: str) -> None:
+    code = f"import os\nos.environ[{name!r}] = os.sys.argv[1]\n{READERS[name]}"
+
+    def run(value: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", code, value], capture_output=True, text=True, timeout=60)
+
+    assert f"SettingsError: {name} is 'abc': set it to " in run("abc").stderr
+    empty = run("")
+    assert (empty.returncode, empty.stderr) == (0, "")
+
+
+def test_quotas_are_read_by_the_task_and_not_by_who_imports_it() -> None:
+    code = "import tensorfleet_service.security.quotas, tensorfleet_service.server"
+    environ = os.environ | {"TENSORFLEET_MAX_CLIENT_STEPS": "abc"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")

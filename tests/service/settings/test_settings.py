@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tensorfleet_service.settings.settings import Settings, SettingsError, load
+from tensorfleet.core.environment import SettingsError
+from tensorfleet_service.settings.settings import Settings, load
 
 JOBS = {"ps": ["a:1"], "worker": ["b:2", "c:3"]}
 SPEC = json.dumps(JOBS)

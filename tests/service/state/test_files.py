@@ -184,6 +184,21 @@ def test_the_settings(tmp_path: Path) -> None:
             from_environment({"TENSORFLEET_READ_PATHS": wrong}, local=False)
 
 
+@pytest.mark.parametrize("local", [True, False])
+def test_what_may_be_read_is_never_widened_by_what_may_be_written(tmp_path: Path, local: bool) -> None:
+    state = tmp_path / "state"
+    (tmp_path / "secret").write_bytes(b"x")
+    for paths in ("none", str(state)):
+        state.mkdir(exist_ok=True)
+        environ = {"TENSORFLEET_READ_PATHS": paths, "TENSORFLEET_STATE_DIR": str(state)}
+        files = from_environment(environ, local)
+        refused(lambda files=files: files.open_for_read("/etc/passwd"), "READ_PATHS", "/etc/passwd")
+        refused(lambda files=files: files.open_for_write("/etc/new"), "WRITE_PATHS", "/etc/new")
+        with pytest.raises(PathsError, match=r"WRITE_PATHS is any, .* unset TENSORFLEET_READ_PATHS"):
+            from_environment(environ | {"TENSORFLEET_WRITE_PATHS": "any"}, local)
+    assert from_environment({"TENSORFLEET_READ_PATHS": "any"}, local=True) is LOCAL
+
+
 def test_credentials_are_kept_from_ops_in_their_own_directories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

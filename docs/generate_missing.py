@@ -1,4 +1,4 @@
-"""Writes docs/missing.md, the names of TensorFlow 1.x that TensorFleet lacks, by namespace.
+"""Writes docs/missing.md, the names and methods of TensorFlow 1.x that TensorFleet lacks.
 
 python docs/generate_missing.py            writes the page
 python docs/generate_missing.py --check    exits with 1 if the page is not what this would write
@@ -28,6 +28,7 @@ CONTRIB = """
 """
 
 PAGE = Path(__file__).parent / "missing.md"
+METHODS = Path(__file__).parent.parent / "tests/compat/missing_methods.txt"
 
 HEAD = """# Names that TensorFleet lacks
 
@@ -36,8 +37,8 @@ TensorFleet. A program that uses one gets an AttributeError that says so. A name
 whole has one entry, among the names of the namespace that it is in.
 
 Made by `python docs/generate_missing.py` from
-[missing_names.txt](../client/tensorfleet/core/missing_names.txt), which tests/compat
-compares with TensorFlow.
+[missing_names.txt](../client/tensorfleet/core/missing_names.txt) and
+[missing_methods.txt](../tests/compat/missing_methods.txt), which tests/compat compares with TensorFlow.
 """
 
 
@@ -67,6 +68,12 @@ def page() -> str:
         "## tf.contrib\n\nThese namespaces of TensorFlow 1.15's contrib are missing as a whole; of the "
         "others the names that many programs use are there, and `tensorfleet doctor` tells which of a "
         f"program's are not.\n\n{listed}\n"
+    )
+    methods = METHODS.read_text().split()
+    listed = ", ".join(f"`{name}`" for name in methods)
+    parts.append(
+        f"## Methods\n\nThese {len(methods)} methods and properties are missing of classes that are there; "
+        f"those of a base class are listed there only.\n\n{listed}\n"
     )
     return "\n".join(parts)
 

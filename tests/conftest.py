@@ -18,7 +18,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-missing",
         action="store_true",
-        help="write client/tensorfleet/core/missing_names.txt anew: the names of TensorFlow that are lacking",
+        help="write missing_names.txt and missing_methods.txt anew: what is lacking of TensorFlow",
     )
 
 

@@ -63,6 +63,10 @@ from tensorfleet.core.errors import OpError as OpError
 from tensorfleet.core.logging import get_logger as get_logger
 from tensorfleet.core.shapes import TensorShape as TensorShape, dimension_at_index as dimension_at_index
 from tensorfleet.core.tensor_util import make_ndarray as make_ndarray, make_tensor_proto as make_tensor_proto
+from tensorfleet.core.type_specs import (
+    SparseTensorSpec as SparseTensorSpec,
+    TensorSpec as TensorSpec,
+)
 from tensorfleet.core.version import (
     API_VERSION as _API_VERSION,
     COMPILER_VERSION as COMPILER_VERSION,

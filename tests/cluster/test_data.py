@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tensorfleet as tf
@@ -43,6 +44,34 @@ def test_a_dataset_on_each_worker(shared: Cluster) -> None:
             session.run(total)
         session.run(iterators[1].initializer)
         assert session.run(following[1]) == 10
+
+
+def test_windows_on_a_worker(shared: Cluster) -> None:
+    with tf.device(WORKERS[1]):
+        windows = Dataset.range(8).map(lambda x: {"x": x, "twice": 2 * x}).window(3, 2)
+        sums = windows.map(lambda w: w["x"].reduce(tf.constant(0, tf.int64), lambda total, x: total + x))
+        pairs = windows.flat_map(lambda w: Dataset.zip((w["x"].batch(3), w["twice"].batch(3))))
+        iterators = [tf.data.make_initializable_iterator(dataset) for dataset in (sums, pairs, windows)]
+        total, pair, window = (iterator.get_next() for iterator in iterators)
+        only = tf.data.experimental.get_single_element(window["twice"].batch(3))
+    with tf.device(WORKERS[0]):
+        results = [total + 1, pair[0] + pair[1], only + 1]
+        elsewhere = tf.data.experimental.get_single_element(window["x"].batch(3))
+    with tf.Session(shared.target("worker")) as session:
+        session.run([iterator.initializer for iterator in iterators])
+        found = [session.run(results) for _ in range(4)]
+        assert [[np.asarray(value).tolist() for value in values] for values in found] == [
+            [4, [0, 3, 6], [1, 3, 5]],
+            [10, [6, 9, 12], [5, 7, 9]],
+            [16, [12, 15, 18], [9, 11, 13]],
+            [14, [18, 21], [13, 15]],
+        ]
+        for result in results:
+            with pytest.raises(tf.errors.OutOfRangeError):
+                session.run(result)
+        session.run(iterators[2].initializer)
+        # A dataset does not leave its task: what is made of it is there, too.
+        assert session.run(elsewhere).tolist() == [0, 1, 2]
 
 
 def test_training_between_graphs_until_the_data_ends(shared: Cluster) -> None:

@@ -227,6 +227,13 @@ STEPS: dict[str, Callable[..., Any]] = {
     "zip": lambda tf, d, n, _: tf.data.Dataset.zip((d, d.skip(n))).map(lambda a, b: a - b),
     "concatenate": lambda tf, d, n, _: d.concatenate(tf.data.Dataset.range(n)),
     "batches": lambda tf, d, n, m: d.batch(n + 1, drop_remainder=bool(m % 2)).map(tf.reduce_sum),
+    "windows": lambda tf, d, n, m: d.window(n + 1, m + 1, m % 2 + 1, n % 2 == 0).flat_map(
+        lambda w: w.batch(n + 1).map(tf.reduce_sum)
+    ),
+    "sums of windows": lambda tf, d, n, m: d.window(n + 1, m + 1).map(
+        lambda w: w.reduce(tf.constant(n, tf.int64), lambda total, x: total + x)
+    ),
+    "other batches": lambda tf, d, n, m: d.batch(n + 1).rebatch(m + 1, bool(n % 2)).map(tf.reduce_sum),
     "padded batches": lambda tf, d, n, m: (
         d.map(lambda x: tf.fill([x % 3], x))
         .padded_batch(n + 1, [None], tf.constant(m, tf.int64))

@@ -34,7 +34,7 @@ LEFT_OUT = {
 def ours() -> Iterator[Any]:
     """Yields the descriptors of our messages and enums, nested ones too, but not those of other protocols."""
     for info in pkgutil.iter_modules(tensorfleet.proto.__path__):
-        if info.name in ("fleet_pb2", "health_pb2"):
+        if info.name in ("fleet_pb2", "health_pb2", "projector_config_pb2"):  # the last is TensorBoard's
             continue
         file = importlib.import_module(f"tensorfleet.proto.{info.name}").DESCRIPTOR
         yield from file.enum_types_by_name.values()

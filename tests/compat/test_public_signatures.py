@@ -1,13 +1,15 @@
 """Public functions have TensorFlow's argument names, order and defaults; the names that we lack are listed.
 
-`pytest tests/compat/test_public_signatures.py --update-missing` writes the list anew, which
-docs/generate_missing.py makes a page of.
+So are the methods and properties that our classes lack. `pytest tests/compat/test_public_signatures.py
+--update-missing` writes both lists anew; docs/generate_missing.py makes a page of them.
 """
 
 from __future__ import annotations
 
+import ast
 import enum
 import inspect
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +20,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 import tensorflow.compat.v1 as real
+from tensorflow import types as tensorflow_types
 
 import tensorfleet as fleet
 from tensorfleet import core
@@ -25,9 +28,15 @@ from tensorfleet import core
 pytestmark = pytest.mark.slow
 
 MISSING = Path(core.__file__).with_name("missing_names.txt")
+MISSING_METHODS = Path(__file__).with_name("missing_methods.txt")
 
 # Whole areas that are out of scope: listed by their first name only.
 _NOT_WALKED = frozenset(("compat", "keras", "estimator", "experimental", "raw_ops", "layers.experimental"))
+
+# By these TensorFlow 2 traces functions; programs of 1.x do not know them.
+_TRACING = frozenset(dir(tensorflow_types.experimental.TraceType)) | {
+    *("experimental_as_proto", "experimental_from_proto", "experimental_type_proto")
+}
 
 # TensorFlow loads these from Keras, which need not be there.
 _LAZY = frozenset(("keras", "layers", "estimator", "initializers.keras", "nn.rnn_cell"))
@@ -85,6 +94,62 @@ def test_list_of_missing_names_is_exact(request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--update-missing"):
         MISSING.write_text("".join(name + "\n" for name in found))
     assert MISSING.read_text().split() == found
+
+
+def classes() -> dict[str, tuple[type, type]]:
+    """The public classes that both have, by name; of one with several names, only the first."""
+    found: dict[str, tuple[type, type]] = {}
+    for name, theirs in sorted(NAMES.items(), key=lambda item: (item[0].count("."), item[0])):
+        ours = lookup(name)
+        if not (inspect.isclass(theirs) and inspect.isclass(ours)) or hasattr(theirs, "DESCRIPTOR"):
+            continue
+        if name.split(".")[0] not in _OURS_DIFFER and theirs not in (known for known, _ in found.values()):
+            found[name] = theirs, ours
+    return found
+
+
+def attributes(kind: type) -> set[str]:
+    """The attributes of a class's instances: those of the class, declared, or assigned by its methods."""
+    found = set(dir(kind))
+    for base in kind.__mro__[:-1]:
+        found.update(inspect.get_annotations(base))
+        try:
+            source = ast.parse(textwrap.dedent(inspect.getsource(base)))
+        except (OSError, TypeError):
+            continue  # of the interpreter itself
+        found.update(
+            node.attr
+            for node in ast.walk(source)
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Store)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "self"
+        )
+    return found
+
+
+def missing_methods() -> list[str]:
+    """The methods and properties that our classes lack; of an inherited one, only that of the base class."""
+    both = classes()
+    result = []
+    for name, (theirs, ours) in both.items():
+        own = attributes(ours)
+        if name == "Variable":  # which makes an object of one of its subclasses
+            own |= set.intersection(*map(attributes, ours.__subclasses__()))
+        bases = [base for base, _ in both.values() if base is not theirs and issubclass(theirs, base)]
+        for method in dir(theirs):
+            if method.startswith("_") or method in own or method in _TRACING:
+                continue
+            if not any(hasattr(base, method) for base in bases):
+                result.append(f"{name}.{method}")
+    return sorted(result)
+
+
+def test_list_of_missing_methods_is_exact(request: pytest.FixtureRequest) -> None:
+    found = missing_methods()
+    if request.config.getoption("--update-missing"):
+        MISSING_METHODS.write_text("".join(name + "\n" for name in found))
+    assert MISSING_METHODS.read_text().split() == found
 
 
 def default(value: Any) -> Any:

@@ -67,6 +67,19 @@ def test_a_one_shot_iterator_and_datasets_of_datasets(local: Cluster) -> None:
         assert drained(session, following) == [10, 20, 21, 30, 31, 32, True]
 
 
+def test_windows_and_optional_ends(local: Cluster) -> None:
+    with tf.device("/job:local/task:1"):
+        windows = tf.data.Dataset.range(5).map(lambda x: (x, x * 2)).window(2)
+        batches = windows.flat_map(lambda a, b: tf.data.Dataset.zip((a.batch(2), b.batch(2))))
+        iterator = tf.data.make_initializable_iterator(batches.map(lambda a, b: tf.reduce_sum(a) * 10 + b[0]))
+        following = iterator.get_next_as_optional()
+        present, value = following.has_value(), following.get_value()
+    with tf.Session(local.target("local")) as session:
+        session.run(iterator.initializer)
+        assert [session.run([present, value]) for _ in range(3)] == [[True, 10], [True, 54], [True, 48]]
+        assert not session.run(present)
+
+
 def test_a_string_handle_goes_through_the_client(local: Cluster) -> None:
     with tf.device("/job:local/task:1"):
         iterators = [tf.data.make_initializable_iterator(tf.data.Dataset.range(n)) for n in (2, 3)]

@@ -38,6 +38,24 @@ def test_batches_without_a_remainder() -> None:
     assert [b.shape for b in padded] == [(3, 2), (3, 5)]
 
 
+def test_batches_that_overlap() -> None:
+    data = tf.data.Dataset.range(7)
+
+    def batches(dataset: Any, *args: Any, **kwargs: Any) -> list[Any]:
+        found = elements(dataset.apply(tf.contrib.data.sliding_window_batch(*args, **kwargs)))
+        return [np.asarray(batch).tolist() for batch in found]
+
+    assert batches(data, 5) == [[0, 1, 2, 3, 4], [1, 2, 3, 4, 5], [2, 3, 4, 5, 6]]
+    assert batches(data, 3, 2) == batches(data, 3, window_shift=2) == [[0, 1, 2], [2, 3, 4], [4, 5, 6]]
+    assert batches(data, 3, window_shift=2, window_stride=2) == [[0, 2, 4], [2, 4, 6]]
+    with pytest.raises(ValueError, match="both `stride` and `window_shift`"):
+        tf.contrib.data.sliding_window_batch(3, 1, 1)
+    nested = tf.data.Dataset.zip((data, data.map(lambda x: {"tenth": x * 10})))
+    first, *_ = elements(nested.apply(tf.contrib.data.sliding_window_batch(2)))
+    assert (first[0].tolist(), first[1]["tenth"].tolist()) == ([0, 1], [0, 10])
+    assert nested.apply(tf.contrib.data.sliding_window_batch(2)).output_shapes[0].as_list() == [2]
+
+
 def test_interleaving() -> None:
     data = tf.data.Dataset.range(3).apply(
         tf.contrib.data.sloppy_interleave(lambda n: tf.data.Dataset.from_tensors(n).repeat(2), 2)

@@ -210,3 +210,46 @@ class TestGenerators:
             assert closed
             assert session.run(following) == 0
         assert closed == [True, True]
+
+
+@pytest.mark.parametrize("initial", [[0.9, 0.1], None])
+def test_rejection_changes_the_distribution_of_classes(initial: list[float] | None) -> None:
+    numbers = Dataset.from_tensor_slices({"x": np.arange(4000) % 10})
+    resampled = numbers.rejection_resample(
+        lambda e: tf.cast(tf.equal(e["x"], 0), tf.int32), [0.5, 0.5], initial, seed=3
+    )
+    assert resampled.output_types == (tf.int32, {"x": tf.int64})
+    found = values(resampled, 4000)
+    classes = [int(label) for label, _ in found]
+    assert all((e["x"] == 0) == bool(label) for label, e in found)
+    assert 600 < len(classes) < 1000  # all 400 of the rare class, and as many others
+    assert 0.4 < sum(classes) / len(classes) < 0.6
+    pairs = Dataset.zip((Dataset.range(20), Dataset.range(20)))
+    kept = values(pairs.apply(tf.data.experimental.rejection_resample(lambda a, b: 0, [1.0], [1.0])))
+    assert [(int(a), int(b)) for _, (a, b) in kept] == [(i, i) for i in range(20)]
+
+
+def test_a_window_cannot_be_fetched() -> None:
+    window = Dataset.range(5).window(2).make_one_shot_iterator().get_next()
+    with tf.Session() as session, pytest.raises(TypeError, match="fetch"):
+        session.run(window)
+
+
+def test_a_variant_that_is_no_dataset() -> None:
+    batch = Dataset.range(5).window(2).batch(2).make_one_shot_iterator().get_next()
+    for made in (batch.batch(2).get_single_element(), batch.cardinality(), batch.reduce(0, lambda n, x: n)):
+        with (
+            tf.Session() as session,
+            pytest.raises(tf.errors.InvalidArgumentError, match="batch of 2 datasets is not a dataset"),
+        ):
+            session.run(made)
+    optional = tf.data.experimental.Optional.from_value(1)
+    taken = Dataset._of(optional._variant_tensor, Dataset.range(1)._structure)
+    flat = Dataset.range(2).flat_map(lambda x: taken).make_initializable_iterator()
+    whole = taken.make_initializable_iterator()
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Expected a dataset"):
+            session.run(whole.initializer)
+        session.run(flat.initializer)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Expected a dataset"):
+            session.run(flat.get_next())

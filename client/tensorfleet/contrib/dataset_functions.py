@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tensorfleet.core.structures import ELEMENTS
 from tensorfleet.data.dataset import Dataset
 from tensorfleet.data.experimental import parallel_interleave
 
@@ -31,3 +32,33 @@ def sloppy_interleave(map_func: Any, cycle_length: Any, block_length: Any = 1) -
         map_func, cycle_length, block_length=block_length, sloppy=True
     )
     return transformation
+
+
+def sliding_window_batch(
+    window_size: Any, stride: Any = None, window_shift: Any = None, window_stride: Any = 1
+) -> Transformation:
+    """Batches of `window_size` elements that overlap (`tf.contrib.data.sliding_window_batch`).
+
+    Windows at the end that would be smaller are left out.
+
+    Args:
+        stride: `window_shift`, under its older name.
+        window_shift: the number of elements by which the next window begins later, 1 by default.
+        window_stride: the distance between the elements of a window.
+
+    Raises:
+        ValueError: both `stride` and `window_shift` are given.
+    """
+    if stride is not None and window_shift is not None:
+        raise ValueError("Cannot specify both `stride` and `window_shift`")
+    shift = window_shift if stride is None else stride
+
+    def batched(*parts: Any) -> Dataset:
+        windows = parts if len(parts) > 1 else parts[0]
+        return Dataset.zip(
+            ELEMENTS.map_structure(lambda window: window.batch(window_size, drop_remainder=True), windows)
+        )
+
+    return lambda dataset: dataset.window(
+        window_size, 1 if shift is None else shift, window_stride, drop_remainder=True
+    ).flat_map(batched)

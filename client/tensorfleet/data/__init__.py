@@ -24,6 +24,7 @@ from tensorfleet.data.iterator import (
     make_initializable_iterator as make_initializable_iterator,
     make_one_shot_iterator as make_one_shot_iterator,
 )
+from tensorfleet.data.nested import DatasetSpec as DatasetSpec
 from tensorfleet.data.options import Options as Options, ThreadingOptions as ThreadingOptions
 
 if not _typing.TYPE_CHECKING:

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims, compatible
-from tensorfleet.data.dataset import Dataset
-from tensorfleet.data.structure import call_with
+from tensorfleet.data.structure import NestedValue, call_with
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
-from tensorfleet.ops.array.indexing import gather
+from tensorfleet.ops.array.constants import fill
+from tensorfleet.ops.array.indexing import gather, one_hot
+from tensorfleet.ops.array.shaping import size
+from tensorfleet.ops.math.arithmetic import maximum
 from tensorfleet.ops.math.comparison import greater_equal, less
-from tensorfleet.ops.math.reduction import reduce_min, reduce_sum
+from tensorfleet.ops.math.reduction import reduce_max, reduce_sum
 from tensorfleet.ops.math.scan import cumsum
+
+if TYPE_CHECKING:
+    from tensorfleet.data.dataset import Dataset
 
 INFINITE_CARDINALITY = -1
 UNKNOWN_CARDINALITY = -2
 _RANGE = 2.0**32  # Dataset.random gives integers in [0, _RANGE)
+_TINY = 1e-300  # in place of a fraction of 0, by which nothing can be divided
+_SMOOTHING = 10.0  # so many elements of each class are counted before the first one
 
 
 def _directed(selector: Dataset, datasets: Sequence[Dataset], stop: bool) -> Dataset:
@@ -28,7 +35,7 @@ def _directed(selector: Dataset, datasets: Sequence[Dataset], stop: bool) -> Dat
     dims: list[Dims] = list(first.dims)
     for other in datasets[1:]:
         structure = other._structure
-        if structure.types != first.types or structure.sparse != first.sparse:
+        if not first.agrees(structure):
             raise TypeError(
                 f"All `datasets` must have compatible element specs. Got {first.output_types} and "
                 f"{structure.output_types}."
@@ -47,7 +54,7 @@ def _directed(selector: Dataset, datasets: Sequence[Dataset], stop: bool) -> Dat
         stop_on_empty_dataset=stop,
         **made.attrs,
     )
-    return Dataset._of(variant, made)
+    return selector._of(variant, made)
 
 
 def choose_from_datasets(
@@ -94,10 +101,12 @@ def sample_from_datasets(
     datasets = list(datasets)
     if not datasets:
         raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
-    if len(datasets) == 1 and not isinstance(weights, Dataset):
+    if len(datasets) == 1 and not isinstance(weights, NestedValue):
         return datasets[0]
-    if isinstance(weights, Dataset):
-        given = weights
+    source = type(datasets[0])
+    given: Dataset
+    if isinstance(weights, NestedValue):
+        given = weights  # type: ignore[assignment]
     else:
         values = convert_to_tensor([1.0] * len(datasets) if weights is None else weights, name="weights")
         if values.dims is not None and values.dims != (len(datasets),):
@@ -105,19 +114,19 @@ def sample_from_datasets(
                 f"Invalid `weights`. The shape of `weights` should be [{len(datasets)}] but is "
                 f"{values.shape}."
             )
-        given = Dataset.from_tensors(values).repeat()
+        given = source.from_tensors(values).repeat()
 
     def draw(number: Tensor, shares: Tensor) -> Tensor:
         ends = cumsum(cast(shares, dtypes.float64))
         place = cast(number, dtypes.float64) / _RANGE * ends[-1]
         return reduce_sum(cast(greater_equal(place, ends), dtypes.int64))
 
-    selector = Dataset.zip((Dataset.random(seed), given)).map(draw)
+    selector = source.zip((source.random(seed), given)).map(draw)
     return _directed(selector, datasets, stop_on_empty_dataset)
 
 
 def rejection_resample(
-    class_func: Callable[..., Any], target_dist: Any, initial_dist: Any, seed: Any = None
+    class_func: Callable[..., Any], target_dist: Any, initial_dist: Any = None, seed: Any = None
 ) -> Callable[[Dataset], Dataset]:
     """Pairs of class and element, with elements left out at random for the class distribution `target_dist`
     (`tf.data.experimental.rejection_resample`).
@@ -125,29 +134,43 @@ def rejection_resample(
     Args:
         class_func: a function from an element to its class, a scalar int32.
         target_dist: the fraction of each class in the result.
-        initial_dist: the fraction of each class in the input.
-        seed: the seed of the choices.
+        initial_dist: the fraction of each class in the input; if None, estimated from the elements so far.
+        seed: the seed of the choices, which differ from those of TensorFlow for the same seed.
     """
 
     def resample(dataset: Dataset) -> Dataset:
         target = cast(convert_to_tensor(target_dist, name="target_dist"), dtypes.float64)
-        initial = cast(convert_to_tensor(initial_dist, name="initial_dist"), dtypes.float64)
-        wanted = target / initial
-        accepted = wanted / _largest(wanted)
+        separate = type(dataset._structure.shape_of) is tuple
 
         def with_class(*parts: Any) -> Any:
-            element = parts if len(parts) > 1 else parts[0]
+            element = parts if separate else parts[0]
             return call_with(class_func, element), element
 
-        def keep(number: Tensor, found: Any) -> Tensor:
-            chance = gather(accepted, cast(found[0], dtypes.int64))
+        pairs = dataset.map(with_class)
+        if initial_dist is None:
+            counted = _with_counts(pairs, target)
+        else:
+            initial = cast(convert_to_tensor(initial_dist, name="initial_dist"), dtypes.float64)
+            counted = pairs.map(lambda found, element: (initial, (found, element)))
+
+        def keep(number: Tensor, weighed: Any) -> Tensor:
+            shares, (found, _) = weighed
+            wanted = target / maximum(shares, convert_to_tensor(_TINY, dtypes.float64))
+            chance = gather(wanted / reduce_max(wanted), found)
             return less(cast(number, dtypes.float64) / _RANGE, chance)
 
-        pairs = Dataset.zip((Dataset.random(seed), dataset.map(with_class)))
-        return pairs.filter(keep).map(lambda number, found: found)
+        drawn = dataset.zip((dataset.random(seed), counted)).filter(keep)
+        return drawn.map(lambda number, weighed: weighed[1])
 
     return resample
 
 
-def _largest(values: Tensor) -> Tensor:
-    return -reduce_min(-values)
+def _with_counts(pairs: Dataset, target: Tensor) -> Dataset:
+    """Each pair of class and element, behind the fractions of the classes among the elements so far."""
+    classes = size(target)
+
+    def count(counts: Tensor, pair: Any) -> Any:
+        counts = counts + one_hot(pair[0], classes, dtype=dtypes.float64)
+        return counts, (counts / reduce_sum(counts), pair)
+
+    return pairs.scan(fill([classes], convert_to_tensor(_SMOOTHING, dtypes.float64)), count)

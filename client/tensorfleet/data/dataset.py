@@ -8,13 +8,15 @@ from typing import Any
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims, merge
 from tensorfleet.core.structures import ELEMENTS as nest
-from tensorfleet.data import iterator as iterators
+from tensorfleet.data import choosing, iterator as iterators
 from tensorfleet.data.functional import FunctionalTransformations
 from tensorfleet.data.generator import generate
+from tensorfleet.data.nested import DatasetSpec, serve_datasets
 from tensorfleet.data.options import Options
 from tensorfleet.data.padding import padded_shape, padding_values_of
 from tensorfleet.data.selecting import SelectingTransformations
-from tensorfleet.data.structure import Structure, common_dims, components_of, normalize
+from tensorfleet.data.structure import NestedSpec, Structure, common_dims, components_of, normalize
+from tensorfleet.data.windowing import WindowingTransformations
 from tensorfleet.graph import framework
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
@@ -24,6 +26,7 @@ from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.identity import identity
 from tensorfleet.ops.array.shaping import size as size_of
+from tensorfleet.ops.array.sparse_tensor import SparseTensor
 from tensorfleet.ops.io.logging import Assert
 from tensorfleet.ops.io.readers import matching_files
 from tensorfleet.ops.math.arithmetic import maximum
@@ -33,7 +36,7 @@ AUTOTUNE = -1
 """A number that stands for the runtime's choice."""
 
 
-class Dataset(SelectingTransformations, FunctionalTransformations):
+class Dataset(SelectingTransformations, WindowingTransformations, FunctionalTransformations):
     """A sequence of elements, each a nested structure of tensors (`tf.data.Dataset`, of TensorFlow 1.x).
 
     `from_tensor_slices` and other class methods make datasets; each transformation returns a new dataset.
@@ -57,6 +60,9 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         made._structure = structure
         made._options = options
         return made
+
+    def _nested_spec(self) -> NestedSpec:
+        return DatasetSpec.of(self._structure)
 
     def _next(self, op_type: str, *inputs: Any, dims: Sequence[Dims] | None = None, **attrs: Any) -> Dataset:
         """A dataset made from this one, with the same structure and dtypes, and with shapes `dims`."""
@@ -100,6 +106,45 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         flat = components_of(element, many=True)
         variant = apply_op("TensorSliceDataset", flat, output_shapes=structure.component_dims, name=name)
         return Dataset._of(variant, structure)
+
+    @staticmethod
+    def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
+        """A dataset of the rows of a SparseTensor: tuples of a row's indices, values and dense shape.
+
+        Raises:
+            TypeError: another value than a SparseTensor.
+            UnimplementedError: in a run, the values are not ordered by rows.
+        """
+        if not isinstance(sparse_tensor, SparseTensor):
+            raise TypeError(
+                "Invalid `sparse_tensor`. `sparse_tensor` must be a `tf.sparse.SparseTensor`. Got "
+                f"{type(sparse_tensor)}."
+            )
+        parts = sparse_tensor.indices, sparse_tensor.values, sparse_tensor.dense_shape
+        rank = sparse_tensor.shape.ndims
+        row = None if rank is None else rank - 1
+        structure = Structure(
+            (None, None, None), [part.dtype.base for part in parts], [(None, row), (None,), (row,)]
+        )
+        return Dataset._of(apply_op("SparseTensorSliceDataset", *parts), structure)
+
+    @staticmethod
+    def choose_from_datasets(
+        datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = True
+    ) -> Dataset:
+        """`tf.data.experimental.choose_from_datasets`, which ends when a chosen dataset has ended."""
+        return choosing.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
+
+    @staticmethod
+    def sample_from_datasets(
+        datasets: Sequence[Dataset],
+        weights: Any = None,
+        seed: Any = None,
+        stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+    ) -> Dataset:
+        """`tf.data.experimental.sample_from_datasets`."""
+        return choosing.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
 
     @staticmethod
     def range(*args: Any, **kwargs: Any) -> Dataset:
@@ -195,12 +240,7 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
                     "Invalid `datasets`. `datasets` is expected to be a (nested) structure of "
                     f"`tf.data.Dataset` objects but encountered object of type {type(part)}."
                 )
-        structure = Structure(
-            nest.pack(datasets, [part._structure.shape_of for part in parts]),
-            [dtype for part in parts for dtype in part._structure.types],
-            [dims for part in parts for dims in part._structure.dims],
-            [sparse for part in parts for sparse in part._structure.sparse],
-        )
+        structure = Structure.joined(datasets, [part._structure for part in parts])
         variants = [part._variant_tensor for part in parts]
         return Dataset._of(apply_op("ZipDataset", variants, **structure.attrs, name=name), structure)
 
@@ -249,7 +289,7 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
             TypeError: the elements have different types.
         """
         own, other = self._structure, dataset._structure
-        if own.component_types != other.component_types or nest.pack(own.shape_of, own.types) != nest.pack(
+        if not own.agrees(other) or nest.pack(own.shape_of, own.types) != nest.pack(
             other.shape_of, other.types
         ):
             raise TypeError(
@@ -355,6 +395,8 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         size = _int64(batch_size, "batch_size")
         drop = convert_to_tensor(drop_remainder, dtypes.bool, "drop_remainder")
         structure = self._structure
+        if any(structure.nested):
+            raise TypeError("`padded_batch` is not supported for datasets of datasets")
         if any(structure.sparse):
             raise TypeError("Batching of padded sparse tensors is not currently supported")
         if padded_shapes is None:
@@ -411,6 +453,17 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         """The options that `with_options` gave."""
         return self._options or Options()
 
+    def rejection_resample(
+        self,
+        class_func: Callable[..., Any],
+        target_dist: Any,
+        initial_dist: Any = None,
+        seed: Any = None,
+        name: str | None = None,
+    ) -> Dataset:
+        """`tf.data.experimental.rejection_resample` of this dataset."""
+        return choosing.rejection_resample(class_func, target_dist, initial_dist, seed)(self)
+
     # Iterators and the types of elements
 
     def make_one_shot_iterator(self) -> iterators.Iterator:
@@ -436,8 +489,16 @@ class Dataset(SelectingTransformations, FunctionalTransformations):
         """The class of each part of an element, in the structure of elements."""
         return self._structure.output_classes
 
+    @property
+    def element_spec(self) -> Any:
+        """The specs of the parts of an element, such as `tf.TensorSpec`, in the structure of elements."""
+        return self._structure.element_spec
+
     def __repr__(self) -> str:
         return f"<Dataset shapes: {self.output_shapes}, types: {self.output_types}>"
+
+
+serve_datasets(Dataset._of)
 
 
 def _int64(value: Any, name: str) -> Tensor:

@@ -6,10 +6,13 @@ from tensorfleet.data.choosing import (
     INFINITE_CARDINALITY as INFINITE_CARDINALITY,
     UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY,
     choose_from_datasets as choose_from_datasets,
+    rejection_resample as rejection_resample,
     sample_from_datasets as sample_from_datasets,
 )
 from tensorfleet.data.dataset import AUTOTUNE as AUTOTUNE
 from tensorfleet.data.files import CsvDataset as CsvDataset
+from tensorfleet.data.iterator import get_next_as_optional as get_next_as_optional
+from tensorfleet.data.nested import Optional as Optional
 from tensorfleet.data.reading import (
     make_batched_features_dataset as make_batched_features_dataset,
     make_csv_dataset as make_csv_dataset,
@@ -18,6 +21,7 @@ from tensorfleet.data.reading import (
 from tensorfleet.data.transformations import (
     Counter as Counter,
     RandomDataset as RandomDataset,
+    Reducer as Reducer,
     assert_cardinality as assert_cardinality,
     bucket_by_sequence_length as bucket_by_sequence_length,
     cardinality as cardinality,
@@ -26,6 +30,7 @@ from tensorfleet.data.transformations import (
     enumerate_dataset as enumerate_dataset,
     from_list as from_list,
     get_single_element as get_single_element,
+    group_by_reducer as group_by_reducer,
     group_by_window as group_by_window,
     ignore_errors as ignore_errors,
     map_and_batch as map_and_batch,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import compatible
 from tensorfleet.core.structures import ELEMENTS as nest
-from tensorfleet.data.structure import Structure, components_of, normalize, trace_elements
+from tensorfleet.data.structure import NestedValue, Structure, components_of, normalize, trace_elements
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from tensorfleet.graph.func_graph import Traced
 
 
-class FunctionalTransformations:
+class FunctionalTransformations(NestedValue):
     """The methods of `Dataset` that call functions."""
 
-    _variant_tensor: Tensor
     _structure: Structure
     _options: Options | None
 
@@ -51,13 +50,27 @@ class FunctionalTransformations:
                 input.
 
         Raises:
-            TypeError: `map_func` returns None, or a dataset.
+            TypeError: `map_func` returns None.
         """
         traced, structure = _trace_map(map_func, self._structure)
         if num_parallel_calls is None:
             return self._made("MapDataset", traced, structure, f=traced.attr, name=name)
         calls = convert_to_tensor(num_parallel_calls, dtypes.int64, "num_parallel_calls")
         return self._made("ParallelMapDatasetV2", traced, structure, calls, f=traced.attr, name=name)
+
+    def map_with_legacy_function(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: Any = None,
+        deterministic: bool | None = None,
+        use_unbounded_threadpool: bool = False,
+    ) -> Dataset:
+        """`map`, under an older name."""
+        return self.map(map_func, num_parallel_calls, deterministic)
+
+    def filter_with_legacy_function(self, predicate: Callable[..., Any]) -> Dataset:
+        """`filter`, under an older name."""
+        return self.filter(predicate)
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Dataset:
         """The elements for which `predicate` is true.
@@ -67,11 +80,11 @@ class FunctionalTransformations:
         """
 
         def outputs(result: Any) -> list[Tensor]:
-            tensor = convert_to_tensor(result)
-            if tensor.dtype.base is not dtypes.bool or not compatible(tensor.dims, ()):
+            tensor = None if isinstance(result, NestedValue) else convert_to_tensor(result)
+            if tensor is None or tensor.dtype.base is not dtypes.bool or not compatible(tensor.dims, ()):
                 raise ValueError(
                     "Invalid `predicate`. `predicate` must return a `tf.bool` scalar tensor, but its return "
-                    f"type is {tensor!r}."
+                    f"type is {result!r}."
                 )
             return [tensor]
 
@@ -134,7 +147,7 @@ def _trace_map(map_func: Callable[..., Any], structure: Structure) -> tuple[Trac
     def outputs(result: Any) -> list[Tensor]:
         if isinstance(result, list):
             result = tuple(result)
-        if any(part is None or isinstance(part, FunctionalTransformations) for part in nest.flatten(result)):
+        if any(part is None for part in nest.flatten(result)):
             raise TypeError(
                 f"Unsupported return value from function passed to Dataset.map(): {result!r}. Return "
                 "tensors, or what converts to them."

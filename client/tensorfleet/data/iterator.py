@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import compatible
+from tensorfleet.data.nested import Optional
 from tensorfleet.data.structure import Structure
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
@@ -105,7 +106,7 @@ class Iterator:
             TypeError: the structure, types or shapes of elements differ from the iterator's.
         """
         own, other = self._structure, dataset._structure
-        if own.types != other.types or own.sparse != other.sparse:
+        if not own.agrees(other):
             raise TypeError(
                 f"Expected output types {own.output_types!r} but got dataset with output types "
                 f"{other.output_types!r}."
@@ -135,6 +136,13 @@ class Iterator:
             flat = apply_op("IteratorGetNext", self._iterator_resource, name=name, **self._structure.attrs)
             return self._structure.element(flat)
 
+    def get_next_as_optional(self) -> Optional:
+        """The next element as an optional value, which at the end of the dataset has none."""
+        structure = self._structure
+        with get_default_graph().colocate_with(self._iterator_resource):
+            variant = apply_op("IteratorGetNextAsOptional", self._iterator_resource, **structure.attrs)
+            return Optional._of(variant, structure)
+
     def string_handle(self, name: str | None = None) -> Tensor:
         """A string that names the iterator, for `from_string_handle`."""
         if name is None:
@@ -156,6 +164,16 @@ class Iterator:
     def output_classes(self) -> Any:
         """The class of each part of an element, in the structure of elements."""
         return self._structure.output_classes
+
+    @property
+    def element_spec(self) -> Any:
+        """The specs of the parts of an element, such as `tf.TensorSpec`, in the structure of elements."""
+        return self._structure.element_spec
+
+
+def get_next_as_optional(iterator: Iterator) -> Optional:
+    """`Iterator.get_next_as_optional` (`tf.data.experimental.get_next_as_optional`)."""
+    return iterator.get_next_as_optional()
 
 
 def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:

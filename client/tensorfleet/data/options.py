@@ -6,12 +6,10 @@ from typing import Any
 
 
 class _Hints:
-    """Attributes that are None until they are set."""
-
-    _names: tuple[str, ...] = ()
+    """Attributes that are None until they are set: those that a class declares."""
 
     def __init__(self) -> None:
-        for name in self._names:
+        for name in type(self).__annotations__:
             self.__dict__[name] = None
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -23,7 +21,8 @@ class _Hints:
 class ThreadingOptions(_Hints):
     """The number of threads that a pipeline should use (`tf.data.ThreadingOptions`)."""
 
-    _names = ("max_intra_op_parallelism", "private_threadpool_size")
+    max_intra_op_parallelism: Any
+    private_threadpool_size: Any
 
 
 class Options(_Hints):
@@ -33,15 +32,13 @@ class Options(_Hints):
     those of the task.
     """
 
-    _names = (
-        "autotune",
-        "deterministic",
-        "experimental_deterministic",
-        "experimental_optimization",
-        "experimental_slack",
-        "experimental_threading",
-        "threading",
-    )
+    autotune: Any
+    deterministic: Any
+    experimental_deterministic: Any
+    experimental_optimization: Any
+    experimental_slack: Any
+    experimental_threading: Any
+    threading: Any
 
     def __init__(self) -> None:
         super().__init__()

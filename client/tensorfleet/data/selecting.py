@@ -192,18 +192,6 @@ class SelectingTransformations:
             def window_size_func(key: Any) -> Any:
                 return convert_to_tensor(window_size, dtypes.int64)
 
-        def scalars(function_name: str) -> Callable[[Any], list[Tensor]]:
-            def outputs(result: Any) -> list[Tensor]:
-                tensor = convert_to_tensor(result)
-                if tensor.dtype.base is not dtypes.int64 or not compatible(tensor.dims, ()):
-                    raise ValueError(
-                        f"Invalid `{function_name}`. `{function_name}` must return a single `tf.int64` "
-                        f"scalar tensor but its return type is {tensor!r}."
-                    )
-                return [tensor]
-
-            return outputs
-
         made: list[Structure] = []
 
         def reduced(key: Tensor, window: Tensor) -> list[Tensor]:
@@ -217,10 +205,10 @@ class SelectingTransformations:
             made.append(found._structure)
             return [found._variant_tensor]
 
-        key = trace_elements("key", key_func, dataset._structure, scalars("key_func"))
+        key = trace_elements("key", key_func, dataset._structure, _scalars("key_func"))
         reduce = trace("Dataset_reduce", reduced, [(dtypes.int64, ()), (dtypes.variant, ())], list)
         size = trace(
-            "Dataset_window_size", window_size_func, [(dtypes.int64, ())], scalars("window_size_func")
+            "Dataset_window_size", window_size_func, [(dtypes.int64, ())], _scalars("window_size_func")
         )
         structure = made[-1]
         variant = apply_op(
@@ -234,6 +222,50 @@ class SelectingTransformations:
             window_size_func=size.attr,
             **structure.attrs,
             name=name,
+        )
+        return dataset._of(variant, structure, dataset._options)
+
+    def _group_by_reducer(
+        self,
+        key_func: Callable[..., Any],
+        init_func: Callable[..., Any],
+        reduce_func: Callable[..., Any],
+        finalize_func: Callable[..., Any],
+    ) -> Dataset:
+        """One element for each key; see `tf.data.experimental.group_by_reducer`."""
+        dataset = cast("Dataset", self)
+        key = trace_elements("key", key_func, dataset._structure, _scalars("key_func"))
+        begun: list[Structure] = []
+
+        def first(number: Tensor) -> list[Tensor]:
+            state = normalize(init_func(number))
+            begun.append(Structure.of(state))
+            return components_of(state)
+
+        init = trace("Dataset_init", first, [(dtypes.int64, ())], list)
+
+        def call(old: Any, element: Any) -> tuple[Any, list[Tensor]]:
+            return reduce_func(old, element), []
+
+        reduce, state = trace_with_state("reduce", call, begun[-1], dataset._structure)
+        made: list[Structure] = []
+
+        def outputs(result: Any) -> list[Tensor]:
+            element = normalize(tuple(result) if isinstance(result, list) else result)
+            made.append(Structure.of(element))
+            return components_of(element)
+
+        finalize = trace_elements("finalize", finalize_func, state, outputs)
+        structure = made[-1]
+        variant = apply_op(
+            "GroupByReducerDataset",
+            dataset._variant_tensor,
+            *(traced.captured for traced in (key, init, reduce, finalize)),
+            key_func=key.attr,
+            init_func=init.attr,
+            reduce_func=reduce.attr,
+            finalize_func=finalize.attr,
+            **structure.attrs,
         )
         return dataset._of(variant, structure, dataset._options)
 
@@ -343,6 +375,21 @@ class SelectingTransformations:
         return structure.element(
             apply_op("DatasetToSingleElement", self._variant_tensor, name=name, **structure.attrs)
         )
+
+
+def _scalars(function_name: str) -> Callable[[Any], list[Tensor]]:
+    """Checks that a function's result is a scalar int64."""
+
+    def outputs(result: Any) -> list[Tensor]:
+        tensor = convert_to_tensor(result)
+        if tensor.dtype.base is not dtypes.int64 or not compatible(tensor.dims, ()):
+            raise ValueError(
+                f"Invalid `{function_name}`. `{function_name}` must return a single `tf.int64` "
+                f"scalar tensor but its return type is {tensor!r}."
+            )
+        return [tensor]
+
+    return outputs
 
 
 def _filled(shape: Any, end: Tensor) -> Any:

@@ -54,7 +54,7 @@ def _arguments(state: Structure, element: Structure) -> list[tuple[Any, Any]]:
 
 
 def _check_state(before: Structure, after: Structure, name: str) -> None:
-    if before.types != after.types or before.sparse != after.sparse:
+    if not before.agrees(after):
         raise TypeError(
             "The element types for the new state must match the initial state. Expected "
             f"{before.output_types}; got {after.output_types} from `{name}`."

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorfleet.core import dtypes
-from tensorfleet.core.dims import Dims
+from tensorfleet.core.dims import Dims, compatible
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import TensorShape, as_dims
 from tensorfleet.core.structures import ELEMENTS as nest
+from tensorfleet.core.type_specs import SparseTensorSpec, TensorSpec
 from tensorfleet.graph.func_graph import Traced, trace
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.tensor import Tensor
@@ -22,6 +24,62 @@ from tensorfleet.ops.array.sparse_tensor import (
 )
 
 
+class NestedSpec(ABC):
+    """The spec of components that have elements themselves: datasets and optional values.
+
+    In a dataset such a component is a variant tensor; of a batch of them, one with a shape.
+    """
+
+    __slots__ = ("_dims", "_structure")
+
+    def __init__(self, structure: Structure, dims: Dims = ()) -> None:
+        self._structure = structure
+        self._dims = dims
+
+    @abstractmethod
+    def value(self, variant: Tensor) -> NestedValue:
+        """The value that a variant tensor stands for."""
+
+    def with_dims(self, dims: Dims) -> NestedSpec:
+        """The spec of values in a tensor of another shape."""
+        made: NestedSpec = type(self).__new__(type(self))
+        made._structure, made._dims = self._structure, dims
+        return made
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether the elements of both have the same types, and shapes that can be of one tensor."""
+        other = spec_or_value._nested_spec() if isinstance(spec_or_value, NestedValue) else spec_or_value
+        return (
+            isinstance(other, NestedSpec)
+            and self.agrees(other)
+            and all(map(compatible, self._structure.dims, other._structure.dims))
+        )
+
+    def agrees(self, other: NestedSpec | None) -> bool:
+        """Whether the elements of both have the same structure and types."""
+        return type(self) is type(other) and self._structure.agrees(other._structure)
+
+    @property
+    def element_spec(self) -> Any:
+        """The specs of the parts of an element, in the structure of elements."""
+        return self._structure.element_spec
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+class NestedValue:
+    """A value that is a component of elements and has elements itself."""
+
+    _variant_tensor: Tensor
+
+    def _nested_spec(self) -> NestedSpec:
+        raise NotImplementedError
+
+
 class Structure:
     """The structure of a dataset's elements: nesting, dtypes and shapes.
 
@@ -29,9 +87,10 @@ class Structure:
         shape_of: the nested structure of an element, with any values at its leaves.
         types, dims: the dtypes and static shapes of the components, from left to right.
         sparse: for each component whether it is a SparseTensor, which in a dataset is a variant tensor.
+        nested: for each component the spec of a dataset or an optional value, or None for tensors.
     """
 
-    __slots__ = ("dims", "shape_of", "sparse", "types")
+    __slots__ = ("dims", "nested", "shape_of", "sparse", "types")
 
     def __init__(
         self,
@@ -39,21 +98,58 @@ class Structure:
         types: Sequence[DType],
         dims: Sequence[Dims],
         sparse: Sequence[bool] | None = None,
+        nested: Sequence[NestedSpec | None] | None = None,
     ) -> None:
         self.shape_of = nest.map_structure(lambda leaf: None, shape_of)
         self.types = list(types)
         self.dims = list(dims)
         self.sparse = [False] * len(self.types) if sparse is None else list(sparse)
+        self.nested = [
+            None if spec is None else spec.with_dims(d)
+            for spec, d in zip(nested or [None] * len(self.types), self.dims, strict=True)
+        ]
 
     @staticmethod
     def of(tensors: Any) -> Structure:
         """The structure of an element of tensors."""
-        flat: list[Any] = nest.flatten(tensors)
+        flat = [_Leaf(value) for value in nest.flatten(tensors)]
         return Structure(
             tensors,
-            [t.dtype.base for t in flat],
-            [as_dims(t.shape) for t in flat],
-            [isinstance(t, SparseTensor) for t in flat],
+            [leaf.dtype for leaf in flat],
+            [leaf.dims for leaf in flat],
+            [leaf.sparse for leaf in flat],
+            [leaf.nested for leaf in flat],
+        )
+
+    @staticmethod
+    def from_specs(element_spec: Any) -> Structure:
+        """The structure of nested specs.
+
+        Raises:
+            TypeError: there is something else than specs.
+        """
+        specs: list[Any] = nest.flatten(element_spec)
+        for spec in specs:
+            if not isinstance(spec, (TensorSpec, SparseTensorSpec, NestedSpec)):
+                raise TypeError(f"Expected a nested structure of specs such as tf.TensorSpec, got {spec!r}.")
+        nested = [spec if isinstance(spec, NestedSpec) else None for spec in specs]
+        return Structure(
+            element_spec,
+            [spec.dtype if n is None else dtypes.variant for spec, n in zip(specs, nested, strict=True)],
+            [as_dims(s.shape) if n is None else n._dims for s, n in zip(specs, nested, strict=True)],
+            [isinstance(spec, SparseTensorSpec) for spec in specs],
+            nested,
+        )
+
+    @staticmethod
+    def joined(shape_of: Any, parts: Sequence[Structure]) -> Structure:
+        """The structure with other structures in place of leaves."""
+        return Structure(
+            nest.pack(shape_of, [part.shape_of for part in parts]),
+            [dtype for part in parts for dtype in part.types],
+            [dims for part in parts for dims in part.dims],
+            [sparse for part in parts for sparse in part.sparse],
+            [spec for part in parts for spec in part.nested],
         )
 
     @staticmethod
@@ -66,16 +162,32 @@ class Structure:
         Raises:
             TypeError, ValueError: the structures differ.
         """
-        types = [dtypes.as_dtype(dtype) for dtype in nest.flatten(output_types)]
+        flat = nest.flatten(output_types)
+        nested = [part if isinstance(part, NestedSpec) else None for part in flat]
+        types = [
+            dtypes.as_dtype(dtype) if spec is None else dtypes.variant
+            for dtype, spec in zip(flat, nested, strict=True)
+        ]
         classes = [] if output_classes is None else nest.flatten_up_to(output_types, output_classes)
         sparse = [kind is SparseTensor for kind in classes] or None
-        if output_shapes is None:
-            return Structure(output_types, types, [None] * len(types), sparse)
-        shapes = nest.flatten_up_to(output_types, _without_shape_tuples(output_types, output_shapes))
-        return Structure(output_types, types, [as_dims(shape) for shape in shapes], sparse)
+        dims: list[Dims] = [None if spec is None else spec._dims for spec in nested]
+        if output_shapes is not None:
+            shapes = nest.flatten_up_to(output_types, _without_shape_tuples(output_types, output_shapes))
+            dims = [
+                as_dims(shape) if spec is None else spec._dims
+                for shape, spec in zip(shapes, nested, strict=True)
+            ]
+        return Structure(output_types, types, dims, sparse, nested)
 
     def with_dims(self, dims: Sequence[Dims]) -> Structure:
-        return Structure(self.shape_of, self.types, dims, self.sparse)
+        return Structure(self.shape_of, self.types, dims, self.sparse, self.nested)
+
+    def agrees(self, other: Structure) -> bool:
+        """Whether components have the same types, and those that have elements, the same ones."""
+        return (self.types, self.sparse) == (other.types, other.sparse) and all(
+            a is b is None or (a is not None and a.agrees(b))
+            for a, b in zip(self.nested, other.nested, strict=True)
+        )
 
     def pack(self, leaves: Sequence[Any]) -> Any:
         """The components, or other leaves, in the nested structure of an element."""
@@ -83,15 +195,31 @@ class Structure:
 
     @property
     def output_types(self) -> Any:
-        return self.pack(self.types)
+        return self._packed(self.types)
 
     @property
     def output_shapes(self) -> Any:
-        return self.pack([TensorShape(dims) for dims in self.dims])
+        return self._packed([TensorShape(dims) for dims in self.dims])
 
     @property
     def output_classes(self) -> Any:
-        return self.pack([SparseTensor if sparse else Tensor for sparse in self.sparse])
+        return self._packed([SparseTensor if sparse else Tensor for sparse in self.sparse])
+
+    @property
+    def element_spec(self) -> Any:
+        """The specs of the components, in the structure of elements."""
+        return self._packed(
+            [
+                SparseTensorSpec(dims, dtype) if sparse else TensorSpec(dims, dtype)
+                for dims, dtype, sparse in zip(self.dims, self.types, self.sparse, strict=True)
+            ]
+        )
+
+    def _packed(self, leaves: Sequence[Any]) -> Any:
+        """Leaves in the structure of elements, with the specs of datasets and optional values in place."""
+        return self.pack(
+            [leaf if spec is None else spec for leaf, spec in zip(leaves, self.nested, strict=True)]
+        )
 
     @property
     def component_types(self) -> list[DType]:
@@ -111,11 +239,30 @@ class Structure:
     def element(self, components: Any) -> Any:
         """The element with the given components as tensors of a dataset."""
         flat = components if isinstance(components, (list, tuple)) else [components]
-        values = [
-            deserialize_sparse(tensor, dtype, None if dims is None else len(dims)) if sparse else tensor
-            for tensor, dtype, dims, sparse in zip(flat, self.types, self.dims, self.sparse, strict=True)
-        ]
+        values: list[Any] = []
+        for tensor, dtype, dims, sparse, spec in zip(
+            flat, self.types, self.dims, self.sparse, self.nested, strict=True
+        ):
+            if spec is not None:
+                values.append(spec.value(tensor))
+            elif sparse:
+                values.append(deserialize_sparse(tensor, dtype, None if dims is None else len(dims)))
+            else:
+                values.append(tensor)
         return self.pack(values)
+
+
+class _Leaf:
+    """What is static of one component of an element."""
+
+    __slots__ = ("dims", "dtype", "nested", "sparse")
+
+    def __init__(self, value: Any) -> None:
+        self.nested = value._nested_spec() if isinstance(value, NestedValue) else None
+        self.sparse = isinstance(value, SparseTensor)
+        tensor = value if self.nested is None else value._variant_tensor
+        self.dtype: DType = tensor.dtype.base
+        self.dims: Dims = as_dims(tensor.shape)
 
 
 def components_of(element: Any, many: bool = False) -> list[Tensor]:
@@ -125,10 +272,15 @@ def components_of(element: Any, many: bool = False) -> list[Tensor]:
         many: whether `element` is a batch of elements along the first dimension.
     """
     serialize = serialize_many_sparse if many else serialize_sparse
-    return [
-        serialize(value, out_type=dtypes.variant) if isinstance(value, SparseTensor) else value
-        for value in nest.flatten(element)
-    ]
+    found: list[Tensor] = []
+    for value in nest.flatten(element):
+        if isinstance(value, NestedValue):
+            found.append(value._variant_tensor)
+        else:
+            found.append(
+                serialize(value, out_type=dtypes.variant) if isinstance(value, SparseTensor) else value
+            )
+    return found
 
 
 def common_dims(first: Dims, second: Dims) -> Dims:
@@ -148,15 +300,17 @@ def _without_shape_tuples(output_types: Any, shapes: Any) -> Any:
     if isinstance(output_types, tuple) and isinstance(shapes, tuple) and len(shapes) == len(output_types):
         parts = [_without_shape_tuples(t, s) for t, s in zip(output_types, shapes, strict=True)]
         return type(shapes)(*parts) if hasattr(shapes, "_fields") else tuple(parts)
-    return TensorShape(as_dims(shapes)) if not isinstance(output_types, (tuple, dict)) else shapes
+    if isinstance(output_types, (tuple, dict, NestedSpec)):
+        return shapes
+    return TensorShape(as_dims(shapes))
 
 
 def normalize(element: Any) -> Any:
-    """An element's values as tensors and SparseTensors."""
+    """An element's values as tensors, SparseTensors, datasets and optional values."""
     with get_default_graph().name_scope("normalize_element"):
         flat = [
             value
-            if isinstance(value, Tensor)
+            if isinstance(value, (Tensor, NestedValue))
             else convert_to_tensor_or_sparse_tensor(value, name=f"component_{i}")
             for i, value in enumerate(nest.flatten(element))
         ]

@@ -103,6 +103,55 @@ def group_by_window(
     return lambda dataset: dataset.group_by_window(key_func, reduce_func, window_size, window_size_func)
 
 
+class Reducer:
+    """Three functions that make one element of all those of a key (`tf.data.experimental.Reducer`).
+
+    Args:
+        init_func: from the key, a scalar int64, to the first state.
+        reduce_func: from a state and an element to the next state.
+        finalize_func: from the last state to the element of the result.
+    """
+
+    def __init__(
+        self,
+        init_func: Callable[..., Any],
+        reduce_func: Callable[..., Any],
+        finalize_func: Callable[..., Any],
+    ) -> None:
+        self._init_func = init_func
+        self._reduce_func = reduce_func
+        self._finalize_func = finalize_func
+
+    @property
+    def init_func(self) -> Callable[..., Any]:
+        return self._init_func
+
+    @property
+    def reduce_func(self) -> Callable[..., Any]:
+        return self._reduce_func
+
+    @property
+    def finalize_func(self) -> Callable[..., Any]:
+        return self._finalize_func
+
+
+def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
+    """One element for each key, made of all elements of the key (`tf.data.experimental.group_by_reducer`).
+
+    They come in the order of the keys' first elements.
+
+    Args:
+        key_func: a function from an element to its key, a scalar int64.
+
+    Raises:
+        ValueError: a key is not a scalar int64.
+        TypeError: the states are of different types.
+    """
+    return lambda dataset: dataset._group_by_reducer(
+        key_func, reducer.init_func, reducer.reduce_func, reducer.finalize_func
+    )
+
+
 def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
     """`Dataset.sparse_batch` (`tf.data.experimental.dense_to_sparse_batch`)."""
     return lambda dataset: dataset.sparse_batch(batch_size, row_shape)

@@ -29,6 +29,7 @@ class MasterConnection:
         security: what this client shows, and asks for.
         timeout: in seconds, for the connection and again for the greeting.
         host: that a Unix socket of this machine stands for.
+        incarnation: of the task that is called by gRPC.
 
     Raises:
         UnavailableError: nobody listens there.
@@ -42,13 +43,14 @@ class MasterConnection:
         security: Security = OPEN,
         timeout: float = CONNECT_SECONDS,
         host: str = "",
+        incarnation: int = 0,
     ) -> None:
         self.address = address
         self.security = security
         self.host = host
         if address.startswith(BY_GRPC):
             host = host_of(address.removeprefix(BY_GRPC))
-            self.sock: Any = open_grpc_socket(address.removeprefix(BY_GRPC), security)
+            self.sock: Any = open_grpc_socket(address.removeprefix(BY_GRPC), security, incarnation)
         else:
             self.sock = open_socket([address], timeout)
         try:
@@ -63,10 +65,10 @@ class MasterConnection:
                 host = address.removeprefix("tcp:").rpartition(":")[0]
             hello = {"client": "tensorfleet"}
             about, self.arena = open_hello(self.sock, self.reader, hello, security, host)
-            incarnation = about.get("incarnation")
-            if type(incarnation) is not int:
-                raise ValueError(f"it says no incarnation of its own, but {incarnation!r}")
-            self.incarnation = incarnation
+            said = about.get("incarnation")
+            if type(said) is not int:
+                raise ValueError(f"it says no incarnation of its own, but {said!r}")
+            self.incarnation = said
             self.sock.settimeout(None)
         except BaseException as e:
             self.sock.close()

@@ -122,7 +122,7 @@ def _try(
 ) -> MasterConnection | str:
     """A connection to this very process, or why there is none."""
     try:
-        connection = MasterConnection(address, security, timeout, host)
+        connection = MasterConnection(address, security, timeout, host, incarnation)
     except _FAILURES as error:
         return error.message if isinstance(error, errors.OpError) else f"{address}: {error}"
     if connection.incarnation == incarnation:

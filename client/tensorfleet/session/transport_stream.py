@@ -267,9 +267,11 @@ class StreamTransport(Transport):
     def _connect(self) -> MasterConnection:
         try:
             with self._converted():
-                connection = MasterConnection(self._address, self._security, host=self._host)
-        except errors.UnavailableError:
-            # A restarted task has its stream endpoint elsewhere.
+                connection = MasterConnection(
+                    self._address, self._security, host=self._host, incarnation=self.incarnation
+                )
+        except (errors.UnavailableError, errors.UnauthenticatedError):
+            # A restarted task has its stream endpoint elsewhere, and takes no proof for the earlier one.
             if self._current_incarnation() not in (None, self._endpoint.incarnation):
                 raise self._restarted() from None
             raise

@@ -23,7 +23,8 @@ from typing import Any
 
 import grpc
 
-from tensorfleet.security.calls import open_channel
+from tensorfleet.core import errors
+from tensorfleet.security.calls import metadata, open_channel
 from tensorfleet.security.identity import Identity
 from tensorfleet.security.settings import Security
 
@@ -175,16 +176,36 @@ def _messages(buffers: Iterable[Any]) -> Iterator[bytes]:
         yield parts[0] if len(parts) == 1 and type(parts[0]) is bytes else b"".join(parts)
 
 
-def open_grpc_socket(address: str, security: Security) -> GrpcSocket:
-    """Begins to call a task of ours at `host:port`; whether somebody is there shows what is received."""
+def open_grpc_socket(address: str, security: Security, incarnation: int = 0, task: str = "") -> GrpcSocket:
+    """Begins to call a task of ours at `host:port`; whether somebody is there shows what is received.
+
+    Args:
+        security: what this process shows.
+        incarnation: of the task that is called.
+        task: the task that calls; "" for a client.
+
+    Raises:
+        InvalidArgumentError: others could read the token on the network.
+    """
+    shown = metadata(security, address, PATH, b"", incarnation, task)
     channel = open_channel(address, _OPTIONS, security)
     host, _, port = address.rpartition(":")
     peer = host, int(port) if port.isdecimal() else 0
     try:
-        return EventSocket(channel, peer)
+        return EventSocket(channel, peer, shown)
     except (ImportError, AttributeError, TypeError, ValueError) as e:  # another version of grpcio
         _logger.info("calls by gRPC take some time more than they need: %s: %s", type(e).__name__, e)
-        return IteratorSocket(channel, peer)
+        return IteratorSocket(channel, peer, shown)
+
+
+_Metadata = tuple[tuple[str, str], ...]
+
+
+def _failure(code: int, details: str) -> Exception:
+    """The error of a call that has ended with a status."""
+    if code in (errors.UNAUTHENTICATED, errors.PERMISSION_DENIED):
+        return errors.from_code(code, details)
+    return ConnectionResetError(errno.ECONNRESET, details)
 
 
 _BEGUN, _SENT, _RECEIVED, _ENDED = range(4)
@@ -199,10 +220,15 @@ class EventSocket(GrpcSocket):
     made of, which is not public.
     """
 
-    def __init__(self, channel: Any, peer: tuple[str, int]) -> None:
+    def __init__(self, channel: Any, peer: tuple[str, int], shown: _Metadata = ()) -> None:
         from grpc._cython import cygrpc
 
         super().__init__(peer)
+        # What is used later, too, has to be there before the call begins: another socket may then take over.
+        _ = cygrpc.SegregatedCall.operate, cygrpc.SegregatedCall.next_event, cygrpc.SegregatedCall.cancel
+        _ = cygrpc.BatchOperationEvent.tag, cygrpc.BatchOperationEvent.batch_operations
+        _ = cygrpc.ReceiveMessageOperation.message
+        _ = cygrpc.ReceiveStatusOnClientOperation.code, cygrpc.ReceiveStatusOnClientOperation.details
         self._channel = channel
         self._changed = threading.Condition(threading.Lock())
         self._arrived: deque[bytes] = deque()
@@ -223,7 +249,7 @@ class EventSocket(GrpcSocket):
             (
                 (
                     (
-                        cygrpc.SendInitialMetadataOperation(None, _NO_FLAGS),
+                        cygrpc.SendInitialMetadataOperation(shown, _NO_FLAGS),
                         cygrpc.ReceiveInitialMetadataOperation(_NO_FLAGS),
                     ),
                     _BEGUN,
@@ -281,13 +307,16 @@ class EventSocket(GrpcSocket):
 
     def _start(self, operations: tuple[Any, ...], tag: int) -> None:
         self._due.add(tag)
+        begun = False
         try:
-            self._call.operate(operations, tag)
-        except BaseException as e:
-            self._due.discard(tag)
-            if isinstance(e, ValueError):
-                raise ConnectionResetError(errno.ECONNRESET, str(e)) from None
-            raise
+            begun = self._call.operate(operations, tag)
+        except ValueError as e:
+            raise ConnectionResetError(errno.ECONNRESET, str(e)) from None
+        finally:
+            if not begun:  # there will be no event of it
+                self._due.discard(tag)
+        if not begun:  # the thread that takes the events has the last one, and is about to note it
+            raise ConnectionResetError(errno.ECONNRESET, "the call has ended")
 
     def _receive(self, timeout: float | None) -> bytes | None:
         end = None if timeout is None else monotonic() + timeout
@@ -303,14 +332,17 @@ class EventSocket(GrpcSocket):
                 return None
             if end is not None and monotonic() >= end:
                 raise TimeoutError("timed out")
-            raise ConnectionResetError(errno.ECONNRESET, details)
+            raise _failure(code, details)
 
     def _transmit(self, data: bytes, wait: bool) -> bool:
         with self._changed:
             if _SENT in self._due:
                 if not wait:
                     return False
-                self._until(lambda: _SENT not in self._due)
+                end = None if self._timeout is None else monotonic() + self._timeout
+                self._until(lambda: _SENT not in self._due, end)
+                if end is not None and monotonic() >= end:
+                    raise TimeoutError("timed out")
             if self._closed or self._status is not None:
                 why = self._status[1] if self._status is not None else ""
                 raise BrokenPipeError(errno.EPIPE, why or "the call has ended")
@@ -339,12 +371,12 @@ _LOOK_SECONDS = 0.5
 class IteratorSocket(GrpcSocket):
     """The side that calls, by grpcio's public interface."""
 
-    def __init__(self, channel: Any, peer: tuple[str, int]) -> None:
+    def __init__(self, channel: Any, peer: tuple[str, int], shown: _Metadata = ()) -> None:
         super().__init__(peer)
         self._channel = channel
         self._requests: Queue[bytes | None] = Queue(_QUEUED)
         self._closed = False
-        self._call = channel.stream_stream(PATH)(iter(self._requests.get, None))
+        self._call = channel.stream_stream(PATH)(iter(self._requests.get, None), metadata=shown)
 
     def _receive(self, timeout: float | None) -> bytes | None:
         late = threading.Event()
@@ -363,7 +395,7 @@ class IteratorSocket(GrpcSocket):
                 raise TimeoutError("timed out") from None
             if self._closed:
                 return None
-            raise ConnectionResetError(errno.ECONNRESET, e.details()) from None
+            raise _failure(e.code().value[0], e.details()) from None
         finally:
             if timer is not None:
                 timer.cancel()
@@ -373,15 +405,19 @@ class IteratorSocket(GrpcSocket):
         self._call.cancel()
 
     def _transmit(self, data: bytes, wait: bool) -> bool:
+        end = None if self._timeout is None else monotonic() + self._timeout
         while True:
             if self._closed or not self._call.is_active():
                 raise BrokenPipeError(errno.EPIPE, "the call has ended")
+            left = _LOOK_SECONDS if end is None else min(end - monotonic(), _LOOK_SECONDS)
             try:
-                self._requests.put(data, wait, _LOOK_SECONDS)
+                self._requests.put(data, wait, max(left, 0))
                 return True
             except Full:
                 if not wait:
                     return False
+                if left <= 0:
+                    raise TimeoutError("timed out") from None
 
     def shutdown(self, how: int = socket.SHUT_RDWR) -> None:
         self._closed = True

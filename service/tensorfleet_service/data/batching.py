@@ -61,6 +61,8 @@ def stack(elements: Sequence[Element]) -> Element:
 
 def _stack(column: tuple[Any, ...], component: int) -> Any:
     first = column[0]
+    if not hasattr(first, "dtype"):
+        return _objects(column)
     shape, dtype = first.shape, first.dtype
     if isinstance(first, np.generic):
         return np.array(column, dtype)
@@ -74,6 +76,14 @@ def _stack(column: tuple[Any, ...], component: int) -> Any:
             raise errors.InvalidArgumentError(None, None, text)
         result[i] = value if shape else value[()]
     return result
+
+
+def _objects(column: tuple[Any, ...]) -> Any:
+    """A vector of values that are not arrays, such as datasets."""
+    made = np.empty(len(column), object)
+    for i, value in enumerate(column):
+        made[i] = value
+    return made
 
 
 class PaddedBatch(Dataset):

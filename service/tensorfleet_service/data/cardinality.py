@@ -12,6 +12,7 @@ from tensorfleet_service.data.functional import Map, ParallelMap
 from tensorfleet_service.data.sequence import Cache, Concatenate, Repeat, Shard, Skip, Take, Zip
 from tensorfleet_service.data.shuffle import Shuffle
 from tensorfleet_service.data.sources import Range, Slices, Tensors
+from tensorfleet_service.data.windows import SparseRows, Window
 
 INFINITE, UNKNOWN = -1, -2
 
@@ -107,3 +108,18 @@ def _batches(dataset: Any) -> int:
 
 cardinality.register(Batch, _batches)
 cardinality.register(PaddedBatch, _batches)
+
+
+@cardinality.register
+def _(dataset: Window) -> int:
+    count = cardinality(dataset.source)
+    if count < 0:
+        return count
+    if dataset.drop:
+        return max((count - dataset.span) // dataset.shift + 1, 0)
+    return -(-count // dataset.shift)
+
+
+@cardinality.register
+def _(dataset: SparseRows) -> int:
+    return dataset.count

@@ -68,8 +68,8 @@ class Dataset(ABC):
     shapes: Sequence[Dims] = ()
 
     def __init__(self, *inputs: Dataset) -> None:
-        self.inputs = inputs
-        self.blocks = any(dataset.blocks for dataset in inputs)
+        self.inputs = tuple(map(checked, inputs))
+        self.blocks = any(dataset.blocks for dataset in self.inputs)
 
     @property
     def source(self) -> Dataset:
@@ -98,6 +98,23 @@ class Dataset(ABC):
         """The elements from the first on; each call begins anew."""
         items = self.items(run)
         return items if self.rows is None else map(self.rows.element, items)
+
+
+def checked(value: Any) -> Dataset:
+    """The dataset on a variant edge, on which there may be other values as well.
+
+    Raises:
+        InvalidArgumentError: it is something else.
+    """
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        if value.ndim:
+            text = f"A batch of {len(value)} datasets is not a dataset: take it apart by `unbatch`."
+            raise errors.InvalidArgumentError(None, None, text)
+        value = value[()]
+    if not isinstance(value, Dataset):
+        text = f"Expected a dataset, but the variant is a {type(value).__name__}."
+        raise errors.InvalidArgumentError(None, None, text)
+    return value
 
 
 class Callee:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet.core import errors
-from tensorfleet_service.data.dataset import CHECKED, Call, Dataset, Element, Run
+from tensorfleet_service.data.dataset import CHECKED, Call, Dataset, Element, Run, checked
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,10 @@ class _Unbatching:
 
 def _rows(value: Any) -> list[Any]:
     if value.ndim == 1 and value.dtype == object:
-        return [value[i : i + 1].reshape(()) for i in range(len(value))]
+        return [
+            value[i : i + 1].reshape(()) if isinstance(value[i], bytes) else value[i]
+            for i in range(len(value))
+        ]
     return list(value)
 
 
@@ -329,7 +332,7 @@ class _Grouping:
         self._sizes.pop(key, None)
         window.types, window.shapes = self._source.types, self._source.shapes
         (dataset,) = self._reduce(np.int64(key), window)
-        self._current = dataset.elements(self._run)
+        self._current = checked(dataset).elements(self._run)
 
 
 class SparseBatch(Dataset):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from tensorfleet.core import errors
 from tensorfleet_service.data.ahead import Ahead, Prefetch
-from tensorfleet_service.data.dataset import CHECKED, Call, Dataset, Element, Run
+from tensorfleet_service.data.dataset import CHECKED, Call, Dataset, Element, Run, checked
 
 
 class _Calling(Dataset):
@@ -227,6 +227,7 @@ class _Interleaving:
             self._ended = True
             return
         (dataset,) = self._function(*element)
+        dataset = checked(dataset)
         if self._ahead:
             dataset = Prefetch(dataset, self._ahead)
         self._current[self._turn] = dataset.elements(self._run)

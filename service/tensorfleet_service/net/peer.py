@@ -305,10 +305,11 @@ class Peer:
                     self._refuse(e)
                     reader.skip(e)
                     continue
-                self.began = time.monotonic()
-                if RELIEF.asleep:
-                    RELIEF.wake()
                 kind = frame.kind
+                if kind in _RUNNING:
+                    self.began = time.monotonic()
+                    if RELIEF.asleep:
+                        RELIEF.wake()
                 if kind == Kind.PUSH:
                     # Runs on this thread, and runs that they make runnable, are short, so everything that
                     # they send may go out together.
@@ -432,6 +433,11 @@ class Peer:
                 break  # another thread has taken the last one
             done(error, ())
         self._service.peer_lost(self)
+
+
+_RUNNING = frozenset((Kind.PUSH, Kind.PUSH_ALL, Kind.RESULT, Kind.RUN_GRAPH))
+"""Frames that may run plans. Only these are relieved: the others are short, and some, such as those about
+collectives, have to be done in their order, and before the end of the connection."""
 
 
 def _check_tensors(frame: Frame, count: int) -> None:

@@ -216,17 +216,16 @@ class Peers:
         if self._streams and endpoint.stream_address:
             sock = open_socket(endpoint.stream_address, min(timeout, HELLO_SECONDS))
         elif endpoint.connects:
-            sock = open_grpc_socket(address, self._security)
+            sock = open_grpc_socket(address, self._security, endpoint.incarnation, self.task)
         else:
             return self._add_grpc(task, endpoint, address)
         try:
             about = {"task": self.task, "incarnation": self.incarnation}
             connection, hello = greet(sock, about, task, self._security, host_of(address))
-        except errors.OpError:
+        except Exception as e:
             sock.close()
-            raise
-        except OSError as e:
-            sock.close()
+            if not isinstance(e, OSError):
+                raise
             if isinstance(e, ssl.SSLError):
                 raise unauthenticated(e) from None
             raise errors.UnavailableError(None, None, f"{type(e).__name__}: {e}") from None

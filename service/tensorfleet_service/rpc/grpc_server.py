@@ -335,6 +335,7 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
         for name, (request, begin) in running.items():
             self._add(name, partial(self._prompt, 0, name, request, begin))
         self._sockets: set[ServedSocket] = set()
+        self._stopped = False
         if connect is not None:
             self._methods[CONNECT] = grpc.stream_stream_rpc_method_handler(partial(self._connected, connect))
         for name, stream in streams.items():
@@ -418,7 +419,18 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
             await asyncio.wait([asyncio.shield(asyncio.wrap_future(asked))], timeout=ANSWER_SECONDS)
 
     async def _connected(self, connect: Callable[[ServedSocket], None], _: Any, context: Any) -> None:
-        self.callers.heard(context, False)
+        try:
+            # Strangers' messages are not read: gRPC would keep the largest until they are.
+            await self._asked(CONNECT, context)
+            self._guard.of_call(CONNECT, context)
+        except Exception as e:
+            _fail(context, as_op_error(e, CONNECT))
+            return
+        finally:
+            self.callers.heard(context, False)
+        if self._stopped:
+            _fail(context, errors.UnavailableError(None, None, "The task is shutting down"))
+            return
         sock = ServedSocket(context, partial(self.callers.heard, context, True))
         self._sockets.add(sock)
         try:
@@ -434,7 +446,8 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no ty
             self._sockets.discard(sock)
 
     def close_sockets(self) -> None:
-        """Ends the calls that are connections."""
+        """Ends the calls that are connections, and refuses new ones."""
+        self._stopped = True
         for sock in self._sockets.copy():
             sock.close()
 

@@ -22,7 +22,7 @@ from urllib.parse import unquote
 import grpc
 
 from tensorfleet.security import identity as identities
-from tensorfleet.wire.grpc_socket import GrpcSocket
+from tensorfleet.wire.grpc_socket import MESSAGE_BYTES, GrpcSocket
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,11 @@ class ServedSocket(GrpcSocket):
 
     Attributes:
         let_in: is to be called once it is known whose it is.
+        writes_anywhere: whether messages begin to be written on any thread, for all calls of the process; a
+            version of grpcio in which only the loop may do so is noticed by the first message.
     """
+
+    writes_anywhere = True
 
     def __init__(self, context: Any, let_in: Callable[[], None] = lambda: None) -> None:
         super().__init__(_place(str(context.peer())))
@@ -58,6 +62,7 @@ class ServedSocket(GrpcSocket):
         self._unsent = 0  # bytes
         self._is_writing = False  # becomes False on the loop alone
         self._left = asyncio.Event()
+        self._writing: asyncio.Task[None] | None = None
         self._closed = False
         self._ended = asyncio.Event()
 
@@ -105,11 +110,18 @@ class ServedSocket(GrpcSocket):
         It leaves in the first step of gRPC's coroutine, which is done here, on any thread, as the loop would
         have to be woken for it. The loop does the rest.
         """
-        writing = self._context.write(data)
+        if not ServedSocket.writes_anywhere:
+            self._on_loop(partial(self._write_there, data))
+            return
         try:
+            writing = self._context.write(data)
             waits = writing.send(None)
         except StopIteration:
             self._on_loop(partial(self._written, len(data)))
+        except (RuntimeError, AttributeError, TypeError) as e:  # such as that no loop runs on this thread
+            log.info("messages by gRPC are written by the event loop alone: %s: %s", type(e).__name__, e)
+            ServedSocket.writes_anywhere = False
+            self._on_loop(partial(self._write_there, data))
         else:
             self._on_loop(partial(self._await, writing, waits, len(data)))
 
@@ -128,7 +140,24 @@ class ServedSocket(GrpcSocket):
 
     # On the loop
 
+    def _write_there(self, data: bytes) -> None:
+        """Writes a message by the public interface of grpcio alone."""
+        self._writing = self._loop.create_task(self._write_whole(data))
+
+    async def _write_whole(self, data: bytes) -> None:
+        try:
+            await self._context.write(data)
+        except (Exception, asyncio.CancelledError) as e:
+            self._fail(e)
+        else:
+            self._written(len(data))
+
     def _await(self, writing: Coroutine[Any, Any, None], waits: asyncio.Future[Any], size: int) -> None:
+        if not asyncio.isfuture(waits):
+            ServedSocket.writes_anywhere = False  # for later calls: this one's message is half written
+            writing.close()
+            self._fail(RuntimeError(f"a message waits for {type(waits).__name__}, not for a future"))
+            return
         waits.add_done_callback(lambda _: self._resume(writing, size))
 
     def _resume(self, writing: Coroutine[Any, Any, None], size: int) -> None:
@@ -165,11 +194,20 @@ class ServedSocket(GrpcSocket):
         self.shutdown()
 
     async def _read(self) -> None:
+        try:
+            await self._receive_all()
+        except Exception as e:  # such as no memory for a message
+            log.info("a stream by gRPC was not read to its end: %s: %s", type(e).__name__, e)
+            self.shutdown()
+
+    async def _receive_all(self) -> None:
         while True:
             data = await self._context.read()
             if data is grpc.aio.EOF:
                 self._arrived.put(None)
                 return
+            if len(data) > MESSAGE_BYTES:
+                raise ValueError(f"a message of {len(data)} bytes, of at most {MESSAGE_BYTES}")
             with self._lock:
                 self._unread += len(data)
                 full = self._unread >= ARRIVED_BYTES

@@ -201,7 +201,7 @@ def test_files_that_this_process_does_not_see(
     with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, "tensorfleet"):
         patch.setattr(checkpoint_management, "checkpoint_exists", lambda prefix: False)
         path = saver.save(session, str(tmp_path / "m"), write_meta_graph=False)
-    assert "which this process does not see" in caplog.text
+    assert "which this process cannot read" in caplog.text
     assert names(tmp_path) == ["m.data-00000-of-00001", "m.index"]
     # And the other way round: the task does not find what this process sees.
     monkeypatch.setattr(restore_errors, "check", lambda *arguments: os.unlink(path + ".index"))

@@ -36,6 +36,7 @@ from tensorfleet_service.net import timeouts
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.net.peer_grpc import GrpcPeer
 from tensorfleet_service.net.peers import Peers
+from tensorfleet_service.net.relief import Relief
 from tensorfleet_service.rpc.clients import _Client, _Done
 from tensorfleet_service.rpc.door import Visitor
 from tensorfleet_service.rpc.listener import Listener
@@ -245,6 +246,57 @@ def test_a_lost_connection_is_told_by_an_error_for_each_who_asks() -> None:
     theirs.close()
     assert peer.lost is not None
     assert peer.lost.__traceback__ is None
+
+
+def test_what_has_to_be_in_order_is_done_by_one_thread_however_long_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A member that leaves a collective has joined before; and the last chunk came before the end."""
+    entered, go, relieved = threading.Event(), threading.Event(), threading.Event()
+    done: list[object] = []
+
+    def collective(peer: Peer, frame: Frame) -> None:
+        entered.set()
+        assert go.wait(SECONDS)
+        done.append(frame.number)
+
+    class Other:
+        """What else is looked at, by the same thread, and takes long all the time."""
+
+        began = time.monotonic()
+        looks = 0
+
+        def relieve(self, began: float) -> None:
+            self.looks += 1
+            if not entered.is_set():
+                self.looks = 0
+            elif self.looks > 10:
+                relieved.set()
+
+    def lost(peer: Peer) -> None:
+        done.append("lost")
+
+    service: Any = SimpleNamespace(collective=collective, peer_lost=lost, task="/job:worker/task:0")
+    ours, theirs = socket.socketpair()
+    peer = Peer(Connection(ours), OTHER, 5, "127.0.0.1:1", service)
+    relief = Relief()
+    monkeypatch.setattr("tensorfleet_service.net.peer.RELIEF", relief)
+    other = Other()
+    relief.watch(other)
+    peer.start()
+    try:
+        for number in (1, 2):
+            theirs.sendall(b"".join(encode(Kind.COLLECTIVE, number)))
+        theirs.shutdown(socket.SHUT_WR)
+        assert entered.wait(SECONDS)
+        assert relieved.wait(SECONDS)
+        assert not done
+    finally:
+        go.set()
+        relief.forget(other)
+    until(lambda: "lost" in done)
+    assert done == [1, 2, "lost"]
+    theirs.close()
 
 
 def unreachable(address: str, timeout: float) -> fleet_pb2.Endpoint:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import struct
 from collections.abc import Callable, Iterator
@@ -13,15 +14,22 @@ import numpy as np
 import pytest
 
 import tensorfleet as tf
-from tensorfleet.security.settings import OPEN
+from tensorfleet.security.settings import OPEN, Security
 from tensorfleet.session.transport_grpc import GrpcTransport
 from tensorfleet.session.transport_stream import StreamTransport
 from tensorfleet.wire import grpc_socket
-from tensorfleet.wire.grpc_socket import MESSAGE_BYTES, GrpcSocket, open_grpc_socket
+from tensorfleet.wire.grpc_socket import (
+    MESSAGE_BYTES,
+    EventSocket,
+    GrpcSocket,
+    IteratorSocket,
+    open_grpc_socket,
+)
 from tensorfleet_service.net.peer import Peer
 from tensorfleet_service.rpc import grpc_sockets
 from tensorfleet_service.rpc.grpc_server import GrpcServer
 from tensorfleet_service.rpc.grpc_sockets import ServedSocket
+from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.server import TaskServer
 from tests.cluster import ops
 from tests.cluster.processes import free_ports
@@ -34,11 +42,12 @@ def unknown(*_: Any) -> GrpcSocket:
     raise AttributeError("another version of grpcio")
 
 
-@pytest.fixture(params=["events", "iterators"])
+@pytest.fixture(params=["events", "iterators", "public"])
 def callers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both kinds of sockets on the side that calls."""
-    if request.param == "iterators":
+    """Both kinds of sockets on the side that calls; "public": both sides by public interfaces alone."""
+    if request.param != "events":
         monkeypatch.setattr(grpc_socket, "EventSocket", unknown)
+    monkeypatch.setattr(ServedSocket, "writes_anywhere", request.param != "public")
     return str(request.param)
 
 
@@ -192,6 +201,121 @@ def test_both_sides_send_and_receive_at_once(connect: Connect, size: int) -> Non
         for each in sent:
             each.result(SECONDS)
         assert all(each.result(SECONDS) for each in whole)
+
+
+def test_sending_ends_in_time(connect: Connect) -> None:
+    caller, _ = connect()
+    caller.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        caller.sendall(bytes(48 << 20))
+
+
+def test_a_message_over_the_limit_ends_the_call(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    caller, served = connect()
+    monkeypatch.setattr(grpc_socket, "MESSAGE_BYTES", 2 * MESSAGE_BYTES)
+    caller.sendall(bytes(2 * MESSAGE_BYTES))
+    assert received(served, 1) == b""
+
+
+def test_who_cannot_be_read_from_is_at_the_end(connect: Connect) -> None:
+    caller, served = connect()
+    assert isinstance(served, ServedSocket)
+
+    class Full:
+        async def read(self) -> bytes:
+            raise MemoryError("no room")
+
+    served._context = Full()
+    caller.sendall(b"x")
+    while received(served, 1):  # what was waited for before, if anything
+        pass
+
+
+def test_messages_are_written_by_the_loop_where_grpc_asks_for_it(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As another version of grpcio might."""
+    monkeypatch.setattr(ServedSocket, "writes_anywhere", True)
+    caller, served = connect()
+    assert isinstance(served, ServedSocket)
+    context = served._context
+
+    class Strict:
+        async def write(self, data: bytes) -> None:
+            asyncio.get_running_loop()
+            await asyncio.sleep(0)
+            await context.write(data)
+
+        async def read(self) -> bytes:
+            return bytes(await context.read())
+
+    served._context = Strict()
+    pieces = [bytes([i]) * 100_000 for i in range(50)]
+    sending = Call(lambda: [served.sendall(piece) for piece in pieces])
+    assert received(caller, 5_000_000) == b"".join(pieces)
+    sending.result()
+    assert not ServedSocket.writes_anywhere
+
+
+def test_another_version_of_grpc_is_noticed_before_the_call_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Changed:
+        def operate(self) -> None: ...
+
+    monkeypatch.setattr("grpc._cython.cygrpc.SegregatedCall", Changed)
+    caller = open_grpc_socket("127.0.0.1:1", OPEN)
+    try:
+        assert isinstance(caller, IteratorSocket)
+    finally:
+        caller.close()
+
+
+def test_who_sends_while_the_end_is_being_noted_is_told_so() -> None:
+    """gRPC begins nothing on a call of which it has given all events, and says so by False."""
+    served: SimpleQueue[ServedSocket] = SimpleQueue()
+    server = GrpcServer("127.0.0.1:0", {}, {}, connect=served.put)
+    server.start()
+    caller = open_grpc_socket(f"127.0.0.1:{server.port}", OPEN)
+    try:
+        assert isinstance(caller, EventSocket)
+        caller.sendall(b"x")
+        assert received(served.get(timeout=SECONDS), 1) == b"x"
+        caller._cancel()
+        left = set(caller._due)
+        while left:
+            left.discard(caller._call.next_event().tag)  # as the thread that takes them, before it notes them
+        before = caller._due = {grpc_socket._ENDED}
+        for use in (lambda: caller.send(b"y"), lambda: caller.recv(1)):
+            with pytest.raises(ConnectionResetError):
+                use()
+            assert caller._due == before
+    finally:
+        caller._due = set()  # type: ignore[attr-defined]
+        caller.close()
+        server.stop(1)
+
+
+def test_strangers_are_not_read(callers: str) -> None:
+    """gRPC would keep the largest message until it is read, before anybody is known to have sent it."""
+    served: SimpleQueue[ServedSocket] = SimpleQueue()
+    secret = Security(secret=b"s" * 32)
+    guard = Guard(secret, "/job:local/replica:0/task:0", 5)
+    server = GrpcServer("127.0.0.1:0", {}, {}, guard=guard, connect=served.put)
+    server.start()
+    address = f"127.0.0.1:{server.port}"
+    try:
+        for shown in (OPEN, Security(secret=b"x" * 32)):
+            stranger = open_grpc_socket(address, shown, 5)
+            with pytest.raises(tf.errors.UnauthenticatedError):
+                received(stranger, 1)
+            stranger.close()
+        assert served.empty()
+        caller = open_grpc_socket(address, secret, 5)
+        caller.sendall(b"x")
+        assert received(served.get(timeout=SECONDS), 1) == b"x"
+        caller.close()
+    finally:
+        server.stop(1)
+        guard.close()
 
 
 # ------------------------------------------------------------------------------------- sessions and tasks

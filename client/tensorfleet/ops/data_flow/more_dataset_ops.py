@@ -92,6 +92,33 @@ _dataset(
     *_TYPES,
     _METADATA,
 )
+_dataset(
+    "GroupByReducerDataset",
+    f"{_INPUT}, key_func_other_arguments: list(Tkey_func_other_arguments), "
+    "init_func_other_arguments: list(Tinit_func_other_arguments), "
+    "reduce_func_other_arguments: list(Treduce_func_other_arguments), "
+    "finalize_func_other_arguments: list(Tfinalize_func_other_arguments)",
+    *("key_func: func", "init_func: func", "reduce_func: func", "finalize_func: func"),
+    "Tkey_func_other_arguments: list(type) >= 0",
+    "Tinit_func_other_arguments: list(type) >= 0",
+    "Treduce_func_other_arguments: list(type) >= 0",
+    "Tfinalize_func_other_arguments: list(type) >= 0",
+    *_TYPES,
+    stateful=True,
+)
+_dataset(
+    "WindowDataset",
+    f"{_INPUT}, size: int64, shift: int64, stride: int64, drop_remainder: bool",
+    *_TYPES,
+    _METADATA,
+)
+_dataset("RebatchDatasetV2", f"{_INPUT}, batch_sizes: int64, drop_remainder: bool", *_TYPES)
+_dataset(
+    "SparseTensorSliceDataset",
+    "indices: int64, values: Tvalues, dense_shape: int64",
+    "Tvalues: type",
+    stateful=True,
+)
 _dataset("DenseToSparseBatchDataset", f"{_INPUT}, batch_size: int64, row_shape: int64", *_TYPES)
 _dataset(
     "DirectedInterleaveDataset",

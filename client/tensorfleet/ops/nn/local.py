@@ -107,7 +107,9 @@ def max_pool_with_argmax(
         ValueError: another data format, or both names of the dtype.
     """
     if data_format != "NHWC":
-        raise ValueError(f"`data_format` values other than 'NHWC' are not supported. Received: {data_format}")
+        raise ValueError(
+            f"`data_format` values other  than 'NHWC' are not supported. Received: {data_format}"
+        )
     if Targmax is not None and output_dtype is not None:
         raise ValueError("Cannot specify both 'output_dtype' and 'Targmax'.")
     dtype = Targmax if output_dtype is None else output_dtype

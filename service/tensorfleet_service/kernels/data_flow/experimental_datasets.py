@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import errors
+from tensorfleet.core import dtypes, errors
 from tensorfleet_service.data.cardinality import cardinality
-from tensorfleet_service.data.dataset import Call, Dataset, Element, Run
+from tensorfleet_service.data.dataset import Call, Dataset, Element, Run, checked
 from tensorfleet_service.data.experimental import (
     Directed,
     GroupByWindow,
@@ -23,7 +23,14 @@ from tensorfleet_service.data.experimental import (
 )
 from tensorfleet_service.data.functional import Interleave
 from tensorfleet_service.data.shuffle import numbers
-from tensorfleet_service.kernels.data_flow.dataset_ops import Make, callee_of, calls_of, dataset_kernel
+from tensorfleet_service.data.windows import GroupByReducer, Rebatch, SparseRows, Window
+from tensorfleet_service.kernels.data_flow.dataset_ops import (
+    Make,
+    callee_of,
+    calls_of,
+    dataset_kernel,
+    on_host,
+)
 from tensorfleet_service.kernels.functions.function_ops import library_of
 from tensorfleet_service.kernels.registry import AsyncKernel, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import host_array, results
@@ -67,6 +74,39 @@ def group_by_window(node: KernelNode) -> Make:
     parts = ("key_func", "reduce_func", "window_size_func")
     calls = calls_of(node, parts, "T{}_other_arguments")
     return lambda source, *captured: GroupByWindow(source, *calls(captured))
+
+
+@dataset_kernel("GroupByReducerDataset")
+def group_by_reducer(node: KernelNode) -> Make:
+    parts = ("key_func", "init_func", "reduce_func", "finalize_func")
+    calls = calls_of(node, parts, "T{}_other_arguments")
+    return lambda source, *captured: GroupByReducer(source, *calls(captured))
+
+
+@dataset_kernel("WindowDataset")
+def window(node: KernelNode) -> Make:
+    def make(source: Dataset, size: Any, shift: Any, stride: Any, drop: Any) -> Dataset:
+        return Window(source, int(size), int(shift), int(stride), bool(drop))
+
+    return make
+
+
+@dataset_kernel("RebatchDatasetV2")
+def rebatch(node: KernelNode) -> Make:
+    return lambda source, sizes, drop: Rebatch(source, host_array(sizes).reshape(-1).tolist(), bool(drop))
+
+
+@kernel("SparseTensorSliceDataset")
+def sparse_tensor_slices(node: KernelNode) -> Kernel:
+    types = [dtypes.int64, node.attrs["Tvalues"], dtypes.int64]
+
+    def run(indices: Any, values: Any, dense_shape: Any) -> Dataset:
+        dataset = SparseRows(*map(on_host, (indices, values, dense_shape)))
+        rank = len(dense_shape) - 1
+        dataset.types, dataset.shapes = types, [(None, rank), (None,), (rank,)]
+        return dataset
+
+    return run
 
 
 @dataset_kernel("DenseToSparseBatchDataset")
@@ -163,7 +203,7 @@ def _(dataset: _Random) -> int:
 
 @kernel("DatasetCardinality")
 def dataset_cardinality(node: KernelNode) -> Kernel:
-    return lambda dataset: np.int64(cardinality(dataset))
+    return lambda dataset: np.int64(cardinality(checked(dataset)))
 
 
 def _in_background(node: KernelNode, work: Any) -> AsyncKernel:
@@ -176,7 +216,7 @@ def _in_background(node: KernelNode, work: Any) -> AsyncKernel:
 
         def compute() -> None:
             try:
-                value = work(dataset.unshared(), elements, *inputs)
+                value = work(checked(dataset).unshared(), elements, *inputs)
             except Exception as e:
                 elements.close()
                 future.complete(None, e)

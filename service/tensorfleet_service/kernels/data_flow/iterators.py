@@ -12,7 +12,7 @@ from tensorfleet.core import errors
 from tensorfleet.core.dims import Dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet.proto.resource_handle_pb2 import ResourceHandleProto
-from tensorfleet_service.data.dataset import Dataset, Element
+from tensorfleet_service.data.dataset import Dataset, Element, checked
 from tensorfleet_service.data.iterator import IteratorResource, check_structure
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.kernels.functions.function_ops import library_of
@@ -72,7 +72,7 @@ def one_shot_iterator(node: KernelNode) -> Kernel:
 
     def run() -> IteratorResource:
         found = find()
-        found.initialize_once(lambda: factory()[0])  # type: ignore[index]
+        found.initialize_once(lambda: checked(factory()[0]))  # type: ignore[index]
         return found
 
     return run
@@ -81,7 +81,7 @@ def one_shot_iterator(node: KernelNode) -> Kernel:
 @kernel("MakeIterator")
 def make_iterator(node: KernelNode) -> Kernel:
     def run(dataset: Dataset, iterator: IteratorResource) -> None:
-        iterator.initialize(dataset)
+        iterator.initialize(checked(dataset))
 
     return run
 

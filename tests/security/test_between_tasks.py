@@ -10,6 +10,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -27,7 +28,7 @@ from tensorfleet.wire.opening import encrypted, open_hello
 from tensorfleet.wire.reader import Reader
 from tensorfleet.wire.tls import TlsReader
 from tensorfleet_service.server import TaskServer
-from tests.security.conftest import DOMAIN, SECRET, MakeTasks, Pki
+from tests.security.conftest import CLUSTER, DOMAIN, SECRET, MakeTasks, Pki
 from tests.until import until
 
 Show = Callable[..., None]
@@ -234,8 +235,13 @@ def test_a_client_with_tls_does_not_talk_to_a_task_without(tasks: MakeTasks, pki
 
 def test_a_client_does_not_take_another_task_for_its_master(tasks: MakeTasks, pki: Pki) -> None:
     """A task's certificate does not make it another task, nor a user's a task."""
-    for files in (pki.task("ps", 0), pki.user("eve", "admin")):
-        made = tasks({"worker:0": Security(tls=files)})
+    uri = identity.task_uri(DOMAIN, CLUSTER, "worker", 0)
+    for number, files in enumerate((pki.task("ps", 0), pki.user("eve", "admin"))):
+        own = pki.issue(f"impostor-{number}", uri)
+        made = tasks({"worker:0": Security(tls=own)})
+        # A task does not start with such a certificate, so this one gets it afterwards.
+        for name, other in ((own.key, files.key), (own.cert, files.cert)):
+            Path(name).write_bytes(Path(other).read_bytes())
         error = attack(made["worker:0"], {"client": "x"}, Security(tls=pki.user("alice")))
         assert isinstance(error, tf.errors.UnauthenticatedError), error
         assert "its certificate is that of" in str(error)

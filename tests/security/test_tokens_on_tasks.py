@@ -185,6 +185,33 @@ def test_what_was_done_is_in_the_audit_log_without_secrets(
     assert time.strptime(events[0]["time"][:19], "%Y-%m-%dT%H:%M:%S")
 
 
+def test_what_was_tried_with_the_session_of_another_is_in_the_audit_log(
+    tasks: MakeTasks, book: TokenBook, client: Show, way: str, tmp_path: Path
+) -> None:
+    for name in ("alice", "mallory"):
+        book.add(name)
+    path = tmp_path / "audit.jsonl"
+    task = tasks({"worker:0": Security(tokens=str(book.path), audit_log=str(path))})["worker:0"]
+    x = tf.constant(1.0)
+    client(token=book.texts["alice"])
+    with tf.Session(task.target) as theirs:
+        theirs.run(x)
+        handle = theirs._transport._handle  # type: ignore[attr-defined]
+        client(token=book.texts["mallory"])
+        mine = tf.Session(task.target)
+        mine.run(x)
+        transport = mine._transport  # type: ignore[attr-defined]
+        own, transport._handle = transport._handle, handle
+        with pytest.raises(tf.errors.PermissionDeniedError, match="does not belong to token:mallory"):
+            transport.list_devices()
+        transport._handle = own
+        mine.close()
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    refused = [e for e in events if e["event"] == "refused" and e["who"] == "token:mallory"]
+    assert [e["session"] for e in refused] == [handle]
+    assert "does not belong to token:mallory" in refused[0]["reason"]
+
+
 def test_a_token_does_not_stay_because_its_revocation_could_not_be_read_at_once(
     book: TokenBook,
 ) -> None:

@@ -425,7 +425,9 @@ class _Client:
     def _reset(self, data: bytes) -> master_pb2.ResetResponse:
         request = master_pb2.ResetRequest.FromString(data)
         if not self.principal.may("admin"):
-            raise self._clients.guard.forbidden(self.principal, "admin", "Reset")
+            error = self._clients.guard.forbidden(self.principal, "admin", "Reset")
+            self._audit("refused", call="Reset", reason=error.message)
+            raise error
         self._audit("reset", containers=list(request.container))
         self._clients.master.reset(list(request.container))
         return master_pb2.ResetResponse()

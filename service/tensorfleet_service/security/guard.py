@@ -340,6 +340,6 @@ class Guard:
             return
         with self._lock:
             self.refused["forbidden"] += 1
-        raise errors.PermissionDeniedError(
-            None, None, f"{self._task} refuses: session {session} does not belong to {principal.id}"
-        )
+        reason = f"{self._task} refuses: session {session} does not belong to {principal.id}"
+        self.audit.write("refused", principal.id, session=session, reason=reason)
+        raise errors.PermissionDeniedError(None, None, reason)

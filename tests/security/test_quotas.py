@@ -286,10 +286,18 @@ def test_steps_of_clients_take_turns(
     for _ in range(most):
         order.take(other)
     went: list[str] = []
+    names = {id(order.share(f"token:{name}")): name for name in sessions}
+    take = order.take
+
+    def noted(share: Any) -> Any:
+        began = take(share)
+        went.append(names[id(share)])  # before it ends, so before the next one has the turn
+        return began
+
+    monkeypatch.setattr(order, "take", noted)
 
     def run(name: str) -> None:
         sessions[name].run(x)
-        went.append(name)
 
     threads = []
     for waiting_before, name in enumerate(("alice", "bob")):

@@ -289,7 +289,7 @@ def test_steps_of_clients_take_turns(
     names = {id(order.share(f"token:{name}")): name for name in sessions}
     take = order.take
 
-    def noted(share: Any) -> Any:
+    def noted(share: turns.Share) -> float:
         began = take(share)
         went.append(names[id(share)])  # before it ends, so before the next one has the turn
         return began

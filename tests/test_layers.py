@@ -89,7 +89,7 @@ TYPE_CIRCLES = {
     ),
     "datasets give datasets, and iterators": (
         *("tensorfleet.data.dataset", "tensorfleet.data.functional", "tensorfleet.data.iterator"),
-        *("tensorfleet.data.selecting", "tensorfleet.data.choosing", "tensorfleet.data.windowing"),
+        *("tensorfleet.data.grouping", "tensorfleet.data.sampling", "tensorfleet.data.windowing"),
     ),
     "an estimator's parts know their estimator": (
         *("tensorfleet.estimator.estimator", "tensorfleet.estimator.evaluating"),

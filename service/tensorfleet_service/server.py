@@ -36,9 +36,10 @@ from tensorfleet_service.net import timeouts
 from tensorfleet_service.net.admission import Admission, client_of, connections_that_fit, limit_stalls
 from tensorfleet_service.net.discovery import discover
 from tensorfleet_service.net.peers import AnyPeer, Peers
+from tensorfleet_service.net.timeouts import ORPHAN_SECONDS
 from tensorfleet_service.observe.health import Health
 from tensorfleet_service.observe.watchdog import Watchdog
-from tensorfleet_service.rpc.clients import ORPHAN_SECONDS, Clients
+from tensorfleet_service.rpc.clients import Clients
 from tensorfleet_service.rpc.door import Door, Visitor
 from tensorfleet_service.rpc.fleet_service import FleetService
 from tensorfleet_service.rpc.grpc_server import GrpcServer

@@ -208,6 +208,7 @@ def test_a_plain_client_is_told_of_tls_and_a_client_with_tls_of_its_absence(
         "q2Zt/yv3s0Tq9m2cNf0bYw7fFvq6k3l8n5uQhU1rXzE=",
         "-----BEGIN PRIVATE KEY-----\nMIGH/AgEAMBMGByqGSM49\n-----END PRIVATE KEY-----",
     ],
+    ids=["token", "hexadecimal", "base64", "key"],
 )
 def test_a_secret_in_place_of_its_file_is_not_shown(pki: Pki, name: str, secret: str) -> None:
     environ = files(pki) if name == settings.KEY else {}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorfleet.contrib.decoding import Decoder
+from tensorfleet.contrib.decoders import Decoder
 from tensorfleet.core import dtypes, structures
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph import framework

@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from tensorfleet.contrib.collecting import (
+from tensorfleet.contrib.output_collections import (
     append_tensor_alias as append_tensor_alias,
     channel_dimension as channel_dimension,
     collect_named_outputs as collect_named_outputs,

@@ -8,7 +8,7 @@ from tensorfleet.contrib.norm_layers import (
     layer_norm as layer_norm,
     unit_norm as unit_norm,
 )
-from tensorfleet.contrib.optimizing import (
+from tensorfleet.contrib.optimize_loss import (
     OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES,
     OPTIMIZER_SUMMARIES as OPTIMIZER_SUMMARIES,
     optimize_loss as optimize_loss,
@@ -35,12 +35,7 @@ from tensorfleet.contrib.regularizers import (
     l2_regularizer as l2_regularizer,
     sum_regularizer as sum_regularizer,
 )
-from tensorfleet.contrib.scaling import (
-    variance_scaling_initializer as variance_scaling_initializer,
-    xavier_initializer as xavier_initializer,
-    xavier_initializer as xavier_initializer_conv2d,
-)
-from tensorfleet.contrib.summarizing import (
+from tensorfleet.contrib.summaries import (
     summarize_activation as summarize_activation,
     summarize_activations as summarize_activations,
     summarize_biases as summarize_biases,
@@ -49,6 +44,11 @@ from tensorfleet.contrib.summarizing import (
     summarize_tensors as summarize_tensors,
     summarize_variables as summarize_variables,
     summarize_weights as summarize_weights,
+)
+from tensorfleet.contrib.variance_scaling import (
+    variance_scaling_initializer as variance_scaling_initializer,
+    xavier_initializer as xavier_initializer,
+    xavier_initializer as xavier_initializer_conv2d,
 )
 from tensorfleet.contrib.weighted_layers import (
     conv1d as conv1d,

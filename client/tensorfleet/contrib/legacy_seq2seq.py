@@ -2,12 +2,7 @@
 
 import typing as _typing
 
-from tensorfleet.contrib.old_sequence_losses import (
-    model_with_buckets as model_with_buckets,
-    sequence_loss as sequence_loss,
-    sequence_loss_by_example as sequence_loss_by_example,
-)
-from tensorfleet.contrib.old_sequences import (
+from tensorfleet.contrib.legacy_decoders import (
     attention_decoder as attention_decoder,
     basic_rnn_seq2seq as basic_rnn_seq2seq,
     embedding_attention_decoder as embedding_attention_decoder,
@@ -16,6 +11,11 @@ from tensorfleet.contrib.old_sequences import (
     embedding_rnn_seq2seq as embedding_rnn_seq2seq,
     rnn_decoder as rnn_decoder,
     tied_rnn_seq2seq as tied_rnn_seq2seq,
+)
+from tensorfleet.contrib.legacy_sequence_losses import (
+    model_with_buckets as model_with_buckets,
+    sequence_loss as sequence_loss,
+    sequence_loss_by_example as sequence_loss_by_example,
 )
 
 if not _typing.TYPE_CHECKING:

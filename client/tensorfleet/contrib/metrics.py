@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from tensorfleet.contrib.old_metrics import (
+from tensorfleet.contrib.streaming_metrics import (
     accuracy as accuracy,
     aggregate_metric_map as aggregate_metric_map,
     aggregate_metrics as aggregate_metrics,

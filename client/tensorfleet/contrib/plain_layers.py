@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from tensorfleet.contrib.arg_scopes import add_arg_scope
-from tensorfleet.contrib.flattening import flatten as _flatten
+from tensorfleet.contrib.flatten import flatten as _flatten
 from tensorfleet.contrib.layer_scope import add_variables, layer_format, named_outputs
 from tensorfleet.contrib.model_variables import model_variable
 from tensorfleet.core import dtypes

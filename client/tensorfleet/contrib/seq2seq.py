@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from tensorfleet.contrib.attending import (
+from tensorfleet.contrib.attention import (
     AttentionMechanism as AttentionMechanism,
     AttentionWrapper as AttentionWrapper,
     AttentionWrapperState as AttentionWrapperState,
@@ -18,19 +18,19 @@ from tensorfleet.contrib.beam_search import (
     gather_tree as gather_tree,
     gather_tree_from_array as gather_tree_from_array,
 )
-from tensorfleet.contrib.decoding import (
-    BasicDecoder as BasicDecoder,
-    BasicDecoderOutput as BasicDecoderOutput,
-    Decoder as Decoder,
-    dynamic_decode as dynamic_decode,
-    tile_batch as tile_batch,
-)
-from tensorfleet.contrib.decoding_helpers import (
+from tensorfleet.contrib.decoder_helpers import (
     CustomHelper as CustomHelper,
     GreedyEmbeddingHelper as GreedyEmbeddingHelper,
     Helper as Helper,
     SampleEmbeddingHelper as SampleEmbeddingHelper,
     TrainingHelper as TrainingHelper,
+)
+from tensorfleet.contrib.decoders import (
+    BasicDecoder as BasicDecoder,
+    BasicDecoderOutput as BasicDecoderOutput,
+    Decoder as Decoder,
+    dynamic_decode as dynamic_decode,
+    tile_batch as tile_batch,
 )
 from tensorfleet.contrib.sequences import sequence_loss as sequence_loss
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorfleet.contrib.optimizing import multiply_gradients as multiply_gradients
+from tensorfleet.contrib.optimize_loss import multiply_gradients as multiply_gradients
 from tensorfleet.core.logging import warning
 from tensorfleet.graph import framework
 from tensorfleet.graph.graph_keys import GraphKeys

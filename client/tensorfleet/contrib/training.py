@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from tensorfleet.contrib.evaluating import (
+from tensorfleet.contrib.checkpoint_evaluation import (
     checkpoints_iterator as checkpoints_iterator,
     get_or_create_eval_step as get_or_create_eval_step,
     wait_for_new_checkpoint as wait_for_new_checkpoint,

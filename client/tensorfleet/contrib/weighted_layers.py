@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorfleet.contrib.arg_scopes import add_arg_scope
 from tensorfleet.contrib.layer_scope import finish, getter, layer_format
-from tensorfleet.contrib.scaling import xavier_initializer
+from tensorfleet.contrib.variance_scaling import xavier_initializer
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.layers import convolution as convolutions, convolution_others as others, core

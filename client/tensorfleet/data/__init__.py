@@ -3,10 +3,6 @@
 import typing as _typing
 
 from tensorfleet.data import experimental as experimental
-from tensorfleet.data.choosing import (
-    INFINITE_CARDINALITY as INFINITE_CARDINALITY,
-    UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY,
-)
 from tensorfleet.data.dataset import (
     AUTOTUNE as AUTOTUNE,
     Dataset as Dataset,
@@ -26,6 +22,10 @@ from tensorfleet.data.iterator import (
 )
 from tensorfleet.data.nested import DatasetSpec as DatasetSpec
 from tensorfleet.data.options import Options as Options, ThreadingOptions as ThreadingOptions
+from tensorfleet.data.sampling import (
+    INFINITE_CARDINALITY as INFINITE_CARDINALITY,
+    UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY,
+)
 
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace

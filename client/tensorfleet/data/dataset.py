@@ -8,13 +8,13 @@ from typing import Any
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims, merge
 from tensorfleet.core.structures import ELEMENTS as nest
-from tensorfleet.data import choosing, iterator as iterators
+from tensorfleet.data import iterator as iterators, sampling
 from tensorfleet.data.functional import FunctionalTransformations
 from tensorfleet.data.generator import generate
+from tensorfleet.data.grouping import SelectingTransformations
 from tensorfleet.data.nested import DatasetSpec, serve_datasets
 from tensorfleet.data.options import Options
 from tensorfleet.data.padding import padded_shape, padding_values_of
-from tensorfleet.data.selecting import SelectingTransformations
 from tensorfleet.data.structure import NestedSpec, Structure, common_dims, components_of, normalize
 from tensorfleet.data.windowing import WindowingTransformations
 from tensorfleet.graph import framework
@@ -133,7 +133,7 @@ class Dataset(SelectingTransformations, WindowingTransformations, FunctionalTran
         datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = True
     ) -> Dataset:
         """`tf.data.experimental.choose_from_datasets`, which ends when a chosen dataset has ended."""
-        return choosing.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
+        return sampling.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
 
     @staticmethod
     def sample_from_datasets(
@@ -144,7 +144,7 @@ class Dataset(SelectingTransformations, WindowingTransformations, FunctionalTran
         rerandomize_each_iteration: bool | None = None,
     ) -> Dataset:
         """`tf.data.experimental.sample_from_datasets`."""
-        return choosing.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
+        return sampling.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
 
     @staticmethod
     def range(*args: Any, **kwargs: Any) -> Dataset:
@@ -462,7 +462,7 @@ class Dataset(SelectingTransformations, WindowingTransformations, FunctionalTran
         name: str | None = None,
     ) -> Dataset:
         """`tf.data.experimental.rejection_resample` of this dataset."""
-        return choosing.rejection_resample(class_func, target_dist, initial_dist, seed)(self)
+        return sampling.rejection_resample(class_func, target_dist, initial_dist, seed)(self)
 
     # Iterators and the types of elements
 

@@ -2,13 +2,6 @@
 
 import typing as _typing
 
-from tensorfleet.data.choosing import (
-    INFINITE_CARDINALITY as INFINITE_CARDINALITY,
-    UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY,
-    choose_from_datasets as choose_from_datasets,
-    rejection_resample as rejection_resample,
-    sample_from_datasets as sample_from_datasets,
-)
 from tensorfleet.data.dataset import AUTOTUNE as AUTOTUNE
 from tensorfleet.data.files import CsvDataset as CsvDataset
 from tensorfleet.data.iterator import get_next_as_optional as get_next_as_optional
@@ -17,6 +10,13 @@ from tensorfleet.data.reading import (
     make_batched_features_dataset as make_batched_features_dataset,
     make_csv_dataset as make_csv_dataset,
     parse_example_dataset as parse_example_dataset,
+)
+from tensorfleet.data.sampling import (
+    INFINITE_CARDINALITY as INFINITE_CARDINALITY,
+    UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY,
+    choose_from_datasets as choose_from_datasets,
+    rejection_resample as rejection_resample,
+    sample_from_datasets as sample_from_datasets,
 )
 from tensorfleet.data.transformations import (
     Counter as Counter,

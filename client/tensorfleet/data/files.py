@@ -12,7 +12,7 @@ from tensorfleet.data.structure import Structure
 from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.ops.data_flow import more_dataset_ops  # noqa: F401  the ops register themselves
+from tensorfleet.ops.data_flow import experimental_dataset_ops  # noqa: F401  the ops register themselves
 
 _STRINGS = Structure(None, [dtypes.string], [()])
 

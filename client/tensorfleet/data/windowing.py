@@ -13,7 +13,7 @@ from tensorfleet.graph.apply import apply_op
 from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.static_value import static_value
 from tensorfleet.graph.tensor import Tensor
-from tensorfleet.ops.data_flow import more_dataset_ops  # noqa: F401  the ops register themselves
+from tensorfleet.ops.data_flow import experimental_dataset_ops  # noqa: F401  the ops register themselves
 
 if TYPE_CHECKING:
     from tensorfleet.data.dataset import Dataset

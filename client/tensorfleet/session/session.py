@@ -15,7 +15,7 @@ from tensorfleet.core import errors, gc_pause
 from tensorfleet.graph.default_session import DefaultSession
 from tensorfleet.graph.graph import Graph, get_default_graph
 from tensorfleet.proto import config_pb2
-from tensorfleet.session import abandoned, connect as transport
+from tensorfleet.session import connect as transport, unclosed_sessions
 from tensorfleet.session.containers import default_container, fill, to_reset
 from tensorfleet.session.device_attributes import DeviceAttributes
 from tensorfleet.session.feeds import converter, feed_tensor
@@ -267,7 +267,7 @@ class BaseSession:
                     with contextlib.suppress(errors.OpError):  # the first error is the one to see
                         master.close()
                     raise
-                self._abandon = abandoned.watch(self, master.close)
+                self._abandon = unclosed_sessions.watch(self, master.close)
                 self._link.transport = master
                 self._sent = len(graph_def.node)
             elif self._sent < len(self._operations):

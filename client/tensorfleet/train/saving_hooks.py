@@ -20,8 +20,8 @@ from tensorfleet.train.session_run_hook import (
     SessionRunHook,
     SessionRunValues,
 )
-from tensorfleet.train.stand_still import StandStill
 from tensorfleet.train.step_count import get_global_step
+from tensorfleet.train.step_progress import StandStill
 from tensorfleet.train.timers import SecondOrStepTimer
 
 

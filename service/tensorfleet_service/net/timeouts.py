@@ -80,6 +80,9 @@ FIRST_NOTICE_SECONDS = 2.0
 NEXT_NOTICE_SECONDS = 10.0
 """Between further lines about them."""
 
+ORPHAN_SECONDS = 60.0
+"""Without a connection of its client, until a session is closed."""
+
 IDLE_SESSION_SECONDS = number("TENSORFLEET_SESSION_IDLE_SECONDS", 86400.0)
 """Without a step, until a session by gRPC is closed, as the end of its client is not noticed."""
 

@@ -29,6 +29,7 @@ from tensorfleet_service.master.partial import PartialRuns
 from tensorfleet_service.net import limits
 from tensorfleet_service.net.admission import client_of
 from tensorfleet_service.net.tensor_protos import as_op_error
+from tensorfleet_service.net.timeouts import ORPHAN_SECONDS
 from tensorfleet_service.security.guard import Guard
 from tensorfleet_service.security.principal import ANYBODY, Principal
 from tensorfleet_service.threads.turns import Turns
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from tensorfleet_service.threads.deadlines import Deadline, Deadlines
 
 log = logging.getLogger(__name__)
-
-ORPHAN_SECONDS = 60.0  # how long a session outlives the last connection of its client
 
 
 class Clients:

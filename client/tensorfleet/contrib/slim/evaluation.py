@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from tensorfleet.contrib.evaluating import (
+from tensorfleet.contrib.checkpoint_evaluation import (
     checkpoints_iterator as checkpoints_iterator,
     evaluate_once as evaluate_once,
     evaluation_loop as evaluation_loop,

@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from tensorfleet.contrib.old_losses import (
+from tensorfleet.contrib.predictions_first_losses import (
     absolute_difference as absolute_difference,
     add_loss as add_loss,
     compute_weighted_loss as compute_weighted_loss,

@@ -16,13 +16,11 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet_service.kernels.image.common import Array
+from tensorfleet_service.kernels.image.limits import MAX_PIXELS
 from tensorfleet_service.kernels.values import invalid
 
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
-
-MAX_PIXELS = 1 << 26
-"""Limit on the pixels of all frames of a file; Pillow itself only warns, of larger files."""
 
 MISSING = (
     "Images are decoded and encoded by Pillow, which this task does not have: install the extra `images` of "

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from tensorfleet_service.kernels.image.common import Array
+from tensorfleet_service.kernels.image.limits import MAX_ATTEMPTS
 from tensorfleet_service.kernels.registry import Kernel, KernelNode
 from tensorfleet_service.kernels.values import host_kernel, invalid, shape_text
 from tensorfleet_service.state import philox
 
 _F = np.float32
-MAX_ATTEMPTS = 100_000
-"""Of a search for a part of an image: a second or two."""
 Rectangle = tuple[int, int, int, int]
 """First column and row, and the columns and rows after the last."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tensorfleet.contrib.decoding_helpers import Helper, batch_and_time_exchanged
+from tensorfleet.contrib.decoder_helpers import Helper, batch_and_time_exchanged
 from tensorfleet.core import dtypes, structures
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph.convert import constant, convert_to_tensor

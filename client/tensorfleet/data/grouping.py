@@ -21,7 +21,7 @@ from tensorfleet.ops.array.identity import identity
 from tensorfleet.ops.array.indexing import gather
 from tensorfleet.ops.array.joining import stack
 from tensorfleet.ops.array.selection import where
-from tensorfleet.ops.data_flow import more_dataset_ops  # noqa: F401  the ops register themselves
+from tensorfleet.ops.data_flow import experimental_dataset_ops  # noqa: F401  the ops register themselves
 from tensorfleet.ops.io.logging import Assert
 from tensorfleet.ops.math.comparison import greater_equal, less, less_equal, logical_and
 from tensorfleet.ops.math.reduction import reduce_min

@@ -31,14 +31,17 @@ class TensorSpec:
 
     @property
     def shape(self) -> TensorShape:
+        """The shape, as far as it is known."""
         return self._shape
 
     @property
     def dtype(self) -> DType:
+        """The dtype."""
         return self._dtype
 
     @property
     def name(self) -> str | None:
+        """The name, or None."""
         return self._name
 
     def is_compatible_with(self, spec_or_tensor: Any) -> bool:
@@ -71,10 +74,12 @@ class SparseTensorSpec:
 
     @property
     def shape(self) -> TensorShape:
+        """The shape, as far as it is known."""
         return self._shape
 
     @property
     def dtype(self) -> DType:
+        """The dtype."""
         return self._dtype
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:

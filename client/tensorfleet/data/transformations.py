@@ -124,14 +124,17 @@ class Reducer:
 
     @property
     def init_func(self) -> Callable[..., Any]:
+        """Function from a key to the first state."""
         return self._init_func
 
     @property
     def reduce_func(self) -> Callable[..., Any]:
+        """Function from a state and an element to the next state."""
         return self._reduce_func
 
     @property
     def finalize_func(self) -> Callable[..., Any]:
+        """Function from the last state to the result."""
         return self._finalize_func
 
 

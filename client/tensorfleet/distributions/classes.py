@@ -82,9 +82,6 @@ class Bernoulli(Distribution):
     def _batch_shape(self) -> Any:
         return self._logits.shape
 
-    def _event_shape_tensor(self) -> Tensor:
-        return constant([], dtypes.int32)
-
     def _event_shape(self) -> Any:
         return []
 
@@ -176,9 +173,6 @@ class Categorical(Distribution):
 
     def _batch_shape(self) -> Any:
         return self._logits.shape[:-1] if self._logits.shape.ndims is not None else None
-
-    def _event_shape_tensor(self) -> Tensor:
-        return constant([], dtypes.int32)
 
     def _event_shape(self) -> Any:
         return []

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dtypes
 from tensorfleet.distributions.distribution import FULLY_REPARAMETERIZED, Distribution
 from tensorfleet.distributions.kullback_leibler import RegisterKL
 from tensorfleet.distributions.parameters import (
@@ -17,7 +16,7 @@ from tensorfleet.distributions.parameters import (
     static_batch,
     where_defined,
 )
-from tensorfleet.graph.convert import constant, convert_to_tensor
+from tensorfleet.graph.convert import convert_to_tensor
 from tensorfleet.graph.graph import get_default_graph
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.constants import ones_like
@@ -79,9 +78,6 @@ class Gamma(Distribution):
 
     def _batch_shape(self) -> Any:
         return static_batch(self._concentration, self._rate)
-
-    def _event_shape_tensor(self) -> Tensor:
-        return constant([], dtypes.int32)
 
     def _event_shape(self) -> Any:
         return []

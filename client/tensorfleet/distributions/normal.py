@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tensorfleet.core import dtypes
 from tensorfleet.distributions.distribution import FULLY_REPARAMETERIZED, Distribution
 from tensorfleet.distributions.kullback_leibler import RegisterKL
 from tensorfleet.distributions.normal_cdf import log_ndtr, ndtr
@@ -63,9 +62,6 @@ class _LocScale(Distribution):
 
     def _batch_shape(self) -> Any:
         return static_batch(*self._batch_parameters())
-
-    def _event_shape_tensor(self) -> Tensor:
-        return constant([], dtypes.int32)
 
     def _event_shape(self) -> Any:
         return []
@@ -200,9 +196,6 @@ class Laplace(_LocScale):
 
     def _stddev(self) -> Tensor:
         return math.sqrt(2) * self._scale + zeros_like(self._loc)
-
-    def _median(self) -> Tensor:
-        return self._mean()
 
 
 def _log_laplace_cdf(z: Tensor) -> Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tensorfleet.core import dtypes
 from tensorfleet.distributions.distribution import FULLY_REPARAMETERIZED, Distribution
 from tensorfleet.distributions.kullback_leibler import RegisterKL
 from tensorfleet.distributions.parameters import (
@@ -96,9 +95,6 @@ class Uniform(Distribution):
 
     def _batch_shape(self) -> Any:
         return static_batch(self._low, self._high)
-
-    def _event_shape_tensor(self) -> Tensor:
-        return constant([], dtypes.int32)
 
     def _event_shape(self) -> Any:
         return []
@@ -205,9 +201,6 @@ class Beta(Distribution):
 
     def _batch_shape(self) -> Any:
         return self._total_concentration.shape
-
-    def _event_shape_tensor(self) -> Tensor:
-        return constant([], dtypes.int32)
 
     def _event_shape(self) -> Any:
         return []

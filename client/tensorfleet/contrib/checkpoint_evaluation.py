@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from tensorfleet.core.logging import info
 from tensorfleet.ops.io.summary import merge_all
 from tensorfleet.ops.state.variable_ops import assign_add
 from tensorfleet.summary.file_writer import FileWriter
-from tensorfleet.train.checkpoint_management import latest_checkpoint
-from tensorfleet.train.evaluation import get_or_create_eval_step as get_or_create_eval_step
+from tensorfleet.train.checkpoint_waiting import checkpoints_iterator
+from tensorfleet.train.evaluation import get_or_create_eval_step
 from tensorfleet.train.monitored_session import MonitoredSession
 from tensorfleet.train.saver import Saver
 from tensorfleet.train.scaffold import Scaffold
@@ -19,55 +17,6 @@ from tensorfleet.train.session_creator import ChiefSessionCreator
 from tensorfleet.train.step_count import get_global_step
 
 _DEFAULT: Any = 0
-
-
-def wait_for_new_checkpoint(
-    checkpoint_dir: str,
-    last_checkpoint: str | None = None,
-    seconds_to_sleep: float = 1,
-    timeout: float | None = None,
-) -> str | None:
-    """The path of a checkpoint other than `last_checkpoint`; None after `timeout` seconds without one."""
-    info("Waiting for new checkpoint at %s", checkpoint_dir)
-    end = time.time() + timeout if timeout is not None else None
-    while True:
-        path = latest_checkpoint(checkpoint_dir)
-        if path is not None and path != last_checkpoint:
-            info("Found new checkpoint at %s", path)
-            return path
-        if end is not None and time.time() + seconds_to_sleep > end:
-            return None
-        time.sleep(seconds_to_sleep)
-
-
-def checkpoints_iterator(
-    checkpoint_dir: str,
-    min_interval_secs: float = 0,
-    timeout: float | None = None,
-    timeout_fn: Callable[[], bool] | None = None,
-) -> Iterator[str]:
-    """An iterator of the checkpoints of a directory as they appear.
-
-    Args:
-        min_interval_secs: the shortest time between two checkpoints, in seconds.
-        timeout: the time to wait for a checkpoint, in seconds; None for no limit.
-        timeout_fn: a function that is called after `timeout`; a true result ends the iterator, as does a
-            timeout without such a function.
-    """
-    last: str | None = None
-    while True:
-        path = wait_for_new_checkpoint(checkpoint_dir, last, timeout=timeout)
-        if path is None:
-            if timeout_fn is None or timeout_fn():
-                info("Timed-out waiting for a checkpoint.")
-                return
-            continue
-        begin = time.time()
-        last = path
-        yield path
-        rest = begin + min_interval_secs - time.time()
-        if rest > 0:
-            time.sleep(rest)
 
 
 def evaluate_once(

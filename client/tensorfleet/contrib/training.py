@@ -2,11 +2,6 @@
 
 import typing as _typing
 
-from tensorfleet.contrib.checkpoint_evaluation import (
-    checkpoints_iterator as checkpoints_iterator,
-    get_or_create_eval_step as get_or_create_eval_step,
-    wait_for_new_checkpoint as wait_for_new_checkpoint,
-)
 from tensorfleet.contrib.hparam import HParams as HParams, parse_values as parse_values
 from tensorfleet.contrib.train_ops import (
     add_gradients_summaries as add_gradients_summaries,
@@ -15,10 +10,15 @@ from tensorfleet.contrib.train_ops import (
     create_train_op as create_train_op,
     multiply_gradients as multiply_gradients,
 )
+from tensorfleet.train.checkpoint_waiting import (
+    checkpoints_iterator as checkpoints_iterator,
+    wait_for_new_checkpoint as wait_for_new_checkpoint,
+)
 from tensorfleet.train.device_setter import (
     GreedyLoadBalancingStrategy as GreedyLoadBalancingStrategy,
     byte_size_load_fn as byte_size_load_fn,
 )
+from tensorfleet.train.evaluation import get_or_create_eval_step as get_or_create_eval_step
 
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace

@@ -3,9 +3,11 @@
 import typing as _typing
 
 from tensorfleet.contrib.checkpoint_evaluation import (
-    checkpoints_iterator as checkpoints_iterator,
     evaluate_once as evaluate_once,
     evaluation_loop as evaluation_loop,
+)
+from tensorfleet.train.checkpoint_waiting import (
+    checkpoints_iterator as checkpoints_iterator,
     wait_for_new_checkpoint as wait_for_new_checkpoint,
 )
 

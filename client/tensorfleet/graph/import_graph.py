@@ -224,18 +224,13 @@ class _Importer:
         if node.op in _MERGES and any(map(self._is_back_edge, data)):
             op.outputs[0].dims = None  # what the next iteration brings is not known yet
         for text in node.input[len(data) :]:
-            self._add_control(op, self._control(text))
+            op._add_control_input(self._control(text))
         return op
 
     def _device_scope(self, node: NodeDef) -> contextlib.AbstractContextManager[None]:
         if _colocated_with(node):
             return self._graph.device(None)  # `_place_colocated` decides
         return self._graph.device(node.device) if node.device else contextlib.nullcontext()
-
-    def _add_control(self, op: Operation, control: Operation) -> None:
-        if control not in op.control_inputs:
-            op.control_inputs.append(control)
-            control._control_outputs.append(op)
 
     def _unique_name(self, name: str) -> str:
         full = self._scope + name
@@ -342,9 +337,8 @@ class _Importer:
     def _place_colocated(self) -> None:
         for name, op in self._made.items():
             others = _colocated_with(self._nodes[name])
-            op._device = next(
-                (self._made[other].device for other in others if self._made[other].device), op._device
-            )
+            placed = (self._made[other].device for other in others if self._made[other].device)
+            op._set_device(next(placed, op.device))
 
     def unused_and_missing(self) -> list[str]:
         """The keys of the input map that were not used and name nothing in the message."""

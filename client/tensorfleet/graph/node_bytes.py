@@ -7,16 +7,14 @@ once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from tensorfleet.core import attr_value
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.proto_field import field, text
-
-if TYPE_CHECKING:
-    from tensorfleet.graph.operation import Operation
 
 MAX_BYTES = 4096
 """Nodes with a larger constant are not kept in this form: the constant would be in memory twice."""
@@ -28,23 +26,21 @@ _known: dict[Any, bytes] = {}
 """Attributes that many nodes have, encoded; forgotten when they are `_MAX_KNOWN`."""
 
 
-def encode(op: Operation) -> bytes | None:
-    """The field `node` of a GraphDef with this operation; None if it holds a large constant."""
-    attrs = []
-    for key, value in op.attrs.items():
+def encode(
+    name: str, op: str, inputs: Sequence[str], device: str, attributes: Mapping[str, Any]
+) -> bytes | None:
+    """The field `node` of a GraphDef with the node of these parts; None if it holds a large constant."""
+    fields = [text(1, name), text(2, op)]
+    for source in inputs:
+        fields.append(text(3, source))
+    if device:
+        fields.append(text(4, device))
+    for key, value in attributes.items():
         data = _attribute(key, value)
         if data is None:
             return None
-        attrs.append(data)
-    fields = [text(1, op.name), text(2, op.type)]
-    for tensor in op.inputs:
-        index = tensor.value_index
-        fields.append(text(3, f"{tensor.op.name}:{index}" if index else tensor.op.name))
-    if op.control_inputs:
-        fields += [text(3, name) for name in sorted(f"^{control.name}" for control in op.control_inputs)]
-    if op.device:
-        fields.append(text(4, op.device))
-    return field(1, b"".join(fields + attrs))
+        fields.append(data)
+    return field(1, b"".join(fields))
 
 
 def _attribute(key: str, value: Any) -> bytes | None:

@@ -109,7 +109,9 @@ class Operation:
         """The node as a part of a serialized GraphDef, kept until it changes; None if it is large."""
         found = self._encoded
         if found is None:
-            found = self._encoded = node_bytes.encode(self)
+            found = self._encoded = node_bytes.encode(
+                self.name, self.type, self._input_texts(), self._device, self.attrs
+            )
         return found
 
     def fill_node_def(self, node: node_def_pb2.NodeDef) -> None:
@@ -118,13 +120,15 @@ class Operation:
         node.op = self.type
         if self._device:
             node.device = self._device
-        inputs = [t.name if t.value_index else t.op.name for t in self.inputs]
-        if self.control_inputs:
-            inputs += sorted(f"^{op.name}" for op in self.control_inputs)
-        if inputs:
-            node.input.extend(inputs)
+        node.input.extend(self._input_texts())
         for key, value in self.attrs.items():
             attr_value.to_proto(value, node.attr[key])
+
+    def _input_texts(self) -> list[str]:
+        texts = [t.name if t.value_index else t.op.name for t in self.inputs]
+        if self.control_inputs:
+            texts += sorted(f"^{op.name}" for op in self.control_inputs)
+        return texts
 
     @property
     def control_outputs(self) -> list[Operation]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tensorfleet.checkpoint.varint import decode
-from tensorfleet.core import proto_field
+from tensorfleet.core.proto_field import encoded_attributes
 from tensorfleet.proto import node_def_pb2
 from tensorfleet_service.graph.attributes import Known, checked_attrs, definition
 from tensorfleet_service.graph.graph import Node
 
 _ATTR = 5 << 3 | 2  # the tag of a NodeDef's field `attr`, and that of the key in an entry of this map
 _KEY = 1 << 3 | 2
-_MAX_KEY = 1024
-"""Nodes with more bytes of attributes, such as constants, are not looked for among others."""
 
 
 class NodeMaker:
@@ -30,24 +28,16 @@ class NodeMaker:
             NotFoundError: the op type is not registered, or an attribute is missing.
             InvalidArgumentError: an attribute is not valid.
         """
-        name, op, device = node_def.name, node_def.op, node_def.device
-        data = node_def.SerializeToString()
-        prefix = proto_field.text(1, name) + proto_field.text(2, op)
-        for text in inputs:
-            prefix += proto_field.text(3, text)
-        if device:
-            prefix += proto_field.text(4, device)
-        # What follows on these fields are the attributes. Should a protobuf write them in another order,
-        # nothing is found, and nothing is mistaken.
-        if len(data) - len(prefix) > _MAX_KEY or not data.startswith(prefix):
+        data = encoded_attributes(node_def, inputs)
+        if data is None:
             return self._make(node_def, {})
-        key = op, data[len(prefix) :]
+        key = node_def.op, data
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._make(node_def, _attributes(key[1]))
+            found = self._known[key] = self._make(node_def, _attributes(data))
             return found
         node = found.copy()
-        node.name, node.device = name, device
+        node.name, node.device = node_def.name, node_def.device
         return node
 
     def _make(self, node_def: node_def_pb2.NodeDef, encoded: dict[str, bytes]) -> Node:

@@ -31,7 +31,7 @@ MAX_ATTRIBUTES = 1024
 
 
 def encoded_attributes(node: NodeDef, inputs: Sequence[str]) -> bytes | None:
-    """The attributes of a node as bytes, to tell nodes with equal ones by; None for those with more than 1 KB.
+    """The attributes of a node as bytes, by which to tell nodes with equal ones; None above 1 KB.
 
     It costs a fraction of reading them one by one. Should a protobuf write fields in another order, or with
     others in between, the result is None, or differs where the attributes are equal, never the reverse.

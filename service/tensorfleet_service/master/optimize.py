@@ -110,8 +110,12 @@ class _Rewrite:
         if node.op in _MAY_PASS and self._pass_through(node, copied):
             return
         # The client's knowledge comes first, as it has made other nodes that rely on it.
-        if pure and ((not self._has_flow and self._all_known(node, copied)) or self._fold(node, copied)):
-            return
+        if pure:
+            may_know = not self._has_flow and (_KNOWN_0 in node.attrs or len(node.output_types) > 1)
+            if may_know and self._all_known(node, copied):
+                return
+            if copied.inputs and copied.inputs[0][0].op == "Const" and self._fold(node, copied):
+                return
         if self._rewrites.arithmetic:
             if SCALED in node.attrs and node.attrs[SCALED] is True:
                 copied = self._scaled_first(copied)
@@ -182,7 +186,7 @@ class _Rewrite:
 
     def _fold(self, node: Node, copied: Node) -> bool:
         """Replaces the node by constants, if all its inputs are constants."""
-        if self._evaluate is None or not node.inputs or not node.output_types:
+        if self._evaluate is None or not node.output_types:
             return False
         for source, _ in copied.inputs:
             if source.op != "Const":
@@ -314,8 +318,6 @@ def _waited_for(nodes: Sequence[Node], needless: set[tuple[Node, Node]]) -> set[
 
 def _known_outputs(node: Node) -> list[np.ndarray[Any, Any] | None]:
     """The integer vectors that the outputs are according to the client; None for unknown ones."""
-    if len(node.output_types) == 1 and _KNOWN_0 not in node.attrs:
-        return [None]
     found: list[np.ndarray[Any, Any] | None] = []
     for index, dtype in enumerate(node.output_types):
         values = node.attrs.get(f"{KNOWN}{index}")

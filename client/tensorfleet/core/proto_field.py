@@ -28,24 +28,30 @@ def text(number: int, value: str) -> bytes:
 
 
 MAX_ATTRIBUTES = 1024
+_MAX_TEXT = 1 << 14
+_NAME, _OP, _INPUT, _DEVICE = (bytes([number << 3 | 2]) for number in (1, 2, 3, 4))
 
 
-def encoded_attributes(node: NodeDef, inputs: Sequence[str]) -> bytes | None:
+def encoded_attributes(node: NodeDef, name: str, op: str, inputs: Sequence[str], device: str) -> bytes | None:
     """The attributes of a node as bytes, by which to tell nodes with equal ones; None above 1 KB.
 
-    It costs a fraction of reading them one by one. Should a protobuf write fields in another order, or with
-    others in between, the result is None, or differs where the attributes are equal, never the reverse.
+    It costs a fraction of reading them one by one. They are what follows on the other fields in the node's
+    bytes. Should a protobuf write fields in another order, the result is None.
 
     Args:
-        inputs: the node's `input`.
+        name, op, inputs, device: those of the node.
     """
     data = node.SerializeToString()
-    prefix = text(1, node.name) + text(2, node.op)
+    end = 0
+    fields = [(_NAME, name), (_OP, op)]
     for source in inputs:
-        prefix += text(3, source)
-    device = node.device
+        fields.append((_INPUT, source))
     if device:
-        prefix += text(4, device)
-    if len(data) - len(prefix) > MAX_ATTRIBUTES or not data.startswith(prefix):
-        return None
-    return data[len(prefix) :]
+        fields.append((_DEVICE, device))
+    for tag, value in fields:
+        # Each field is known to be there with this length, so the next one begins where it ends.
+        size = len(value) if value.isascii() else len(value.encode())
+        if data[end : end + 1] != tag or size >= _MAX_TEXT:
+            return None
+        end += size + (2 if size < 0x80 else 3)
+    return data[end:] if len(data) - end <= MAX_ATTRIBUTES else None

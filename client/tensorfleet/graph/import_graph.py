@@ -249,7 +249,7 @@ class _Importer:
 
     def _attrs(self, node: NodeDef, definition: OpDef, inputs: Sequence[str]) -> dict[str, Any]:
         """The node's attributes, read and checked once for all nodes in which they are the same."""
-        data = encoded_attributes(node, inputs)
+        data = encoded_attributes(node, node.name, node.op, inputs, node.device)
         if data is None:
             return self._new_attrs(node, definition)
         found = self._known_attrs.get((node.op, data))

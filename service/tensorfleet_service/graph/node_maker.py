@@ -28,16 +28,17 @@ class NodeMaker:
             NotFoundError: the op type is not registered, or an attribute is missing.
             InvalidArgumentError: an attribute is not valid.
         """
-        data = encoded_attributes(node_def, inputs)
+        name, op, device = node_def.name, node_def.op, node_def.device
+        data = encoded_attributes(node_def, name, op, inputs, device)
         if data is None:
             return self._make(node_def, {})
-        key = node_def.op, data
+        key = op, data
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._make(node_def, _attributes(data))
             return found
         node = found.copy()
-        node.name, node.device = node_def.name, node_def.device
+        node.name, node.device = name, device
         return node
 
     def _make(self, node_def: node_def_pb2.NodeDef, encoded: dict[str, bytes]) -> Node:
@@ -54,7 +55,7 @@ def _attributes(data: bytes) -> dict[str, bytes]:
         position = end + 1
         size, position = (data[position], position + 1) if data[position] < 128 else decode(data, position)
         entry = data[position : position + size]
-        if data[end] != _ATTR or entry[0] != _KEY or entry[1] >= 128:
+        if data[end] != _ATTR or len(entry) < 2 or entry[0] != _KEY or entry[1] >= 128:
             return {}
         found[entry[2 : 2 + entry[1]].decode()] = entry
         end = position + size

@@ -34,12 +34,13 @@ def partition(
 ) -> list[Partition]:
     """Divides placed nodes by device, with the partitions in the order in which their devices first appear.
 
-    Each partition keeps the order of `nodes`; where one device has them all, it has these nodes, not copies. There is one `_Send` for each pair of a tensor and a device
-    that needs it, directly after the node that makes the tensor, and its `_Recv` directly before its first
-    use. Both have TensorFlow's attributes, and `_edge`, a number from 0 on; `_Recv` has `_may_be_dead` if the
-    tensor comes from a branch of a conditional, and `_in_loop` if one comes in each iteration of a loop
-    (`loops` describes what makes it run then). A control edge between devices sends an empty float32 tensor.
-    `_Arg` nodes are copied to the devices that use them. References are read before they are sent.
+    Each partition keeps the order of `nodes`; where one device has them all, it has these nodes, not copies.
+    There is one `_Send` for each pair of a tensor and a device that needs it, directly after the node that
+    makes the tensor, and its `_Recv` directly before its first use. Both have TensorFlow's attributes, and
+    `_edge`, a number from 0 on; `_Recv` has `_may_be_dead` if the tensor comes from a branch of a
+    conditional, and `_in_loop` if one comes in each iteration of a loop (`loops` describes what makes it run
+    then). A control edge between devices sends an empty float32 tensor. `_Arg` nodes are copied to the
+    devices that use them. References are read before they are sent.
 
     Args:
         nodes: in an order in which they can run; stay as they are.

@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "convolution.h"
 #include "kernels.h"
 #include "pool.h"
 #include "pooling.h"
 #include "records.h"
+#include "tiles.h"
 
 extern const struct loops loops_base;
 #ifdef X86_VARIANTS
@@ -596,7 +598,7 @@ static PyObject *row_reduce(PyObject *self, PyObject *arguments) {
 /* ---- the module ------------------------------------------------------------------------------------------------- */
 
 /* Another number for each change of what the service calls, there as well: devices/native.py. */
-#define INTERFACE 2
+#define INTERFACE 3
 
 static PyMethodDef methods[] = {
     {"evaluate", evaluate, METH_VARARGS,
@@ -619,6 +621,17 @@ static PyMethodDef methods[] = {
      "average_pool(x, out, (n, height, width, depth), out_size, window, strides, before, threads)"},
     {"average_pool_grad", average_pool_grad, METH_VARARGS,
      "average_pool_grad(gradient, out, (n, height, width, depth), out_size, window, strides, before, threads)"},
+    {"convolve", convolve, METH_VARARGS,
+     "convolve(images, weights, out, (n, height, width, depth), out_size, window, strides, dilations, before, filters, "
+     "threads)"},
+    {"convolve_filter", convolve_filter, METH_VARARGS,
+     "convolve_filter(images, gradient, out, (n, height, width, depth), out_size, window, strides, dilations, before, "
+     "filters, threads)"},
+    {"depthwise", depthwise, METH_VARARGS,
+     "depthwise(images, weights, out, (n, height, width, depth), out_size, window, strides, dilations, before, threads)"},
+    {"depthwise_filter", depthwise_filter, METH_VARARGS,
+     "depthwise_filter(images, gradient, out, (n, height, width, depth), out_size, window, strides, dilations, before, "
+     "threads)"},
     {"add_rows", add_rows, METH_VARARGS, "add_rows(table, places, updates, rows, count, width)"},
     {"scan_examples", scan_examples, METH_VARARGS,
      "scan_examples(items, keys, kinds, spans, counts, threads): (items it cannot read, kinds, totals, longest)"},
@@ -648,9 +661,11 @@ static int fill(PyObject *module) {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl")) {
     loops = &loops_avx512;
+    tiles = &tiles_avx512;
     instruction_set = "AVX-512";
   } else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
     loops = &loops_avx2;
+    tiles = &tiles_avx2;
     instruction_set = "AVX2";
   }
 #endif

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 SWITCH = "TENSORFLEET_NATIVE"
 
 
-INTERFACE = 2
+INTERFACE = 3
 """Version of the functions and arguments that this service calls; the module has the same number."""
 
 

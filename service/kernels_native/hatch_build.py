@@ -26,9 +26,9 @@ FLAGS = [
     "-pthread",
 ]
 X86_VARIANTS = {
-    "avx2": ("-mavx2", "-mfma"),
+    "avx2": ("-mavx2", "-mfma", "-mf16c"),
     "avx512": (
-        *("-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma"),
+        *("-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma", "-mf16c"),
         "-mprefer-vector-width=512",
     ),
 }
@@ -47,7 +47,7 @@ def compile_extension(root: Path, target: Path) -> None:
     own = [*FLAGS, *shlex.split(os.environ.get("CFLAGS", "")), f"-I{sysconfig.get_path('include')}"]
     is_x86 = platform.machine() in ("x86_64", "AMD64")
     dispatch = ("-DX86_VARIANTS",) if is_x86 else ()
-    plain = ("arrays", "convolution", "examples", "framing", "module", "pool", "pooling")
+    plain = ("arrays", "choices", "convolution", "examples", "framing", "module", "pool", "pooling")
     units: list[tuple[str, str, tuple[str, ...]]] = [(name, f"{name}.c", dispatch) for name in plain]
     for source, flags in BY_VARIANT.items():
         variants = {"base": (), **(X86_VARIANTS if is_x86 else {})}

@@ -26,6 +26,7 @@ _FAMILIES: tuple[str, ...] = (
     "collective.collective_ops",
     "control_flow.control",
     "data_flow.accumulators",
+    "data_flow.barriers",
     "data_flow.dataset_ops",
     "data_flow.experimental_datasets",
     "data_flow.file_datasets",

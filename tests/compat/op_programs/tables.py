@@ -7,6 +7,7 @@ from tests.compat.op_programs import (
     quantized,
     ragged_parts,
     random_state,
+    reference_handles,
     variant_values,
     windows,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "quantized",
     "ragged_parts",
     "random_state",
+    "reference_handles",
     "windows",
     "variant_values",
 ]

@@ -49,14 +49,13 @@ def print_to(path: bytes, resources: Resources) -> None:
     run_op("PrintV2", b"text", output_stream=b"file://" + path, resources=resources)
 
 
-def fill_table(path: bytes, resources: Resources) -> None:
+def fill_table(path: bytes, resources: Resources, op: str = "InitializeTableFromTextFileV2") -> None:
     table = StaticTable("words", dtypes.int64, dtypes.int64)
-    run_op(
-        "InitializeTableFromTextFileV2",
-        *(table, path + b".index"),
-        **{"key_index": -1, "value_index": -1},
-        resources=resources,
-    )
+    run_op(op, table, path + b".index", key_index=-1, value_index=-1, resources=resources)
+
+
+def fill_table_by_reference(path: bytes, resources: Resources) -> None:
+    fill_table(path, resources, "InitializeTableFromTextFile")
 
 
 def draw(path: bytes, resources: Resources) -> None:
@@ -106,11 +105,12 @@ USES = {
     "MergeV2Checkpoints": merge,
     "PrintV2": print_to,
     "InitializeTableFromTextFileV2": fill_table,
+    "InitializeTableFromTextFile": fill_table_by_reference,
     "FixedUnigramCandidateSampler": draw,
 }
 """What opens files, and how each is run with a path: those that read find a checkpoint there."""
 
-PURE = {"CTCBeamSearchDecoder", "ShardedFilename", "Snapshot", "TensorSliceDataset"}
+PURE = {"CTCBeamSearchDecoder", "ShardedFilename", "ShardedFilespec", "Snapshot", "TensorSliceDataset"}
 """What has a name like those, but opens none."""
 
 _NAMES = re.compile(

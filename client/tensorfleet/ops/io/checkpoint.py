@@ -61,6 +61,7 @@ op(
     "ShardedFilename(basename: string, shard: int32, num_shards: int32) -> (filename: string)",
     shape=scalar,
 )
+op("ShardedFilespec(basename: string, num_shards: int32) -> (filename: string)", shape=scalar)
 
 
 def save_v2(

@@ -89,6 +89,16 @@ def merge_v2_checkpoints(node: KernelNode) -> Kernel:
     return run
 
 
+@kernel("ShardedFilespec")
+def sharded_filespec(node: KernelNode) -> Kernel:
+    def run(basename: Any, shards: Any) -> bytes:
+        if np.ndim(basename) or np.ndim(shards):
+            raise invalid("basename and num_shards must be scalars")
+        return os.fsencode(f"{_text(basename)}-?????-of-{int(shards):05d}")
+
+    return run
+
+
 @kernel("ShardedFilename")
 def sharded_filename(node: KernelNode) -> Kernel:
     def run(basename: Any, shard: Any, shards: Any) -> bytes:

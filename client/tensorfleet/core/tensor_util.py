@@ -24,6 +24,7 @@ __all__ = [
     "as_bytes",
     "constant_proto",
     "convert_value",
+    "elements_proto",
     "make_ndarray",
     "make_tensor_proto",
     "string_bytes",
@@ -118,6 +119,17 @@ def constant_proto(array: np.ndarray[Any, Any] | np.generic) -> TensorProto:
     if dt is not dtypes.string and (array.size <= 1 or (dt in _ONE_BY_ONE and any(array.strides))):
         return _one_by_one(np.asarray(array), dt, array.shape)
     return to_proto(array)
+
+
+def elements_proto(array: np.ndarray[Any, Any]) -> TensorProto:
+    """A message with the elements of an array alone, one by one, without type and shape."""
+    dt = dtypes.from_numpy(array.dtype)
+    if dt is dtypes.string:
+        return TensorProto(string_val=[as_bytes(item) for item in array.ravel().tolist()])
+    message = _one_by_one(array, dt, ())
+    message.ClearField("dtype")
+    message.ClearField("tensor_shape")
+    return message
 
 
 def _raw(array: np.ndarray[Any, Any] | np.generic, dt: DType, dims: tuple[int, ...]) -> TensorProto:

@@ -41,6 +41,26 @@ def restore(path: bytes, resources: Resources) -> None:
     run_op("RestoreV2", path, *names, dtypes=[dtypes.float32], resources=resources)
 
 
+def save_first(path: bytes, resources: Resources, *specs: Any) -> None:
+    run_op("SaveSlices" if specs else "Save", path, strings(b"x"), *specs, [np.float32(1)], resources=resources)
+
+
+def save_slices(path: bytes, resources: Resources) -> None:
+    save_first(path, resources, strings(b""))
+
+
+def restore_first(path: bytes, resources: Resources, *spec: Any) -> None:
+    with pytest.raises((errors.PermissionDeniedError, errors.DataLossError)) as caught:
+        op = "RestoreSlice" if spec else "Restore"
+        run_op(op, path + b".data-00000-of-00001", b"x", *spec, dt=dtypes.float32, resources=resources)
+    if isinstance(caught.value, errors.PermissionDeniedError):
+        raise caught.value  # else what lies there is no checkpoint of this format
+
+
+def restore_slice(path: bytes, resources: Resources) -> None:
+    restore_first(path, resources, b"")
+
+
 def merge(path: bytes, resources: Resources) -> None:
     run_op("MergeV2Checkpoints", strings(path), path + b"-merged", resources=resources)
 
@@ -102,6 +122,10 @@ USES = {
     "MatchingFiles": match,
     "SaveV2": save,
     "RestoreV2": restore,
+    "Save": save_first,
+    "SaveSlices": save_slices,
+    "Restore": restore_first,
+    "RestoreSlice": restore_slice,
     "MergeV2Checkpoints": merge,
     "PrintV2": print_to,
     "InitializeTableFromTextFileV2": fill_table,

@@ -25,9 +25,7 @@ _WRITTEN = frozenset(
 )
 
 
-def write(
-    path: str, tensors: Iterable[tuple[str, np.ndarray[Any, Any], str]], way: Files = LOCAL
-) -> None:
+def write(path: str, tensors: Iterable[tuple[str, np.ndarray[Any, Any], str]], way: Files = LOCAL) -> None:
     """Writes a file of (name, value, shape_and_slice), the last being empty for whole tensors.
 
     Raises:

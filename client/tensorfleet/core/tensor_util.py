@@ -39,7 +39,11 @@ _MAX_CONTENT = 2**31 - 1  # protobuf's limit on one message, in bytes
 
 # The field for each type's elements, one by one, and the dtype whose numbers go into it.
 _BITS = np.dtype(np.uint16)
+_BYTE = np.dtype(np.uint8)
 _FIELDS: dict[DType, tuple[str, np.dtype[Any]]] = {
+    **dict.fromkeys((*dtypes.FLOAT8_DTYPES, dtypes.float4_e2m1fn), ("float8_val", _BYTE)),
+    **dict.fromkeys((dtypes.int4, dtypes.int2), ("int_val", np.dtype(np.int8))),
+    **dict.fromkeys((dtypes.uint4, dtypes.uint2), ("int_val", _BYTE)),
     dtypes.float16: ("half_val", _BITS),
     dtypes.bfloat16: ("half_val", _BITS),
     dtypes.float32: ("float_val", np.dtype(np.float32)),
@@ -62,7 +66,9 @@ _FIELDS: dict[DType, tuple[str, np.dtype[Any]]] = {
     dtypes.qint32: ("int_val", np.dtype(np.int32)),
 }
 # The types that TensorFlow's own client never writes as raw bytes, though every reader accepts them so.
-_ONE_BY_ONE = frozenset((dtypes.bool, dtypes.uint16, dtypes.complex64, dtypes.complex128))
+_ONE_BY_ONE = dtypes.SMALL_INTEGER_DTYPES | frozenset(
+    (dtypes.bool, dtypes.uint16, dtypes.complex64, dtypes.complex128)
+)
 
 
 def make_tensor_proto(
@@ -144,7 +150,10 @@ def _raw(array: np.ndarray[Any, Any] | np.generic, dt: DType, dims: tuple[int, .
 
 def _one_by_one(array: np.ndarray[Any, Any], dt: DType, dims: tuple[int, ...]) -> TensorProto:
     field, written = _FIELDS[dt]
-    numbers = np.ascontiguousarray(array).reshape(-1).view(written).tolist()
+    flat = np.ascontiguousarray(array).reshape(-1)
+    # The bits beside those of a small integer may be anything.
+    made = flat.astype(written) if dt in dtypes.SMALL_INTEGER_DTYPES else flat.view(written)
+    numbers = made.tobytes() if field == "float8_val" else made.tolist()
     return _message(dt, dims, **{field: numbers})
 
 
@@ -214,7 +223,14 @@ def _from_content(content: bytes, dt: DType, count: int, dims: tuple[int, ...]) 
 
 def _from_fields(tensor: TensorProto, dt: DType) -> np.ndarray[Any, Any]:
     field, written = _FIELDS[dt]
+    if field == "float8_val":
+        return np.frombuffer(tensor.float8_val, dt.np).copy()
     given: np.ndarray[Any, Any] = np.array(getattr(tensor, field))
+    if dt in dtypes.SMALL_INTEGER_DTYPES:
+        small = given.astype(dt.np)
+        if not np.array_equal(small.astype(given.dtype), given):
+            raise ValueError(f"{field} holds a number out of range for {dt.name}")
+        return small
     numbers = given.astype(written)
     if written.kind in "iu" and not np.array_equal(numbers, given):
         raise ValueError(f"{field} holds a number out of range for {dt.name}")

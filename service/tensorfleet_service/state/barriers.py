@@ -92,7 +92,9 @@ class Barrier:
 
     def _check(self, keys: list[bytes], index: int, values: Any) -> None:
         if not 0 <= index < len(self.dtypes):
-            raise _invalid(f"The component ID is out of range {index} > num_components (= {len(self.dtypes)})")
+            raise _invalid(
+                f"The component ID is out of range {index} > num_components (= {len(self.dtypes)})"
+            )
         if not values.ndim or values.shape[0] != len(keys):
             raise _invalid(
                 f"Shape mismatch in tuple component {index}. There are {len(keys)} keys, and values of shape "

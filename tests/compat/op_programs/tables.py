@@ -8,6 +8,7 @@ from tests.compat.op_programs import (
     ragged_parts,
     random_state,
     reference_handles,
+    small_types,
     variant_values,
     windows,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "ragged_parts",
     "random_state",
     "reference_handles",
+    "small_types",
     "windows",
     "variant_values",
 ]

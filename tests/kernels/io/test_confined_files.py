@@ -42,7 +42,9 @@ def restore(path: bytes, resources: Resources) -> None:
 
 
 def save_first(path: bytes, resources: Resources, *specs: Any) -> None:
-    run_op("SaveSlices" if specs else "Save", path, strings(b"x"), *specs, [np.float32(1)], resources=resources)
+    run_op(
+        "SaveSlices" if specs else "Save", path, strings(b"x"), *specs, [np.float32(1)], resources=resources
+    )
 
 
 def save_slices(path: bytes, resources: Resources) -> None:

@@ -79,7 +79,11 @@ for _suffix, _handle, _rule in (("V2", "resource", scalar), ("", "Ref(string)", 
         shape=_imported,
         stateful=_stateful,
     )
-    op(f"LookupTableSize{_suffix}(table_handle: {_handle}) -> (size: int64)", shape=scalar, stateful=_stateful)
+    op(
+        f"LookupTableSize{_suffix}(table_handle: {_handle}) -> (size: int64)",
+        shape=scalar,
+        stateful=_stateful,
+    )
     op(
         f"LookupTableExport{_suffix}(table_handle: {_handle}) -> (keys: Tkeys, values: Tvalues)",
         "Tkeys: type",

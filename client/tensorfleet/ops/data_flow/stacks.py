@@ -45,7 +45,13 @@ op("StackPopV2(handle: resource) -> (elem: elem_type)", "elem_type: type", shape
 op("StackCloseV2(handle: resource) -> ()", shape=nothing, stateful=True)
 
 # The older forms, whose stacks have no limit. Ops that take a reference are not declared stateful.
-op("Stack() -> (handle: Ref(string))", "elem_type: type", 'stack_name: string = ""', shape=_pair, stateful=True)
+op(
+    "Stack() -> (handle: Ref(string))",
+    "elem_type: type",
+    'stack_name: string = ""',
+    shape=_pair,
+    stateful=True,
+)
 op(
     "StackPush(handle: Ref(string), elem: T) -> (output: T)",
     "T: type",

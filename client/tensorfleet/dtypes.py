@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from tensorfleet.core import small_dtypes as experimental
+from tensorfleet.core import small_dtypes as experimental  # noqa: F401 - a namespace in this one
 from tensorfleet.core.dtypes import (
     QUANTIZED_DTYPES as QUANTIZED_DTYPES,
     DType as DType,

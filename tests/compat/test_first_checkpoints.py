@@ -1,4 +1,4 @@
-"""Checkpoints of the first format (Save, SaveSlices, Restore, RestoreSlice) beside TensorFlow's, both ways."""
+"""Checkpoints of the first format (Save, SaveSlices, Restore, …) beside TensorFlow's, both ways."""
 
 from __future__ import annotations
 

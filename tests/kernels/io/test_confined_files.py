@@ -52,9 +52,10 @@ def save_slices(path: bytes, resources: Resources) -> None:
 
 
 def restore_first(path: bytes, resources: Resources, *spec: Any) -> None:
+    op = "RestoreSlice" if spec else "Restore"
+    inputs = path + b".data-00000-of-00001", b"x", *spec
     with pytest.raises((errors.PermissionDeniedError, errors.DataLossError)) as caught:
-        op = "RestoreSlice" if spec else "Restore"
-        run_op(op, path + b".data-00000-of-00001", b"x", *spec, dt=dtypes.float32, resources=resources)
+        run_op(op, *inputs, dt=dtypes.float32, resources=resources)
     if isinstance(caught.value, errors.PermissionDeniedError):
         raise caught.value  # else what lies there is no checkpoint of this format
 

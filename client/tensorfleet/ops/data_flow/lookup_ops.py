@@ -62,7 +62,8 @@ for _suffix, _handle, _rule in (("V2", "resource", scalar), ("", "Ref(string)", 
     # The older forms are not declared stateful, as they take a reference.
     _stateful = _suffix == "V2"
     op(
-        f"LookupTableFind{_suffix}(table_handle: {_handle}, keys: Tin, default_value: Tout) -> (values: Tout)",
+        f"LookupTableFind{_suffix}(table_handle: {_handle}, keys: Tin, default_value: Tout) -> "
+        "(values: Tout)",
         *_KEYS,
         shape=_found,
         stateful=_stateful,

@@ -1,4 +1,4 @@
-"""Ops that write and read checkpoints: SaveV2, RestoreV2, MergeV2Checkpoints, ShardedFilename, and older ones.
+"""Ops that write and read checkpoints: SaveV2, RestoreV2, MergeV2Checkpoints, ShardedFilename, and older.
 
 `tf.train.Saver` adds them to graphs; the files are those of the task that runs them.
 """

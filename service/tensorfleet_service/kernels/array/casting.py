@@ -12,7 +12,6 @@ from tensorfleet_service.kernels.array.identity import cpp_type_name
 from tensorfleet_service.kernels.registry import Expression, Kernel, KernelNode, kernel
 from tensorfleet_service.kernels.values import invalid, shape_text
 
-
 _FLOAT8 = frozenset((dtypes.float8_e5m2, dtypes.float8_e4m3fn))
 _INT4 = frozenset((dtypes.int4, dtypes.uint4))
 _SMALL = dtypes.FLOAT8_DTYPES | dtypes.SMALL_INTEGER_DTYPES | {dtypes.float4_e2m1fn}

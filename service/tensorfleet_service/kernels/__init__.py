@@ -93,6 +93,7 @@ _FAMILIES: tuple[str, ...] = (
     "nn.pool",
     "nn.quantization",
     "nn.quantize",
+    "nn.quantized_layers",
     "random.random_ops",
     "random.stateful",
     "state.references",

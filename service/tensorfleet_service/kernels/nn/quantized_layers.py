@@ -22,7 +22,7 @@ from tensorfleet_service.kernels.nn.quantize import (
     raw,
 )
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import host_array, invalid, ints, shape_text
+from tensorfleet_service.kernels.values import host_array, ints, invalid, shape_text
 
 F = np.float32
 _SUM_RANGES = {"QuantizedAdd": F(1 << 14), "QuantizedBiasAdd": F(1 << 17)}

@@ -127,7 +127,7 @@ class SliceReader:
             DataLossError: what is stored of it is damaged.
         """
         meta = self._entry(name)
-        full = tuple(shapes.from_proto(meta.shape) or ())
+        full = tuple(dim.size for dim in meta.shape.dim)
         part = _all_of(len(full))
         if shape_and_slice:
             wanted, part = slices.parse(shape_and_slice)
@@ -136,16 +136,16 @@ class SliceReader:
                     f"Shape in shape_and_slice spec {list(wanted)} does not match the shape in the save "
                     f"file: {list(full)}, save file path: {self.pattern}"
                 )
-        result: np.ndarray[Any, Any] = np.empty(full, dtypes.from_enum(meta.type).np)  # type: ignore[arg-type]
+        result: np.ndarray[Any, Any] = np.empty(full, self.dtype(name).np)
         covered = np.zeros(full, bool)
         for message in meta.slice:
             stored = slices.Slice.from_proto(message)
-            result[stored.index(full)] = self._values(name, stored, stored.shape(full), meta)  # type: ignore[arg-type]
+            result[stored.index(full)] = self._values(name, stored, stored.shape(full), meta)
             covered[stored.index(full)] = True
         if not covered[part.index(full)].all():
             text = f"The slices of tensor {name} in checkpoint {self.pattern} do not cover all of it"
             raise errors.NotFoundError(None, None, text)
-        return np.ascontiguousarray(result[part.index(full)]).reshape(part.shape(full))  # type: ignore[arg-type]
+        return np.ascontiguousarray(result[part.index(full)]).reshape(part.shape(full))
 
     def _entry(self, name: str) -> SavedSliceMeta:
         found = self._meta.get(name)

@@ -17,7 +17,7 @@ from tensorfleet.core import dtypes
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import format_dims, to_proto as _shape_proto
 from tensorfleet.core.tensor_convert import as_bytes, convert, convert_value
-from tensorfleet.proto.tensor_pb2 import TensorProto
+from tensorfleet.proto.tensor_pb2 import TensorProto, VariantTensorDataProto
 
 __all__ = [
     "array_of",
@@ -111,7 +111,10 @@ def to_proto(array: np.ndarray[Any, Any] | np.generic) -> TensorProto:
         if dt is not dtypes.string:
             return _one_by_one(array, dt, dims)
     if dt is dtypes.string:
-        items = [as_bytes(item) for item in np.asarray(array).ravel().tolist()]
+        listed = np.asarray(array).ravel().tolist()
+        if listed and isinstance(listed[0], VariantTensorDataProto):
+            return _message(dtypes.variant, dims, variant_val=listed)
+        items = [as_bytes(item) for item in listed]
         return _message(dtypes.string, dims, string_val=items)
     return _raw(array, dt, dims)
 
@@ -171,7 +174,7 @@ def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
 
 
 def array_of(tensor: TensorProto, unrolled: int) -> np.ndarray[Any, Any]:
-    """The array that a message holds; strings as bytes objects.
+    """The array that a message holds; strings as bytes objects, variants as their messages.
 
     One element that stands for more than `unrolled` bytes stays one: the array is a view that repeats it.
 
@@ -179,6 +182,8 @@ def array_of(tensor: TensorProto, unrolled: int) -> np.ndarray[Any, Any]:
     or overflowing dimensions, content of another length, too many elements, elements out of their range,
     several that stand for more than 2 GB.
     """
+    if tensor.dtype == dtypes.variant.enum:
+        return _variants(tensor)
     dt = _tensor_type(tensor.dtype)
     dims = tuple([dim.size for dim in tensor.tensor_shape.dim])
     count = _count(dims, tensor.tensor_shape.unknown_rank)
@@ -190,6 +195,19 @@ def array_of(tensor: TensorProto, unrolled: int) -> np.ndarray[Any, Any]:
     if tensor.tensor_content:
         return _from_content(tensor.tensor_content, dt, count, dims).reshape(dims)
     return _padded(_from_fields(tensor, dt), count, np.zeros((), dt.np)[()], dims, unrolled).reshape(dims)
+
+
+def _variants(tensor: TensorProto) -> np.ndarray[Any, Any]:
+    """An object array of the messages of variants."""
+    dims = tuple([dim.size for dim in tensor.tensor_shape.dim])
+    count = _count(dims, tensor.tensor_shape.unknown_rank)
+    messages: list[Any] = list(tensor.variant_val)
+    if tensor.tensor_content:
+        parts = strings_from_bytes(tensor.tensor_content, count).tolist()
+        messages = [VariantTensorDataProto.FromString(part) for part in parts]
+    if count and not messages:
+        raise ValueError(f"{count} variants have no message")
+    return _padded(_object_array(messages), count, None, dims, 0).reshape(dims)
 
 
 def _tensor_type(enum: int) -> DType:
@@ -259,7 +277,7 @@ def _padded(
     return padded
 
 
-def _object_array(items: Sequence[bytes]) -> np.ndarray[Any, Any]:
+def _object_array(items: Sequence[Any]) -> np.ndarray[Any, Any]:
     array = np.empty(len(items), object)
     array[:] = items
     return array

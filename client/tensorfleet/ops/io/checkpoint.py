@@ -41,7 +41,7 @@ def _restored(op: RuleNode) -> list[Dims]:
     for tensor in op.inputs:
         with_rank(tensor.dims, 0)
     spec = static_value(op.inputs[2]) if len(op.inputs) > 2 else None
-    return [None if spec is None else _sliced_shape(spec[()])]
+    return [None if spec is None else _sliced_shape(bytes(spec.item()))]
 
 
 def _sliced_shape(spec: bytes) -> Dims:

@@ -74,7 +74,7 @@ def check_numerics(node: KernelNode) -> Kernel:
     infinities: list[tuple[str, Callable[[Any], Any]]] = [("Inf", np.isinf)]
     if node.op == "CheckNumericsV2":
         infinities = [("-Inf", np.isneginf), ("+Inf", np.isposinf)]
-    tests = [*infinities, ("NaN", np.isnan)]
+    tests: list[tuple[str, Callable[[Any], Any]]] = [*infinities, ("NaN", np.isnan)]
 
     def run(x: Any) -> Any:
         if xp.isfinite(x).all():

@@ -93,20 +93,15 @@ def take_many(node: KernelNode) -> AsyncKernel:
 def _batch(barrier: Barrier, elements: list[Ready], xp: Any) -> tuple[Any, ...]:
     indices = np.array([element[0] for element in elements], np.int64)
     keys = string_vector([element[2] for element in elements])
-    if not elements:
-        columns = [
-            np.empty((0, *shape), dtype.np)
-            for dtype, shape in zip(barrier.dtypes, barrier.shapes or [()] * len(barrier.dtypes), strict=True)
-        ]
-        return xp.asarray(indices), keys, *columns
-    columns = []
-    for i, _ in enumerate(barrier.dtypes):
+    columns: list[Any] = []
+    for i, dtype in enumerate(barrier.dtypes):
         values = [host_array(element[3][i]) for element in elements]
         if any(value.shape != values[0].shape for value in values):
             raise invalid(f"The elements taken have several shapes of component {i}")
-        column = np.stack(values)
+        shape = (barrier.shapes[i] if barrier.shapes else ()) or ()
+        column = np.stack(values) if values else np.empty((0, *(size or 0 for size in shape)), dtype.np)
         columns.append(column if column.dtype == object else xp.asarray(column))
-    return xp.asarray(indices), keys, *columns
+    return (xp.asarray(indices), keys, *columns)
 
 
 @kernel("BarrierClose")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -236,7 +236,7 @@ def avg_pool_grad(node: KernelNode) -> Kernel:
     return run
 
 
-_WITH_SIZES = {
+_WITH_SIZES: dict[str, tuple[str, Callable[[KernelNode], Any]]] = {
     "MaxPoolV2": ("MaxPool", max_pool),
     "MaxPoolGradV2": ("MaxPoolGrad", max_pool_grad),
     "MaxPoolGradGradV2": ("MaxPoolGradGrad", max_pool_grad_grad),

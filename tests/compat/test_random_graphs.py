@@ -74,7 +74,7 @@ WITHOUT_GENERATOR = {
     ),
     **dict.fromkeys(
         (
-            *("SaveV2", "RestoreV2", "MergeV2Checkpoints"),
+            *("SaveV2", "RestoreV2", "MergeV2Checkpoints", "Save", "SaveSlices", "Restore", "RestoreSlice"),
             *("GenerateVocabRemapping", "LoadAndRemapMatrix"),
         ),
         "write and read files: tests of their own compare them",
@@ -149,6 +149,7 @@ WITHOUT_GENERATOR = {
     **dict.fromkeys(
         (
             *("Fingerprint", "HashTableV2", "InitializeTableFromTextFileV2", "InitializeTableV2"),
+            "InitializeTableFromTextFile",
             *("LookupTableExportV2", "LookupTableFindV2", "LookupTableImportV2"),
             *("LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableSizeV2"),
             *("MutableDenseHashTableV2", "MutableHashTableOfTensorsV2", "MutableHashTableV2"),

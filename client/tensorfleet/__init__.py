@@ -265,6 +265,11 @@ from tensorfleet.ops.data_flow.queues import (
     PriorityQueue as PriorityQueue,
     RandomShuffleQueue as RandomShuffleQueue,
 )
+from tensorfleet.ops.data_flow.session_handles import (
+    delete_session_tensor as delete_session_tensor,
+    get_session_handle as get_session_handle,
+    get_session_tensor as get_session_tensor,
+)
 from tensorfleet.ops.data_flow.tensor_array import TensorArray as TensorArray
 from tensorfleet.ops.debugging.checks import (
     add_check_numerics_ops as add_check_numerics_ops,

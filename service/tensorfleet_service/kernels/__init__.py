@@ -35,6 +35,7 @@ _FAMILIES: tuple[str, ...] = (
     "data_flow.queue_ops",
     "data_flow.sets",
     "data_flow.stacks",
+    "data_flow.session_handles",
     "data_flow.staging",
     "data_flow.optionals",
     "data_flow.tensor_array",

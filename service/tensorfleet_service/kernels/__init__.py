@@ -37,6 +37,7 @@ _FAMILIES: tuple[str, ...] = (
     "data_flow.stacks",
     "data_flow.session_handles",
     "data_flow.staging",
+    "data_flow.mutexes",
     "data_flow.optionals",
     "data_flow.tensor_array",
     "data_flow.tensor_lists",

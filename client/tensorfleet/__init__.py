@@ -38,6 +38,11 @@ from tensorfleet.autodiff.gradients import (
     gradients as gradients,
     hessians as hessians,
 )
+from tensorfleet.core.composite_specs import (
+    IndexedSlicesSpec as IndexedSlicesSpec,
+    NoneTensorSpec as NoneTensorSpec,
+    TensorArraySpec as TensorArraySpec,
+)
 from tensorfleet.core.device import DeviceSpec as DeviceSpec
 from tensorfleet.core.dimension import Dimension as Dimension, dimension_value as dimension_value
 from tensorfleet.core.dtypes import (
@@ -77,6 +82,7 @@ from tensorfleet.core.tensor_util import make_ndarray as make_ndarray, make_tens
 from tensorfleet.core.type_specs import (
     SparseTensorSpec as SparseTensorSpec,
     TensorSpec as TensorSpec,
+    TypeSpec as TypeSpec,
 )
 from tensorfleet.core.version import (
     API_VERSION as _API_VERSION,
@@ -258,12 +264,12 @@ from tensorfleet.ops.control_flow.control_flow import (
     switch_case as switch_case,
     while_loop as while_loop,
 )
+from tensorfleet.ops.control_flow.critical_section import CriticalSection as CriticalSection
 from tensorfleet.ops.data_flow.accumulators import (
     ConditionalAccumulator as ConditionalAccumulator,
     ConditionalAccumulatorBase as ConditionalAccumulatorBase,
     SparseConditionalAccumulator as SparseConditionalAccumulator,
 )
-from tensorfleet.ops.data_flow.critical_section import CriticalSection as CriticalSection
 from tensorfleet.ops.data_flow.partition import (
     dynamic_partition as dynamic_partition,
     dynamic_stitch as dynamic_stitch,
@@ -758,6 +764,9 @@ if _typing.TYPE_CHECKING:
         train as train,
         version as version,
     )
+    from tensorfleet.api.raw_ops import raw_ops as raw_ops
+    from tensorfleet.data.nested import OptionalSpec as OptionalSpec
+    from tensorfleet.data.specs import type_spec_from_value as type_spec_from_value
     from tensorfleet.proto.event_pb2 import Event as Event, LogMessage as LogMessage, SessionLog as SessionLog
     from tensorfleet.proto.histogram_pb2 import HistogramProto as HistogramProto
     from tensorfleet.proto.meta_graph_pb2 import MetaGraphDef as MetaGraphDef, TensorInfo as TensorInfo
@@ -823,5 +832,7 @@ else:
             "SummaryMetadata": "tensorfleet.proto.summary_pb2",
             "TensorInfo": "tensorfleet.proto.meta_graph_pb2",
             "raw_ops": "tensorfleet.api.raw_ops",
+            "OptionalSpec": "tensorfleet.data.nested",
+            "type_spec_from_value": "tensorfleet.data.specs",
         },
     )

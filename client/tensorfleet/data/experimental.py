@@ -5,7 +5,9 @@ import typing as _typing
 from tensorfleet.data.dataset import AUTOTUNE as AUTOTUNE
 from tensorfleet.data.files import CsvDataset as CsvDataset
 from tensorfleet.data.iterator import get_next_as_optional as get_next_as_optional
-from tensorfleet.data.nested import Optional as Optional
+from tensorfleet.data.nested import (
+    Optional as Optional,
+)
 from tensorfleet.data.reading import (
     make_batched_features_dataset as make_batched_features_dataset,
     make_csv_dataset as make_csv_dataset,
@@ -17,6 +19,15 @@ from tensorfleet.data.sampling import (
     choose_from_datasets as choose_from_datasets,
     rejection_resample as rejection_resample,
     sample_from_datasets as sample_from_datasets,
+)
+from tensorfleet.data.specs import (
+    DatasetStructure as DatasetStructure,
+    OptionalStructure as OptionalStructure,
+    SparseTensorStructure as SparseTensorStructure,
+    Structure as Structure,
+    TensorArrayStructure as TensorArrayStructure,
+    TensorStructure as TensorStructure,
+    get_structure as get_structure,
 )
 from tensorfleet.data.transformations import (
     Counter as Counter,

@@ -17,8 +17,7 @@ class _Fields(TypeSpec):
     def __init__(self, *fields: Any) -> None:
         self._fields = fields
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
-        other = spec_or_value
+    def is_compatible_with(self, other: Any) -> bool:
         if not isinstance(other, TypeSpec):
             try:
                 other = type(self).from_value(other)
@@ -124,8 +123,8 @@ class TensorArraySpec(_Fields):
             TensorShape(as_dims(element_shape)), dtypes.as_dtype(dtype), dynamic_size, infer_shape
         )
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
-        other = spec_or_value
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether the spec is that of the array, or of arrays that the other spec describes."""
         if isinstance(other, TensorArraySpec):
             # Whether shapes are checked is no property of the elements.
             shape, dtype, grows, _ = other._fields

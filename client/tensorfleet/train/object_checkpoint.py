@@ -88,8 +88,8 @@ class Checkpoint(Tracked):
         for name, value in sorted(kwargs.items()):
             if not is_trackable(value):
                 raise ValueError(
-                    f"`Checkpoint` was expecting a trackable object as {name}, got {value}. It keeps variables, "
-                    "optimizers, layers and tf.Modules, and lists, tuples and dicts of these."
+                    f"`Checkpoint` was expecting a trackable object as {name}, got {value}: variables, "
+                    "optimizers, layers and tf.Modules, or lists, tuples and dicts of these."
                 )
             setattr(self, name, value)
         self._savers: weakref.WeakKeyDictionary[Graph, dict[Any, tuple[SaverDef, Any]]] = (

@@ -110,3 +110,38 @@ def test_the_base_class_is_abstract() -> None:
         assert repr(spec) == "TensorSpec(shape=(), dtype=tf.int64, name=None)"
         with pytest.raises(TypeError, match=r"Invalid `dataset_or_iterator`"):
             tf.data.experimental.get_structure(3)
+
+
+def options(tf: Any) -> list[Any]:
+    """What is set in options, and what two of them make together."""
+    first, second = tf.data.Options(), tf.data.Options()
+    first.experimental_slack, first.autotune.enabled = True, False
+    first.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    second.threading.private_threadpool_size, second.autotune.cpu_budget = 3, 2
+    second.experimental_external_state_policy = tf.data.experimental.ExternalStatePolicy.WARN
+    second.experimental_optimization.map_fusion = True
+    both = first.merge(second)
+    return [
+        both.experimental_slack,
+        [both.autotune.enabled, both.autotune.cpu_budget, both.autotune.ram_budget],
+        [both.threading.private_threadpool_size, both.experimental_threading.private_threadpool_size],
+        [both.experimental_distribute.auto_shard_policy.name, both.experimental_distribute.num_devices],
+        [both.experimental_external_state_policy.name, both.experimental_optimization.map_fusion],
+        tf.data.experimental.SHARD_HINT,
+        [policy.value for policy in tf.data.experimental.AutoShardPolicy],
+        [algorithm.value for algorithm in tf.data.experimental.AutotuneAlgorithm],
+    ]
+
+
+def test_options() -> None:
+    assert options(fleet) == options(real)
+
+
+def test_datasets_as_variants() -> None:
+    for tf in (fleet, real):
+        with tf.Graph().as_default(), tf.Session() as session:
+            dataset = tf.data.Dataset.range(3).batch(2)
+            variant = tf.data.experimental.to_variant(dataset)
+            again = tf.data.experimental.from_variant(variant, dataset.element_spec)
+            element = tf.data.make_one_shot_iterator(again).get_next()
+            assert [session.run(element).tolist() for _ in range(2)] == [[0, 1], [2]]

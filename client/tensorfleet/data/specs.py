@@ -84,3 +84,19 @@ def TensorArrayStructure(
 ) -> TensorArraySpec:
     """A TensorArraySpec by its older name (`tf.data.experimental.TensorArrayStructure`)."""
     return TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape)
+
+
+def to_variant(dataset: Any) -> Tensor:
+    """The variant tensor that stands for a dataset (`tf.data.experimental.to_variant`)."""
+    variant: Tensor = dataset._variant_tensor
+    return variant
+
+
+def from_variant(variant: Tensor, structure: Any) -> Any:
+    """The dataset that a variant tensor stands for (`tf.data.experimental.from_variant`).
+
+    Args:
+        variant: as from `to_variant`.
+        structure: the specs of the elements, in their structure.
+    """
+    return DatasetSpec(structure).value(variant)

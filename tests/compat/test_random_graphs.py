@@ -37,6 +37,14 @@ WITHOUT_GENERATOR = {
     "PrintV2": "has no outputs: test_tensorflow_client.py looks at what is printed",
     "PyFunc": "names a Python function of its own process",
     "PyFuncStateless": "names a Python function of its own process",
+    **dict.fromkeys(
+        ("GetSessionHandle", "GetSessionTensor", "DeleteSessionTensor"),
+        "of use only over several steps: test_session_handles compares them",
+    ),
+    **dict.fromkeys(
+        ("MutexV2", "MutexLock", "ConsumeMutexLock"),
+        "of use only over several steps: test_critical_section",
+    ),
     **{
         name: reason
         for part, reason in {

@@ -23,6 +23,18 @@ from tensorfleet.contrib.streaming_metrics import (
     streaming_recall as streaming_recall,
     streaming_root_mean_squared_error as streaming_root_mean_squared_error,
     streaming_true_negatives as streaming_true_negatives,
+    streaming_precision_at_thresholds as streaming_precision_at_thresholds,
+    streaming_recall_at_thresholds as streaming_recall_at_thresholds,
+    streaming_true_positives_at_thresholds as streaming_true_positives_at_thresholds,
+    streaming_true_negatives_at_thresholds as streaming_true_negatives_at_thresholds,
+    streaming_false_positives_at_thresholds as streaming_false_positives_at_thresholds,
+    streaming_false_negatives_at_thresholds as streaming_false_negatives_at_thresholds,
+    streaming_sensitivity_at_specificity as streaming_sensitivity_at_specificity,
+    streaming_specificity_at_sensitivity as streaming_specificity_at_sensitivity,
+    streaming_sparse_precision_at_k as streaming_sparse_precision_at_k,
+    streaming_sparse_recall_at_k as streaming_sparse_recall_at_k,
+    streaming_sparse_average_precision_at_k as streaming_sparse_average_precision_at_k,
+    streaming_recall_at_k as streaming_recall_at_k,
     streaming_true_positives as streaming_true_positives,
 )
 

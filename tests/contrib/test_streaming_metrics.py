@@ -34,7 +34,8 @@ def test_recall_among_the_best_classes() -> None:
     metrics = tf.contrib.metrics
     assert measured(metrics.streaming_recall_at_k(SCORES, CLASSES, 1)) == pytest.approx(1 / 3)
     value, update = metrics.streaming_recall_at_k(SCORES, CLASSES, 2, weights=[1.0, 3.0, 0.0])
-    assert value.op.name.startswith("recall_at_2/") and update.op.name.startswith("recall_at_2/")
+    assert value.op.name.startswith("recall_at_2/")
+    assert update.op.name.startswith("recall_at_2/")
     assert measured((value, update), 2) == 1
     assert measured(tf.contrib.slim.metrics.streaming_recall_at_k(SCORES, CLASSES, 2)) == 1
 

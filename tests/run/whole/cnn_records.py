@@ -88,7 +88,9 @@ def parse(serialized):
 def inputs_from_queues(filenames, train):
     """Batches of images and labels by a reader; the test's files are read once, in their order."""
     with tf.name_scope("input"):
-        queue = tf.train.string_input_producer(filenames, num_epochs=None if train else 1, shuffle=train, seed=1)
+        queue = tf.train.string_input_producer(
+            filenames, num_epochs=None if train else 1, shuffle=train, seed=1
+        )
         options = tf.python_io.TFRecordOptions(tf.python_io.TFRecordCompressionType.GZIP)
         _, serialized = tf.TFRecordReader(options=options).read(queue)
         image, label = parse(serialized)
@@ -174,13 +176,13 @@ class _LoggerHook(tf.train.SessionRunHook):
 def train(train_files, test_files):
     inputs = {"queues": inputs_from_queues, "dataset": inputs_from_dataset}[FLAGS.input]
     tf.set_random_seed(4)
-    device = None
-    if FLAGS.num_ps_tasks:
-        worker = "/job:worker/task:%d" % FLAGS.task
-        device = tf.train.replica_device_setter(FLAGS.num_ps_tasks, worker_device=worker)
-    with tf.device(device):
+    worker = "/job:worker/task:%d" % FLAGS.task
+    with tf.device(tf.train.replica_device_setter(FLAGS.num_ps_tasks, worker_device=worker)):
         global_step = tf.train.get_or_create_global_step()
-        images, labels = inputs(train_files, train=True)
+        # Readers count their epochs in variables, which are each worker's own.
+        with tf.device(worker if FLAGS.num_ps_tasks else None):
+            images, labels = inputs(train_files, train=True)
+            test_images, test_labels = inputs(test_files, train=False)
         with tf.variable_scope("net"):
             logits = inference(images)
         loss = total_loss(logits, labels)
@@ -189,16 +191,12 @@ def train(train_files, test_files):
         grads = opt.compute_gradients(loss)
         with tf.control_dependencies([loss]):
             train_op = opt.apply_gradients(grads, global_step=global_step)
-
-        test_images, test_labels = inputs(test_files, train=False)
         with tf.variable_scope("net", reuse=True):
             test_logits = inference(test_images)
         correct = tf.nn.in_top_k(test_logits, test_labels, 1)
 
     hooks = [_LoggerHook(loss, global_step), tf.train.StopAtStepHook(last_step=FLAGS.max_steps)]
-    config = None
-    if FLAGS.num_ps_tasks:
-        config = tf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:%d" % FLAGS.task])
+    config = tf.ConfigProto(device_filters=["/job:ps", worker])
     results = []
 
     class _TestHook(tf.train.SessionRunHook):

@@ -75,7 +75,9 @@ def ptb_producer(raw_data, batch_size, num_steps, name=None):
         batch_len = data_len // batch_size
         data = tf.reshape(raw_data[0 : batch_size * batch_len], [batch_size, batch_len])
         epoch_size = (batch_len - 1) // num_steps
-        assertion = tf.assert_positive(epoch_size, message="epoch_size == 0, decrease batch_size or num_steps")
+        assertion = tf.assert_positive(
+            epoch_size, message="epoch_size == 0, decrease batch_size or num_steps"
+        )
         with tf.control_dependencies([assertion]):
             epoch_size = tf.identity(epoch_size, name="epoch_size")
         i = tf.train.range_input_producer(epoch_size, shuffle=False).dequeue()
@@ -113,7 +115,9 @@ class PTBModel(object):
                 return tf.nn.rnn_cell.DropoutWrapper(cell, output_keep_prob=config.keep_prob)
             return cell
 
-        cell = tf.nn.rnn_cell.MultiRNNCell([attn_cell() for _ in range(config.num_layers)], state_is_tuple=True)
+        cell = tf.nn.rnn_cell.MultiRNNCell(
+            [attn_cell() for _ in range(config.num_layers)], state_is_tuple=True
+        )
         self._initial_state = cell.zero_state(batch_size, tf.float32)
         embedding = tf.get_variable("embedding", [vocab_size, size], dtype=tf.float32)
         inputs = tf.nn.embedding_lookup(embedding, input_.input_data)
@@ -203,8 +207,9 @@ def main(_):
     valid_data = [word_to_id[word] for word in raw_data(1000, seed=99)]
 
     worker = "/job:worker/task:%d" % FLAGS.task
-    with tf.Graph().as_default(), tf.device(
-        tf.train.replica_device_setter(FLAGS.num_ps_tasks, worker_device=worker)
+    with (
+        tf.Graph().as_default(),
+        tf.device(tf.train.replica_device_setter(FLAGS.num_ps_tasks, worker_device=worker)),
     ):
         tf.set_random_seed(11)
         initializer = tf.random_uniform_initializer(-config.init_scale, config.init_scale)

@@ -12,6 +12,7 @@ from tensorflow.python.layers import core as layers_core
 from tensorflow.python.ops import lookup_ops
 
 tf.app.flags.DEFINE_string("out_dir", "", "Where vocabularies and texts are written.")
+tf.app.flags.DEFINE_integer("max_steps", 180, "Steps of all workers.")
 tf.app.flags.DEFINE_string("master", "", "The session's target.")
 tf.app.flags.DEFINE_integer("num_ps_tasks", 0, "Parameter servers; 0 for a program without a cluster.")
 tf.app.flags.DEFINE_integer("task", 0, "Which worker this is.")
@@ -84,7 +85,9 @@ def get_iterator(src_file, tgt_file, table, batch_size, train):
             return batching_func(windowed_data)
 
         batched = dataset.apply(
-            tf.contrib.data.group_by_window(key_func=key_func, reduce_func=reduce_func, window_size=batch_size)
+            tf.contrib.data.group_by_window(
+                key_func=key_func, reduce_func=reduce_func, window_size=batch_size
+            )
         )
     else:
         batched = batching_func(dataset)
@@ -166,7 +169,8 @@ class Model(object):
                 )
                 return tf.no_op(), outputs.predicted_ids
             helper = tf.contrib.seq2seq.TrainingHelper(
-                tf.nn.embedding_lookup(self.embedding, self.iterator.target_input), self.iterator.target_length
+                tf.nn.embedding_lookup(self.embedding, self.iterator.target_input),
+                self.iterator.target_length,
             )
             decoder = tf.contrib.seq2seq.BasicDecoder(cell, helper, initial_state)
             outputs, _, _ = tf.contrib.seq2seq.dynamic_decode(
@@ -181,7 +185,7 @@ class Model(object):
         self.global_step = tf.train.get_or_create_global_step()
         params = tf.trainable_variables()
         gradients, self.grad_norm = tf.clip_by_global_norm(tf.gradients(self.loss, params), 5.0)
-        self.update = tf.train.AdamOptimizer(0.015).apply_gradients(zip(gradients, params), self.global_step)
+        self.update = tf.train.AdamOptimizer(0.012).apply_gradients(zip(gradients, params), self.global_step)
 
 
 def main(_):
@@ -215,7 +219,7 @@ def main(_):
         ready_for_local_init_op=ready,
     )
     config = tf.ConfigProto(device_filters=["/job:ps", worker])
-    hooks = [tf.train.StopAtStepHook(num_steps=150), tf.train.NanTensorHook(model.loss)]
+    hooks = [tf.train.StopAtStepHook(last_step=FLAGS.max_steps), tf.train.NanTensorHook(model.loss)]
     hooks.append(tf.train.LoggingTensorHook({"loss": model.loss, "norm": model.grad_norm}, every_n_iter=50))
     answers = []
 

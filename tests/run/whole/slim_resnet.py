@@ -72,7 +72,9 @@ def bottleneck(inputs, depth, depth_bottleneck, stride, outputs_collections=None
         residual = slim.conv2d(
             residual, depth, [1, 1], stride=1, normalizer_fn=None, activation_fn=None, scope="conv3"
         )
-        return slim.utils.collect_named_outputs(outputs_collections, sc.original_name_scope, shortcut + residual)
+        return slim.utils.collect_named_outputs(
+            outputs_collections, sc.original_name_scope, shortcut + residual
+        )
 
 
 @slim.add_arg_scope

@@ -57,7 +57,9 @@ def _activation_summary(x):
 
 def inference(features):
     with tf.variable_scope("hidden") as scope:
-        weights = _variable_on_cpu("weights", [FEATURES, 16], tf.truncated_normal_initializer(stddev=0.2, seed=1))
+        weights = _variable_on_cpu(
+            "weights", [FEATURES, 16], tf.truncated_normal_initializer(stddev=0.2, seed=1)
+        )
         biases = _variable_on_cpu("biases", [16], tf.constant_initializer(0.1))
         hidden = tf.nn.relu(tf.matmul(features, weights) + biases, name=scope.name)
         tf.add_to_collection("losses", tf.multiply(tf.nn.l2_loss(weights), 0.001, name="weight_loss"))
@@ -95,7 +97,9 @@ def average_gradients(tower_grads):
 def main():
     with tf.Graph().as_default(), tf.device(variable_device()):
         tf.set_random_seed(1)
-        global_step = tf.get_variable("global_step", [], initializer=tf.constant_initializer(0), trainable=False)
+        global_step = tf.get_variable(
+            "global_step", [], initializer=tf.constant_initializer(0), trainable=False
+        )
         lr = tf.train.exponential_decay(0.3, global_step, 40, 0.7, staircase=True)
         opt = tf.train.GradientDescentOptimizer(lr)
 
@@ -122,7 +126,7 @@ def main():
                         loss = tower_loss(scope, staged_features, staged_labels)
                         tf.get_variable_scope().reuse_variables()
                         summaries = tf.get_collection(tf.GraphKeys.SUMMARIES, scope)
-                        grads = opt.compute_gradients(loss, gate_gradients=tf.train.Optimizer.GATE_NONE)
+                        grads = opt.compute_gradients(loss, gate_gradients=tf.train.Optimizer.GATE_GRAPH)
                         tower_grads.append(grads)
                         tower_losses.append(loss)
         grads = average_gradients(tower_grads)

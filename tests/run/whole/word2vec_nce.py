@@ -96,8 +96,13 @@ def main(_):
     random.seed(FLAGS.task)
     data_index = FLAGS.task * len(data) // 2
     graph = tf.Graph()
-    with graph.as_default(), tf.device(
-        tf.train.replica_device_setter(FLAGS.num_ps_tasks, worker_device="/job:worker/task:%d" % FLAGS.task)
+    with (
+        graph.as_default(),
+        tf.device(
+            tf.train.replica_device_setter(
+                FLAGS.num_ps_tasks, worker_device="/job:worker/task:%d" % FLAGS.task
+            )
+        ),
     ):
         tf.set_random_seed(7)
         with tf.name_scope("inputs"):

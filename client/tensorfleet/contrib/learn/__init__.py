@@ -2,8 +2,7 @@
 
 import typing as _typing
 
-from tensorfleet.contrib.experiments import Experiment as Experiment
-from tensorfleet.contrib.experiments import ModeKeys as ModeKeys
+from tensorfleet.contrib.experiments import Experiment as Experiment, ModeKeys as ModeKeys
 from tensorfleet.contrib.learn import learn_runner as learn_runner
 from tensorfleet.estimator.run_config import RunConfig as RunConfig
 from tensorfleet.estimator.task_environment import TaskType as TaskType

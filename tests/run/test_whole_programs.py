@@ -31,14 +31,10 @@ CALLS = {
     "towers": ["towers"],
     "word2vec_nce": ["word2vec_nce"],
 }
-# On the cluster: workers that learn together need fewer steps each; steps of all are more, as some are
-# taken with gradients that are late.
+# Steps of all workers are more on the cluster, as some are taken with gradients that are late.
 ON_CLUSTER = {
-    "actor_critic": ["--episodes=90"],
-    "char_rnn_sample": ["--num_epochs=2"],
     "cnn_records_by_dataset": ["--max_steps=200"],
     "cnn_records_by_queues": ["--max_steps=200"],
-    "dcgan": ["--steps=90"],
     "seq2seq_beam": ["--max_steps=320"],
     "slim_resnet": ["--max_number_of_steps=90"],
 }

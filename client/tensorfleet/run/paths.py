@@ -290,7 +290,8 @@ class Redirected(ModuleType):
             value = attribute(namespace(place), name)
             if isinstance(value, ModuleType) and (inner := module(own)) is not None:
                 return inner
-            if value is not None:
+            # tf.newaxis is None.
+            if value is not None or name in _public_names(namespace(place)):
                 return value
         if (inner := module(own)) is not None:
             return inner
@@ -347,6 +348,10 @@ def attribute(value: Any, name: str) -> Any:
     if isinstance(value, ModuleType) and not isinstance(value, Redirected) and name not in _names(value):
         return None
     return getattr(value, name, None)
+
+
+def _public_names(value: Any) -> frozenset[str]:
+    return _names(value) if isinstance(value, ModuleType) else frozenset()
 
 
 @cache

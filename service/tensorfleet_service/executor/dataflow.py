@@ -183,7 +183,7 @@ class DataflowPlan(Timed):
         "frame_ids",
         "function",
         "graph",
-        "loops",
+        "lasts",
         "moves",
         "rets",
         "send",
@@ -213,7 +213,7 @@ class DataflowPlan(Timed):
             isinstance(kernel, AsyncKernel) for kernel in kernels.values()
         )
         loops = loops_of(nodes, kernels)
-        self.loops = may_not_end(loops)
+        self.lasts = may_not_end(loops) or any(registry.is_lasting(node.op) for node in nodes)
         self._kernels = kernels
         self._compiled = compile_loops(device, loops, xp, kernels)
         self.graph = OpGraph(nodes, kernels, self.moves, self._compiled)

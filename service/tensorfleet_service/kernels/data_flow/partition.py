@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet.core import dtypes
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.sparse import numbered
 from tensorfleet_service.kernels.values import array_kernel, host_array, ints, invalid, results, shape_text
 
 
@@ -47,9 +48,8 @@ def _unique(node: KernelNode) -> Kernel:
     xp, dtype, count = node.xp, node.output_types[1].np, len(node.output_types)
 
     def run(x: Any, axis: int | None) -> Any:
-        # NumPy compares slices only of numbers, so strings are replaced by their ranks.
-        by_number = axis is not None and x.dtype.hasobject
-        keys = np.unique(x, return_inverse=True)[1].reshape(x.shape) if by_number else x
+        # Strings are replaced by numbers, the only slices that NumPy compares.
+        keys = numbered(x)[0] if x.dtype.hasobject else x
         _, first, inverse, counts = xp.unique(
             keys, return_index=True, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
         )

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from google.protobuf import text_format
 
 import tensorfleet as tf
 from tensorfleet.core import errors
 from tensorfleet.security.settings import Security
+from tensorfleet_service.executor import functions
 from tensorfleet_service.kernels import sparse
+from tensorfleet_service.kernels.functions import function_ops
 from tensorfleet_service.kernels.image import boxes
 from tensorfleet_service.kernels.nn import ctc
 from tensorfleet_service.kernels.text import edit_distance, strings
@@ -48,7 +51,67 @@ def areas() -> tuple[Any, Any]:
     return fed(np.arange(40, dtype=np.float32).reshape(10, 4)), fed(np.ones(10, np.float32))
 
 
+FUNCTIONS = """
+library {
+  function {
+    signature {
+      name: "less" input_arg { name: "x" type: DT_FLOAT } output_arg { name: "y" type: DT_BOOL }
+    }
+    node_def {
+      name: "three" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+      attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape {} float_val: 3 } } }
+    }
+    node_def {
+      name: "found" op: "Less" input: "x" input: "three:output:0" attr { key: "T" value { type: DT_FLOAT } }
+    }
+    ret { key: "y" value: "found:z:0" }
+  }
+  function {
+    signature {
+      name: "more" input_arg { name: "x" type: DT_FLOAT } output_arg { name: "y" type: DT_FLOAT }
+    }
+    node_def {
+      name: "one" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+      attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape {} float_val: 1 } } }
+    }
+    node_def {
+      name: "sum" op: "AddV2" input: "x" input: "one:output:0" attr { key: "T" value { type: DT_FLOAT } }
+    }
+    ret { key: "y" value: "sum:z:0" }
+  }
+  function {
+    signature {
+      name: "loop" input_arg { name: "x" type: DT_FLOAT } output_arg { name: "y" type: DT_FLOAT }
+    }
+    node_def {
+      name: "while" op: "While" input: "x" attr { key: "T" value { list { type: DT_FLOAT } } }
+      attr { key: "cond" value { func { name: "less" } } }
+      attr { key: "body" value { func { name: "more" } } }
+    }
+    ret { key: "y" value: "while:output:0" }
+  }
+}
+"""
+WHILE = """node {
+  name: "while" op: "While" input: "x" attr { key: "T" value { list { type: DT_FLOAT } } }
+  attr { key: "cond" value { func { name: "less" } } } attr { key: "body" value { func { name: "more" } } }
+}"""
+CALL = """node {
+  name: "call" op: "PartitionedCall" input: "x" attr { key: "f" value { func { name: "loop" } } }
+  attr { key: "Tin" value { list { type: DT_FLOAT } } } attr { key: "Tout" value { list { type: DT_FLOAT } } }
+}"""
+
+
+def written(node: str, name: str) -> Any:
+    """A node as TensorFlow's clients send it, with functions that this client does not make."""
+    graph = text_format.Parse(FUNCTIONS + node, tf.GraphDef())
+    graph.node.add(name="x", op="Placeholder").attr["dtype"].type = tf.float32.as_datatype_enum
+    return tf.import_graph_def(graph, {"x": fed(0.0)}, [f"{name}:0"])[0]
+
+
 KERNELS: dict[str, tuple[Any, Callable[[], Any]]] = {
+    "while": (function_ops, lambda: written(WHILE, "while")),
+    "while in a function": (function_ops, lambda: written(CALL, "call")),
     "edit_distance": (edit_distance, lambda: tf.edit_distance(row([1, 2, 3]), row([1, 3]))),
     "edit_distance of strings": (sparse, lambda: tf.edit_distance(row(["a", "b"]), row(["b"]))),
     "ctc_loss": (ctc, lambda: tf.nn.ctc_loss(tf.cast(row([1, 2]), tf.int32), logits(), [6])),
@@ -159,6 +222,37 @@ def test_a_session_that_is_closed_ends_what_computes_for_it(task: TaskServer, ga
     until(lambda: gate.raised, SECONDS)
     thread.join(SECONDS)
     assert failed
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_loop_in_the_function_of_a_dataset_ends(
+    task: TaskServer, monkeypatch: pytest.MonkeyPatch, ahead: bool
+) -> None:
+    """With its step, or behind `prefetch` with its session."""
+    ended: list[BaseException] = []
+
+    class Noting(functions._CallSender):
+        @property
+        def error(self) -> errors.OpError | None:  # type: ignore[override]
+            found = super().error
+            ended.extend([] if found is None else [found])
+            return found
+
+    monkeypatch.setattr(functions, "_CALL", Noting(0, functions._push))
+    data = tf.data.Dataset.range(3).map(lambda x: tf.while_loop(lambda i: i >= 0, lambda i: i * 1, [x]))
+    take = tf.data.make_one_shot_iterator(data.prefetch(2) if ahead else data).get_next()
+    session = tf.Session(task.target)
+    with pytest.raises(errors.DeadlineExceededError):
+        session.run(take, options=tf.RunOptions(timeout_in_ms=200))
+    answers(task)
+    if ahead:
+        assert not ended
+        session.close()
+    until(lambda: ended, SECONDS)
+    if not ahead:
+        with pytest.raises(errors.DeadlineExceededError):  # that of its own step, which has no end either
+            session.run(take, options=tf.RunOptions(timeout_in_ms=200))
+    session.close()
 
 
 @pytest.mark.parametrize("kind", ["non_max_suppression"])

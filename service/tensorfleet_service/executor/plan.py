@@ -39,8 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
 from tensorfleet_service.executor.plan_writer import PlanWriter, SendTable, StatefulKernels
-from tensorfleet_service.executor.statements import Line, explain
-from tensorfleet_service.kernels.registry import is_lasting
+from tensorfleet_service.executor.statements import Line, explain, lasting
 from tensorfleet_service.tracing.timed import Timed
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ class Plan(Timed):
         self.args = writer.args
         self.rets = writer.rets
         self.waits = writer.waits
-        self.lasts = any(is_lasting(node.op) for node in nodes)
+        self.lasts = lasting(nodes, library)
         self.function, self._code, self._lines = writer.compile(traced=False)
         self._writer = writer
         self._traced: tuple[Callable[..., Any], CodeType, list[Line]] | None = None

@@ -16,9 +16,9 @@ from tensorfleet_service.executor.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.step import Sender, Step
 from tensorfleet_service.graph.function_graph import body
-from tensorfleet_service.state.session_tensors import SessionTensors
 from tensorfleet_service.graph.graph import needed_functions
 from tensorfleet_service.kernels.registry import is_lasting
+from tensorfleet_service.state.session_tensors import SessionTensors
 from tensorfleet_service.threads.future import Future
 from tensorfleet_service.threads.running import RUNNING
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tensorfleet.proto.attr_value_pb2 import NameAttrList
 
 if TYPE_CHECKING:
-    from tensorfleet_service.state.session_tensors import SessionTensors
     from tensorfleet_service.graph.graph import Node
+    from tensorfleet_service.state.session_tensors import SessionTensors
     from tensorfleet_service.threads.future import Future
     from tensorfleet_service.threads.pool import Pool
 

@@ -320,7 +320,7 @@ def _parts(t: Any, made: Any) -> list[Any]:
 
 
 def _outcomes(t: Any, cases: Sequence[str]) -> list[tuple[list[Any], Any]]:
-    """The outcomes of some cases, in one graph: graphs and sessions of their own take longer than the cases."""
+    """The outcomes of some cases, in one graph: it takes most of the time to make one."""
     with t.Graph().as_default() as graph, t.Session(graph=graph) as session:
         names = _names(t)
         return [_outcome(t, session, case, names) for case in cases]

@@ -8,6 +8,8 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
+from tensorfleet_service.devices.native import takes
+from tensorfleet_service.kernels.math.compiled import Step, elementwise
 from tensorfleet_service.kernels.nn.patches import Geometry, check_rank, node_windows
 from tensorfleet_service.kernels.nn.pool import lowest, window_size
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
@@ -36,12 +38,24 @@ def _settings(node: KernelNode) -> tuple[int, Any, Any, Any]:
 def lrn(node: KernelNode) -> Kernel:
     xp, dtype = node.xp, node.output_types[0].np
     radius, bias, alpha, beta = _settings(node)
+    # With its own logarithm and exponential in place of a power, of numbers that are positive.
+    steps: list[Step] = [
+        ("multiply", "t0", ("x1", repr(float(alpha)))),
+        ("add", "t0", ("t0", repr(float(bias)))),
+        ("log", "t0", ("t0",)),
+        ("multiply", "t0", ("t0", repr(-float(beta)))),
+        ("exp", "t0", ("t0",)),
+        ("multiply", "out", ("x0", "t0")),
+    ]
+    compiled = elementwise(steps, 2, 1)
 
     def run(images: Any) -> Any:
         if images.ndim != 4:
             raise errors.InvalidArgumentError(None, None, "in must be 4-dimensional")
         x = images.astype(np.float32, copy=False)
         reach = min(radius, x.shape[3])
+        if compiled is not None and takes(x) and bias > 0 and alpha >= 0:
+            return compiled(x, _near(xp, x * x, reach)).astype(dtype, copy=False)
         norm = bias + alpha * _near(xp, xp.square(x), reach)
         return (x * norm**-beta).astype(dtype, copy=False)
 

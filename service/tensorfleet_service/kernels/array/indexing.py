@@ -174,6 +174,7 @@ def _maximum(xp: Any, table: Any, places: Any, updates: Any) -> None:
 _TENSOR_SCATTER = {
     "TensorScatterUpdate": _update,
     "TensorScatterAdd": _add,
+    "ScatterNdNonAliasingAdd": _add,
     "TensorScatterSub": _subtract,
     "TensorScatterMin": _minimum,
     "TensorScatterMax": _maximum,

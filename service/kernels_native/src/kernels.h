@@ -11,7 +11,7 @@
 #define STEPS(X) \
   X(ADD, add) X(SUBTRACT, subtract) X(MULTIPLY, multiply) X(DIVIDE, divide) \
   X(MAXIMUM, maximum) X(MINIMUM, minimum) X(FMIN, fmin) X(FMAX, fmax) X(GREATER, greater) X(LESS, less) \
-  X(LOGADDEXP, logaddexp) \
+  X(LOGADDEXP, logaddexp) X(ARCTAN2, arctan2) \
   X(NEGATIVE, negative) X(ABSOLUTE, absolute) X(SIGN, sign) X(SQUARE, square) X(SQRT, sqrt) \
   X(RECIPROCAL, reciprocal) X(EXP, exp) X(EXPM1, expm1) X(LOG, log) X(LOG1P, log1p) X(TANH, tanh) \
   X(CEIL, ceil) X(FLOOR, floor) X(RINT, rint) X(ARCTAN, arctan) X(ERF, erf)

@@ -149,10 +149,12 @@ INLINE float erf_(float x) {
   return choose(x != x, x, y);
 }
 
-/* atan(x) / x by its series in x^2 up to 1, beyond that pi / 2 less atan(1 / x). */
-INLINE float arctan_(float x) {
-  float magnitude = __builtin_fabsf(x);
-  float small = choose(magnitude > 1.0f, 1.0f / magnitude, magnitude), z = small * small;
+#define HALF_PI_HIGH 1.57079637f
+#define HALF_PI_LOW -4.37113883e-08f
+
+/* atan of a number from 0 to 1: x times the series of atan(x) / x in x^2. */
+INLINE float small_arctan(float small) {
+  float z = small * small;
   float p = 1.08449275e-03f;
   p = FMA(p, z, -7.16616492e-03f);
   p = FMA(p, z, 2.22034550e-02f);
@@ -163,9 +165,26 @@ INLINE float arctan_(float x) {
   p = FMA(p, z, -1.42790484e-01f);
   p = FMA(p, z, 1.99995959e-01f);
   p = FMA(p, z, -3.33333237e-01f);
-  float y = FMA(p * z, small, small);
-  y = choose(magnitude > 1.0f, (1.57079637f - y) - 4.37113883e-08f, y);
+  return FMA(p * z, small, small);
+}
+
+INLINE float arctan_(float x) {
+  float magnitude = __builtin_fabsf(x);
+  float y = small_arctan(choose(magnitude > 1.0f, 1.0f / magnitude, magnitude));
+  y = choose(magnitude > 1.0f, (HALF_PI_HIGH - y) + HALF_PI_LOW, y);
   return choose(x != x, x, __builtin_copysignf(y, x));
+}
+
+/* The angle of (x, y), from its place in an eighth of the circle. */
+INLINE float arctan2_(float y, float x) {
+  float up = __builtin_fabsf(y), along = __builtin_fabsf(x);
+  float more = choose(up > along, up, along), less = choose(up > along, along, up);
+  float quotient = choose(less == more, choose(more == 0.0f, 0.0f, 1.0f), less / more);
+  float angle = small_arctan(quotient);
+  angle = choose(up > along, (HALF_PI_HIGH - angle) + HALF_PI_LOW, angle);
+  angle = choose(to_bits(x) < 0, (2.0f * HALF_PI_HIGH - angle) + 2.0f * HALF_PI_LOW, angle);
+  angle = __builtin_copysignf(angle, y);
+  return choose((x != x) | (y != y), x + y, angle);
 }
 
 INLINE float maximum_(float a, float b) { return choose((a > b) | (a != a), a, b); }
@@ -226,6 +245,7 @@ static void step(enum step which, float *out, const float *a, int a_is_number, c
     BINARY(STEP_GREATER, choose(x > y, 1.0f, 0.0f))
     BINARY(STEP_LESS, choose(x < y, 1.0f, 0.0f))
     BINARY(STEP_LOGADDEXP, logaddexp_(x, y))
+    BINARY(STEP_ARCTAN2, arctan2_(x, y))
     UNARY(STEP_NEGATIVE, -x)
     UNARY(STEP_ABSOLUTE, __builtin_fabsf(x))
     UNARY(STEP_SIGN, sign_(x))

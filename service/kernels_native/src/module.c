@@ -102,7 +102,7 @@ static long cost_of(int32_t step) {
     case STEP_DIVIDE: case STEP_RECIPROCAL: case STEP_SQRT: return 3;
     case STEP_EXP: case STEP_EXPM1: case STEP_LOG: return 8;
     case STEP_LOG1P: case STEP_TANH: case STEP_ARCTAN: return 12;
-    case STEP_ERF: return 20;
+    case STEP_ERF: case STEP_ARCTAN2: return 20;
     case STEP_LOGADDEXP: return 25;
     default: return 1;
   }

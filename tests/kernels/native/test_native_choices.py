@@ -168,3 +168,23 @@ def test_erf_and_atan() -> None:
     atan = elementwise([("arctan", "out", ("x0",))], 1, 0)
     assert atan is not None
     np.testing.assert_allclose(atan(x), np.arctan(x.astype(np.float64)), rtol=4e-7, atol=2e-45)
+
+
+@pytest.mark.parametrize("beta", [0.5, 0.75, -1.0])
+def test_response_normalization(beta: float) -> None:
+    x, attrs = floats(3, 9, 8, 25), {"depth_radius": 5, "bias": 2.0, "alpha": 1e-2, "beta": beta}
+    reach = [slice(max(0, c - 5), c + 6) for c in range(25)]
+    near = np.stack([(x.astype(np.float64)[..., part] ** 2).sum(-1) for part in reach], -1)
+    np.testing.assert_allclose(run_op("LRN", x, **attrs), x * (2 + 1e-2 * near) ** -beta, rtol=1e-6)
+
+
+def test_angles() -> None:
+    corners = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-42, 3e38], np.float32)
+    y, x = (
+        np.concatenate([a.ravel(), floats(4000, seed=i)]) for i, a in enumerate(np.meshgrid(corners, corners))
+    )
+    angle = elementwise([("arctan2", "out", ("x0", "x1"))], 2, 0)
+    assert angle is not None
+    expected = np.arctan2(y.astype(np.float64), x)
+    np.testing.assert_allclose(angle(y, x), expected, rtol=4e-7, atol=2e-45)
+    np.testing.assert_array_equal(np.signbit(angle(y, x)), np.signbit(expected))

@@ -17,12 +17,12 @@ def _formula(node: KernelNode) -> Expression:
     return formula_expression(node.op, node.xp, node.input_types[0], broadcast_error)
 
 
-kernel("Add", "AddV2", "Sub", "Mul", "Maximum", "Minimum")(_formula)
+kernel("Add", "AddV2", "Sub", "Mul", "Maximum", "Minimum", "Atan2")(_formula)
 
 
-@kernel("NextAfter", "Atan2")
-def _ufunc(node: KernelNode) -> Expression:
-    return binary(node.xp.nextafter if node.op == "NextAfter" else node.xp.arctan2)
+@kernel("NextAfter")
+def _next_after(node: KernelNode) -> Expression:
+    return binary(node.xp.nextafter)
 
 
 def _check_divisor(x: Any, y: Any) -> None:

@@ -51,6 +51,7 @@ FORMULAS = {
     "Cos": "cos({0})",
     "Tanh": "tanh({0})",
     "Atan": "arctan({0})",
+    "Atan2": "arctan2({0}, {1})",
     "Ceil": "ceil({0})",
     "Floor": "floor({0})",
     "Rint": "rint({0})",

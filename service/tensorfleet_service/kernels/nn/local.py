@@ -8,6 +8,10 @@ import numpy as np
 
 from tensorfleet.core import errors
 from tensorfleet.core.dims import format_dims
+from tensorfleet.wire.buffers import empty
+from tensorfleet_service.devices.blocks import in_parallel, shares
+from tensorfleet_service.devices.native import takes
+from tensorfleet_service.kernels.math.compiled import Step, elementwise
 from tensorfleet_service.kernels.nn.patches import Geometry, check_rank, node_windows
 from tensorfleet_service.kernels.nn.pool import lowest, window_size
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
@@ -32,16 +36,46 @@ def _settings(node: KernelNode) -> tuple[int, Any, Any, Any]:
     return radius, *(np.float32(attrs[name]) for name in ("bias", "alpha", "beta"))
 
 
+def _by_blocks(normalize: Kernel, images: Any, reach: int) -> Any:
+    """`normalize(x, sums of squares)` for pixels that fit the cache with their sums, on several threads."""
+    pixels = images.reshape(-1, images.shape[3])
+    out = empty(pixels.shape, np.float32)
+    count = max(1, _BLOCK // images.shape[3])
+
+    def run(part: tuple[int, int]) -> None:
+        for begin in range(*part, count):
+            x = pixels[begin : min(begin + count, part[1])]
+            out[begin : begin + len(x)] = normalize(x, _near(np, x * x, reach))
+
+    in_parallel(run, shares(len(pixels), count))
+    return out.reshape(images.shape)
+
+
+_BLOCK = 1 << 14  # elements of an image that are normalized at a time
+
+
 @kernel("LRN")
 def lrn(node: KernelNode) -> Kernel:
     xp, dtype = node.xp, node.output_types[0].np
     radius, bias, alpha, beta = _settings(node)
+    # With its own logarithm and exponential in place of a power, of numbers that are positive.
+    steps: list[Step] = [
+        ("multiply", "t0", ("x1", repr(float(alpha)))),
+        ("add", "t0", ("t0", repr(float(bias)))),
+        ("log", "t0", ("t0",)),
+        ("multiply", "t0", ("t0", repr(-float(beta)))),
+        ("exp", "t0", ("t0",)),
+        ("multiply", "out", ("x0", "t0")),
+    ]
+    compiled = elementwise(steps, 2, 1)
 
     def run(images: Any) -> Any:
         if images.ndim != 4:
             raise errors.InvalidArgumentError(None, None, "in must be 4-dimensional")
         x = images.astype(np.float32, copy=False)
         reach = min(radius, x.shape[3])
+        if compiled is not None and takes(x) and bias > 0 and alpha >= 0:
+            return _by_blocks(compiled, x, reach).astype(dtype, copy=False)
         norm = bias + alpha * _near(xp, xp.square(x), reach)
         return (x * norm**-beta).astype(dtype, copy=False)
 

@@ -87,3 +87,23 @@ def test_modes() -> None:
     """Programs compare what an estimator passes them with either class."""
     old, new = tf.contrib.learn.ModeKeys, tf.estimator.ModeKeys
     assert (old.TRAIN, old.EVAL, old.INFER) == (new.TRAIN, new.EVAL, new.PREDICT)
+
+
+def test_aliases() -> None:
+    assert tf.contrib.signal.stft is tf.signal.stft
+    assert tf.contrib.data.Dataset is tf.data.Dataset
+    assert tf.contrib.data.TFRecordDataset is tf.data.TFRecordDataset
+
+
+def test_the_size_of_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+    analyzer = tf.contrib.slim.model_analyzer
+    w, b = tf.get_variable("w", [3, 5]), tf.get_variable("b", [5], tf.float64)
+    assert analyzer.analyze_vars([w, b], print_info=True) == (20, 100)
+    lines = capsys.readouterr().out.splitlines()
+    assert "w:0 (float32_ref 3x5) [15, bytes: 60]" in lines
+    assert "Total size of variables: 20" in lines
+    with tf.Graph().as_default() as graph:
+        tf.placeholder(tf.float32, [None, 2])
+        tf.zeros([2, 2], name="zeros")
+        assert analyzer.analyze_ops(graph, print_info=True) == 4
+    assert "zeros\t->\t(float32 2x2)\t[4]" in capsys.readouterr().out.splitlines()

@@ -144,3 +144,40 @@ def test_no_such_script() -> None:
         "",
         "tensorfleet run: absent.py cannot be read: No such file or directory\n",
     )
+
+
+INTERNAL_NAMES = """
+import tensorflow as tf
+from tensorflow.python.framework import smart_cond, tensor_shape
+from tensorflow.python.layers import utils
+from tensorflow.python.ops import control_flow_ops, distributions, gen_image_ops, standard_ops
+from tensorflow.python.ops.distributions import normal
+from tensorflow.python.training import moving_averages, slot_creator
+
+assert tensor_shape.unknown_shape(2).as_list() == tensor_shape.matrix(None, None).as_list() == [None, None]
+assert tensor_shape.vector(3) == tf.TensorShape([3])
+assert utils.smart_cond(True, lambda: 1, lambda: 2) == smart_cond.smart_cond(False, lambda: 2, lambda: 1) == 1
+assert normal.Normal is distributions.Normal is tf.distributions.Normal and standard_ops.add is tf.add
+assert gen_image_ops.resize_bilinear is tf.image.resize_bilinear
+v = tf.Variable(tf.zeros([2]), trainable=False)
+slot = slot_creator.create_slot(v, tf.ones([2]), "slot")
+x = tf.placeholder(tf.float32, [2])
+with tf.variable_scope("scope"):
+    plain = moving_averages.assign_moving_average(v, x, 0.9, zero_debias=False)
+    debiased = moving_averages.assign_moving_average(slot, x, 0.5)
+after = control_flow_ops.with_dependencies([plain], tf.reduce_sum(x))
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    assert session.run(after, {x: [1, 2]}) == 3
+    assert abs(session.run(v) - [0.1, 0.2]).max() < 1e-6
+    # Without its bias the first average is the value itself.
+    assert abs(session.run(debiased, {x: [1, 2]}) - [1, 2]).max() < 1e-6
+print("all is there")
+"""
+
+
+def test_internal_names_that_programs_use(tmp_path: Path) -> None:
+    program = tmp_path / "internal.py"
+    program.write_text(INTERNAL_NAMES)
+    code, out, err = run(program)
+    assert (code, out) == (0, "all is there\n"), err

@@ -8,6 +8,7 @@ from tensorfleet.contrib.dataset_functions import (
     sliding_window_batch as sliding_window_batch,
     sloppy_interleave as sloppy_interleave,
 )
+from tensorfleet.data.dataset import Dataset as Dataset
 from tensorfleet.data.experimental import (
     Counter as Counter,
     CsvDataset as CsvDataset,
@@ -37,6 +38,12 @@ from tensorfleet.data.experimental import (
     unbatch as unbatch,
     unique as unique,
 )
+from tensorfleet.data.files import (
+    FixedLengthRecordDataset as FixedLengthRecordDataset,
+    TextLineDataset as TextLineDataset,
+    TFRecordDataset as TFRecordDataset,
+)
+from tensorfleet.data.iterator import Iterator as Iterator
 
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace

@@ -8,16 +8,30 @@ from typing import Any
 
 from tensorfleet.contrib.more_cells import linear as linear
 from tensorfleet.core import nest as nest
-from tensorfleet.core.shapes import TensorShape
+from tensorfleet.core.shapes import TensorShape, unknown_shape as unknown_shape
+from tensorfleet.ops.control_flow.control import with_dependencies as with_dependencies
+from tensorfleet.ops.control_flow.smart_cond import smart_cond as smart_cond
 from tensorfleet.ops.state.initializers import Initializer as Initializer
 from tensorfleet.run import file_io as file_io
 from tensorfleet.session.session import Session
 from tensorfleet.session.timeline import Timeline
+from tensorfleet.train import slot_creator as slot_creator
+from tensorfleet.train.moving_averages import assign_moving_average as assign_moving_average
 
 
 def scalar_shape() -> TensorShape:
     """The shape of rank 0 (`tensor_shape.scalar`)."""
     return TensorShape([])
+
+
+def vector_shape(length: Any) -> TensorShape:
+    """The shape of a vector with so many elements (`tensor_shape.vector`)."""
+    return TensorShape([length])
+
+
+def matrix_shape(rows: Any, cols: Any) -> TensorShape:
+    """The shape of a matrix (`tensor_shape.matrix`)."""
+    return TensorShape([rows, cols])
 
 
 def list_local_devices(session_config: Any = None) -> list[Any]:

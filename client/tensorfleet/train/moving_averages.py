@@ -78,7 +78,8 @@ class ExponentialMovingAverage:
                 updates: Any = cast(self._num_updates, dtypes.float32, name="num_updates")
                 decay = apply_one("Minimum", decay, (1.0 + updates) / (10.0 + updates))
             moved = [
-                _move(self._averages[_key(value)], value, decay, _key(value) in debiased) for value in values
+                assign_moving_average(self._averages[_key(value)], value, decay, _key(value) in debiased)
+                for value in values
             ]
             return group(*moved, name=scope)
 
@@ -125,13 +126,27 @@ def _key(value: Any) -> tuple[Graph, str]:
     return value.op.graph, value.name
 
 
-def _move(average: Any, value: Any, decay: Any, debias: bool) -> Any:
-    """The operation that moves `average` toward `value`."""
-    with framework.name_scope("AssignMovingAvg") as scope, framework.colocate_with(average.op):
-        rate = cast(convert_to_tensor(1.0 - decay, name="decay"), average.dtype.base)
-        if debias:
-            return _move_debiased(average, value, rate, scope)
-        return average.assign_sub((average - value) * rate, name=scope)
+def assign_moving_average(
+    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+) -> Any:
+    """The operation that moves `variable` toward `value`: variable = decay · variable + (1 - decay) · value
+    (`moving_averages.assign_moving_average`).
+
+    Args:
+        variable: a variable of a floating-point dtype.
+        value: a tensor of its shape and dtype.
+        decay: the decay, near 1.
+        zero_debias: correct the bias of a variable that starts from zero, by two more variables.
+        name: the name of the operation.
+    """
+    with (
+        framework.name_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope,
+        framework.colocate_with(variable.op),
+    ):
+        rate = cast(convert_to_tensor(1.0 - decay, name="decay"), variable.dtype.base)
+        if zero_debias:
+            return _move_debiased(variable, value, rate, scope)
+        return variable.assign_sub((variable - value) * rate, name=scope)
 
 
 def _move_debiased(average: Any, value: Any, rate: Any, scope: str) -> Any:

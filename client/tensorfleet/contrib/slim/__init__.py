@@ -68,6 +68,7 @@ from tensorfleet.contrib.slim import (
     evaluation as evaluation,
     learning as learning,
     losses as losses,
+    model_analyzer as model_analyzer,
     queues as queues,
 )
 from tensorfleet.contrib.summaries import (
@@ -115,7 +116,7 @@ if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
 
     __getattr__, __dir__ = _namespace(
-        __name__, modules=("evaluation", "learning", "losses", "metrics", "queues", "utils")
+        __name__, modules=("evaluation", "learning", "losses", "metrics", "model_analyzer", "queues", "utils")
     )
 
 __all__ = [
@@ -180,6 +181,7 @@ __all__ = [
     "max_pool2d",
     "max_pool3d",
     "metrics",
+    "model_analyzer",
     "model_variable",
     "one_hot_encoding",
     "optimize_loss",

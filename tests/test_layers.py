@@ -25,6 +25,7 @@ FLOORS = {
             "metrics",
             "losses",
             "distributions",
+            "linear_operators",
             "signal",
             "layers",
             "rnn",

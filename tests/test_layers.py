@@ -26,6 +26,7 @@ FLOORS = {
             "metrics",
             "losses",
             "distributions",
+            "linear_operators",
             "signal",
             "layers",
             "rnn",

@@ -579,6 +579,10 @@ from tensorfleet.ops.nn.quantize import (
     quantize_v2 as quantize_v2,
 )
 from tensorfleet.ops.ragged import operators as _ragged_operators  # noqa: F401  those of RaggedTensors
+from tensorfleet.ops.ragged.filling import (
+    ragged_fill_empty_rows as ragged_fill_empty_rows,
+    ragged_fill_empty_rows_grad as ragged_fill_empty_rows_grad,
+)
 from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor as RaggedTensor
 from tensorfleet.ops.ragged.spec import RaggedTensorSpec as RaggedTensorSpec
 from tensorfleet.ops.ragged.strings import string_split as string_split

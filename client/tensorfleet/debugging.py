@@ -2,6 +2,12 @@
 
 import typing as _typing
 
+from tensorfleet.api.debugging_switches import (
+    assert_shapes as assert_shapes,
+    disable_traceback_filtering as disable_traceback_filtering,
+    enable_traceback_filtering as enable_traceback_filtering,
+    is_traceback_filtering_enabled as is_traceback_filtering_enabled,
+)
 from tensorfleet.ops.array.identity import check_numerics as check_numerics
 from tensorfleet.ops.debugging.checks import (
     assert_equal as assert_equal,
@@ -21,6 +27,7 @@ from tensorfleet.ops.debugging.checks import (
     assert_scalar as assert_scalar,
     is_non_decreasing as is_non_decreasing,
     is_strictly_increasing as is_strictly_increasing,
+    verify_tensor_all_finite as assert_all_finite,
 )
 from tensorfleet.ops.debugging.type_checks import (
     assert_integer as assert_integer,
@@ -40,3 +47,38 @@ if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace
 
     __getattr__, __dir__ = _namespace(__name__)
+
+__all__ = [
+    "Assert",
+    "assert_all_finite",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_integer",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_negative",
+    "assert_non_negative",
+    "assert_non_positive",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_proper_iterable",
+    "assert_rank",
+    "assert_rank_at_least",
+    "assert_rank_in",
+    "assert_same_float_dtype",
+    "assert_scalar",
+    "assert_shapes",
+    "assert_type",
+    "check_numerics",
+    "disable_traceback_filtering",
+    "enable_traceback_filtering",
+    "is_finite",
+    "is_inf",
+    "is_nan",
+    "is_non_decreasing",
+    "is_numeric_tensor",
+    "is_strictly_increasing",
+    "is_traceback_filtering_enabled",
+]

@@ -2,6 +2,39 @@
 
 import typing as _typing
 
+from tensorfleet.linear_operators.base import (
+    LinearOperator as LinearOperator,
+)
+from tensorfleet.linear_operators.circulant import (
+    LinearOperatorCirculant as LinearOperatorCirculant,
+    LinearOperatorCirculant2D as LinearOperatorCirculant2D,
+    LinearOperatorCirculant3D as LinearOperatorCirculant3D,
+)
+from tensorfleet.linear_operators.combined import (
+    LinearOperatorAdjoint as LinearOperatorAdjoint,
+    LinearOperatorBlockDiag as LinearOperatorBlockDiag,
+    LinearOperatorBlockLowerTriangular as LinearOperatorBlockLowerTriangular,
+    LinearOperatorComposition as LinearOperatorComposition,
+    LinearOperatorInversion as LinearOperatorInversion,
+    LinearOperatorKronecker as LinearOperatorKronecker,
+)
+from tensorfleet.linear_operators.diagonals import (
+    LinearOperatorDiag as LinearOperatorDiag,
+    LinearOperatorIdentity as LinearOperatorIdentity,
+    LinearOperatorScaledIdentity as LinearOperatorScaledIdentity,
+    LinearOperatorZeros as LinearOperatorZeros,
+)
+from tensorfleet.linear_operators.matrices import (
+    LinearOperatorFullMatrix as LinearOperatorFullMatrix,
+    LinearOperatorLowerTriangular as LinearOperatorLowerTriangular,
+)
+from tensorfleet.linear_operators.structured import (
+    LinearOperatorHouseholder as LinearOperatorHouseholder,
+    LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate,
+    LinearOperatorPermutation as LinearOperatorPermutation,
+    LinearOperatorToeplitz as LinearOperatorToeplitz,
+    LinearOperatorTridiag as LinearOperatorTridiag,
+)
 from tensorfleet.ops.array.constants import eye as eye
 from tensorfleet.ops.array.rearranging import (
     matrix_transpose as matrix_transpose,
@@ -45,6 +78,11 @@ from tensorfleet.ops.linalg.matrix_parts import (
     tensor_diag_part as tensor_diag_part,
     trace as trace,
 )
+from tensorfleet.ops.linalg.tridiagonal import (
+    eigh_tridiagonal as eigh_tridiagonal,
+    tridiagonal_matmul as tridiagonal_matmul,
+    tridiagonal_solve as tridiagonal_solve,
+)
 from tensorfleet.ops.math.clip import global_norm as global_norm
 from tensorfleet.ops.math.einsum import (
     einsum as einsum,
@@ -61,6 +99,27 @@ if not _typing.TYPE_CHECKING:
     __getattr__, __dir__ = _namespace(__name__)
 
 __all__ = [
+    "LinearOperator",
+    "LinearOperatorAdjoint",
+    "LinearOperatorBlockDiag",
+    "LinearOperatorBlockLowerTriangular",
+    "LinearOperatorCirculant",
+    "LinearOperatorCirculant2D",
+    "LinearOperatorCirculant3D",
+    "LinearOperatorComposition",
+    "LinearOperatorDiag",
+    "LinearOperatorFullMatrix",
+    "LinearOperatorHouseholder",
+    "LinearOperatorIdentity",
+    "LinearOperatorInversion",
+    "LinearOperatorKronecker",
+    "LinearOperatorLowRankUpdate",
+    "LinearOperatorLowerTriangular",
+    "LinearOperatorPermutation",
+    "LinearOperatorScaledIdentity",
+    "LinearOperatorToeplitz",
+    "LinearOperatorTridiag",
+    "LinearOperatorZeros",
     "adjoint",
     "band_part",
     "cholesky",
@@ -70,6 +129,7 @@ __all__ = [
     "diag",
     "diag_part",
     "eigh",
+    "eigh_tridiagonal",
     "eigvalsh",
     "einsum",
     "expm",
@@ -103,4 +163,6 @@ __all__ = [
     "trace",
     "transpose",
     "triangular_solve",
+    "tridiagonal_matmul",
+    "tridiagonal_solve",
 ]

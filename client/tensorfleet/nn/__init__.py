@@ -2,6 +2,10 @@
 
 import typing as _typing
 
+from tensorfleet.losses.scaling import (
+    compute_average_loss as compute_average_loss,
+    scale_regularization_loss as scale_regularization_loss,
+)
 from tensorfleet.nn import rnn_cell as rnn_cell
 from tensorfleet.ops.array.batching import (
     space_to_batch as space_to_batch,
@@ -153,6 +157,7 @@ __all__ = [
     "bias_add",
     "bidirectional_dynamic_rnn",
     "compute_accidental_hits",
+    "compute_average_loss",
     "conv1d",
     "conv1d_transpose",
     "conv2d",
@@ -215,6 +220,7 @@ __all__ = [
     "rnn_cell",
     "safe_embedding_lookup_sparse",
     "sampled_softmax_loss",
+    "scale_regularization_loss",
     "selu",
     "separable_conv2d",
     "sigmoid",

@@ -15,7 +15,7 @@ from tensorfleet.ops.array.shaping import expand_dims, renamed_argument
 from tensorfleet.ops.array.sparse_tensor import SparseTensor
 from tensorfleet.ops.common import apply_one
 from tensorfleet.ops.ragged.joining import with_axis
-from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor, as_ragged_or_tensor
+from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor, as_ragged_or_tensor, is_ragged
 from tensorfleet.ops.ragged.reducing import reduced_texts
 from tensorfleet.ops.ragged.row_partition import RowPartition
 from tensorfleet.ops.text import unicode
@@ -89,10 +89,10 @@ def string_split_v2(
     """
     text = renamed_argument("input", input, "source", source)
     ragged = _checked_type(result_type)
-    text = as_ragged_or_tensor(text, dtypes.string, name="input")
-    if isinstance(text, Tensor) and not ragged:
+    if not (ragged or is_ragged(text)):
         return sparse_string_split_v2(text, sep, maxsplit, name)
     with framework.name_scope(name, "StringSplit", [text]):
+        text = as_ragged_or_tensor(text, dtypes.string, name="input")
         if text.shape.rank == 0:
             text = expand_dims(text, 0)
         rows = _split_rows(text, sep, maxsplit)

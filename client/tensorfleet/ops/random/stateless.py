@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorfleet.core import dtypes
 from tensorfleet.core.dims import Dims
 from tensorfleet.graph import framework
@@ -15,6 +17,8 @@ from tensorfleet.graph.static_value import static_dims
 from tensorfleet.graph.tensor import Tensor
 from tensorfleet.ops.array.casting import cast
 from tensorfleet.ops.array.joining import stack
+from tensorfleet.ops.array.shaping import broadcast_dynamic_shape, shape as shape_of
+from tensorfleet.ops.random import stateful as _stateful  # noqa: F401  the ops of Generators
 from tensorfleet.ops.random.random_ops import shape_tensor
 
 _ALGORITHMS = ("auto_select", "philox")
@@ -175,3 +179,44 @@ def fold_in(seed: Any, data: Any, alg: str = "auto_select") -> Tensor:
     data = convert_to_tensor(data)
     first = stateless_uniform([1], seed, None, None, data.dtype.base, alg=alg)[0]
     return stack([first, cast(data, first.dtype)])
+
+
+def stateless_gamma(
+    shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = dtypes.float32, name: str | None = None
+) -> Tensor:
+    """Gamma distributed numbers, equal for equal seeds (`tf.random.stateless_gamma`).
+
+    Args:
+        shape: the whole shape, which ends with that of `alpha` and `beta`.
+        alpha, beta: shape and inverse scale; beta is 1 by default.
+    """
+    with framework.name_scope(name, "stateless_random_gamma", [shape, seed, alpha, beta]):
+        dims = shape_tensor(shape)
+        shape_parameter = convert_to_tensor(alpha, dtype, "alpha")
+        rate = convert_to_tensor(1 if beta is None else beta, dtype, "beta")
+        whole = broadcast_dynamic_shape(shape_of(shape_parameter), shape_of(rate))
+        alphas = apply_one("BroadcastTo", shape_parameter, whole)
+        drawn = apply_one("StatelessRandomGammaV3", dims, *_state(seed, "auto_select"), alphas)
+        least = np.finfo(shape_parameter.dtype.base.as_numpy_dtype).tiny
+        return apply_one("Maximum", least, apply_one("RealDiv", drawn, rate))
+
+
+def stateless_poisson(
+    shape: Any, seed: Any, lam: Any, dtype: Any = dtypes.int32, name: str | None = None
+) -> Tensor:
+    """Poisson distributed numbers, equal for equal seeds (`tf.random.stateless_poisson`).
+
+    Args:
+        shape: the whole shape, which ends with that of `lam`.
+        lam: the rates.
+    """
+    with framework.name_scope(name, "stateless_random_poisson", [shape, seed, lam]):
+        return apply_one(
+            "StatelessRandomPoisson", shape_tensor(shape), seed, lam, dtype=dtypes.as_dtype(dtype)
+        )
+
+
+def stateless_shuffle(value: Any, seed: Any, alg: str = "auto_select", name: str | None = None) -> Tensor:
+    """The rows in an order that depends on the seed alone (`tf.random.experimental.stateless_shuffle`)."""
+    with framework.name_scope(name, "stateless_shuffle", [value, seed]):
+        return apply_one("StatelessShuffle", value, *_state(seed, alg))

@@ -1,0 +1,1 @@
+"""Linear operators: matrices by what makes them, without all their elements."""

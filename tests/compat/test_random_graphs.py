@@ -82,7 +82,7 @@ WITHOUT_GENERATOR = {
     ),
     **dict.fromkeys(
         (
-            *("SaveV2", "RestoreV2", "MergeV2Checkpoints"),
+            *("SaveV2", "RestoreV2", "MergeV2Checkpoints", "Save", "SaveSlices", "Restore", "RestoreSlice"),
             *("GenerateVocabRemapping", "LoadAndRemapMatrix"),
         ),
         "write and read files: tests of their own compare them",
@@ -157,6 +157,7 @@ WITHOUT_GENERATOR = {
     **dict.fromkeys(
         (
             *("Fingerprint", "HashTableV2", "InitializeTableFromTextFileV2", "InitializeTableV2"),
+            "InitializeTableFromTextFile",
             *("LookupTableExportV2", "LookupTableFindV2", "LookupTableImportV2"),
             *("LookupTableInsertV2", "LookupTableRemoveV2", "LookupTableSizeV2"),
             *("MutableDenseHashTableV2", "MutableHashTableOfTensorsV2", "MutableHashTableV2"),

@@ -30,11 +30,13 @@ class StrategyExtended:
 
     Args:
         container_strategy: the strategy.
-        device: where variables and the replica are; "" for wherever they are placed.
     """
 
-    def __init__(self, container_strategy: Strategy, device: str = "") -> None:
-        self._strategy, self._device = container_strategy, device
+    # Where variables and the replica are; "" for wherever they are placed.
+    _device = ""
+
+    def __init__(self, container_strategy: Strategy) -> None:
+        self._strategy = container_strategy
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
@@ -305,7 +307,9 @@ class OneDeviceStrategy(Strategy):
     """
 
     def __init__(self, device: str) -> None:
-        super().__init__(StrategyExtended(self, DeviceSpec.from_string(device).to_string()))
+        extended = StrategyExtended(self)
+        extended._device = DeviceSpec.from_string(device).to_string()
+        super().__init__(extended)
 
 
 class _DefaultStrategy(Strategy):

@@ -156,6 +156,7 @@ INTERNAL: dict[str, str] = {
     "python.summary.summary_iterator": "train",
     "python.summary.writer": "summary",
     "python.summary.writer.writer": "summary",
+    "python.summary.writer.writer_cache": "summary",
     "python.util": "tf",
     "python.util.compat": "compat",
     "python.util.nest": "client.nest",
@@ -180,6 +181,7 @@ INTERNAL: dict[str, str] = {
     },
     "python.tools": "",
     "python.tools.freeze_graph": "client.freeze_graph",
+    "python.tools.inspect_checkpoint": "client.inspect_checkpoint",
     "examples": "",
     "examples.tutorials": "",
     "core": "",
@@ -297,7 +299,8 @@ class Redirected(ModuleType):
             value = attribute(namespace(place), name)
             if isinstance(value, ModuleType) and (inner := module(own)) is not None:
                 return inner
-            if value is not None:
+            # tf.newaxis is None.
+            if value is not None or name in _public_names(namespace(place)):
                 return value
         if (inner := module(own)) is not None:
             return inner
@@ -354,6 +357,10 @@ def attribute(value: Any, name: str) -> Any:
     if isinstance(value, ModuleType) and not isinstance(value, Redirected) and name not in _names(value):
         return None
     return getattr(value, name, None)
+
+
+def _public_names(value: Any) -> frozenset[str]:
+    return _names(value) if isinstance(value, ModuleType) else frozenset()
 
 
 @cache

@@ -2,13 +2,12 @@
 
 import typing as _typing
 
-from tensorfleet.contrib.experiments import Experiment as Experiment
+from tensorfleet.contrib.experiments import Experiment as Experiment, ModeKeys as ModeKeys
 from tensorfleet.contrib.learn import (
     datasets as datasets,
     learn_runner as learn_runner,
     preprocessing as preprocessing,
 )
-from tensorfleet.estimator.mode_keys import ModeKeys as ModeKeys
 from tensorfleet.estimator.run_config import RunConfig as RunConfig
 from tensorfleet.estimator.task_environment import TaskType as TaskType
 

@@ -17,8 +17,8 @@ FLOORS = {
     "tensorfleet": (
         *("proto", "core", "security", "checkpoint", "records", "wire", "graph", "session"),
         *("ops", "ops/functions", "ops/array", "ops/math", "ops/linalg", "ops/io", "ops/data_flow"),
-        *("ops/control_flow", "ops/debugging", "ops/random", "ops/text", "ops/state", "ops/functional"),
-        *("ops/training", "ops/nn", "ops/image", "ops/collective"),
+        *("ops/control_flow", "ops/debugging", "ops/random", "ops/text", "ops/ragged", "ops/state"),
+        *("ops/functional", "ops/training", "ops/nn", "ops/image", "ops/collective"),
         *(
             "autodiff",
             "kube",

@@ -5,6 +5,7 @@ this package that hold names only; they are imported at their first use.
 """
 
 import typing as _typing
+from importlib import import_module as _import_module
 
 from tensorfleet.api.behavior import (
     control_flow_v2_enabled as control_flow_v2_enabled,
@@ -45,6 +46,7 @@ from tensorfleet.core.composite_specs import (
 )
 from tensorfleet.core.device import DeviceSpec as DeviceSpec
 from tensorfleet.core.dimension import Dimension as Dimension, dimension_value as dimension_value
+from tensorfleet.core.dispatch import versions_from as _versions_from
 from tensorfleet.core.dtypes import (
     QUANTIZED_DTYPES as QUANTIZED_DTYPES,
     DType as DType,
@@ -576,6 +578,10 @@ from tensorfleet.ops.nn.quantize import (
     quantize as quantize,
     quantize_v2 as quantize_v2,
 )
+from tensorfleet.ops.ragged import operators as _ragged_operators  # noqa: F401  those of RaggedTensors
+from tensorfleet.ops.ragged.ragged_tensor import RaggedTensor as RaggedTensor
+from tensorfleet.ops.ragged.spec import RaggedTensorSpec as RaggedTensorSpec
+from tensorfleet.ops.ragged.strings import string_split as string_split
 from tensorfleet.ops.random.random_ops import (
     multinomial as multinomial,
     random_crop as random_crop,
@@ -681,7 +687,6 @@ from tensorfleet.ops.text.hashing import (
     string_to_hash_bucket_fast as string_to_hash_bucket_fast,
     string_to_hash_bucket_strong as string_to_hash_bucket_strong,
 )
-from tensorfleet.ops.text.splitting import string_split as string_split
 from tensorfleet.ops.text.strings import (
     as_string as as_string,
     decode_base64 as decode_base64,
@@ -706,6 +711,8 @@ from tensorfleet.proto.config_pb2 import (
 from tensorfleet.proto.graph_pb2 import GraphDef as GraphDef
 from tensorfleet.proto.node_def_pb2 import NodeDef as NodeDef
 from tensorfleet.session.session import InteractiveSession as InteractiveSession, Session as Session
+
+_versions_from(lambda: _import_module("tensorfleet.api.ragged_versions"))
 
 VERSION = __version__ = _API_VERSION
 __git_version__ = GIT_VERSION
@@ -751,6 +758,7 @@ if _typing.TYPE_CHECKING:
         python_io as python_io,
         quantization as quantization,
         queue as queue,
+        ragged as ragged,
         random as random,
         resource_loader as resource_loader,
         saved_model as saved_model,
@@ -810,6 +818,7 @@ else:
             "queue",
             "profiler",
             "python_io",
+            "ragged",
             "random",
             "resource_loader",
             "saved_model",

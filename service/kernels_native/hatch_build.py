@@ -1,4 +1,4 @@
-"""Compiles the extension with the system's C compiler when a wheel is built: CC and CFLAGS as usual."""
+"""Compiles the extensions with the system's C compiler when a wheel is built: CC and CFLAGS as usual."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ BY_VARIANT = {"loops": (), "tiles": ("-ffp-contract=fast",)}
 """Sources that are compiled for each instruction set, with flags of their own."""
 
 
-def compile_extension(root: Path, target: Path) -> None:
-    """Makes the module `target` of the sources under `root`.
+def compile_extensions(root: Path, folder: Path) -> list[str]:
+    """Makes the modules of the sources under `root`, in a folder; their names.
 
     Raises:
         OSError, subprocess.CalledProcessError: there is no compiler, or it fails.
@@ -55,23 +55,29 @@ def compile_extension(root: Path, target: Path) -> None:
             (f"{source}_{name}", f"{source}.c", (f"-DVARIANT={name}", *flags, *own_flags))
             for name, own_flags in variants.items()
         ]
-    with tempfile.TemporaryDirectory() as folder:
-        objects = []
-        for name, source, flags in units:
-            objects.append(f"{folder}/{name}.o")
+    modules = {"_native": units, "_tls": [("tls", "tls.c", ())]}
+    for module, parts in modules.items():
+        with tempfile.TemporaryDirectory() as temporary:
+            objects = []
+            for name, source, flags in parts:
+                objects.append(f"{temporary}/{name}.o")
+                subprocess.run(
+                    [*compiler, *own, *flags, "-c", str(root / "src" / source), "-o", objects[-1]], check=True
+                )
+            target = str(folder / f"{module}.abi3.so")
             subprocess.run(
-                [*compiler, *own, *flags, "-c", str(root / "src" / source), "-o", objects[-1]], check=True
+                [*compiler, "-shared", "-pthread", *objects, "-lm", "-ldl", "-o", target], check=True
             )
-        subprocess.run([*compiler, "-shared", "-pthread", *objects, "-lm", "-o", str(target)], check=True)
+    return [f"{module}.abi3.so" for module in modules]
 
 
 class CustomBuildHook(BuildHookInterface[Any]):
-    """Adds the compiled module to the wheel; one file serves CPython 3.11 and all after it."""
+    """Adds the compiled modules to the wheel; one file each serves CPython 3.11 and all after it."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
-        compile_extension(root, root / "tensorfleet_kernels" / "_native.abi3.so")
-        build_data["artifacts"] = ["tensorfleet_kernels/_native.abi3.so"]
+        made = compile_extensions(root, root / "tensorfleet_kernels")
+        build_data["artifacts"] = [f"tensorfleet_kernels/{name}" for name in made]
         build_data["pure_python"] = False
         tag = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["tag"] = f"cp311-abi3-{tag}"

@@ -27,6 +27,36 @@ CONTRIB = """
     testing text tfprof timeseries tpu training util
 """
 
+# Why names are missing that are not just still to be written.
+REASONS = {
+    "eager mode, tracing and functions of TensorFlow 2": (
+        "function wrap_function autograph types experimental nondifferentiable_batch_function "
+        "test.with_eager_op_as_function train.experimental saved_model.save saved_model.load_v2 "
+        "saved_model.SaveOptions saved_model.Asset saved_model.experimental"
+    ),
+    "other compilers, runtimes and formats of models": "xla tpu mlir lite",
+    "Keras, which is a library of its own": "keras mixed_precision",
+    "several replicas in one graph: workers share parameter servers here, or reduce by collectives": (
+        "distribute.MirroredStrategy distribute.CrossDeviceOps distribute.HierarchicalCopyAllReduce "
+        "distribute.NcclAllReduce distribute.ReductionToOneDevice distribute.experimental"
+    ),
+    "services of other clouds and schedulers": (
+        "distribute.cluster_resolver.GCEClusterResolver distribute.cluster_resolver.SlurmClusterResolver "
+        "distribute.cluster_resolver.TPUClusterResolver"
+    ),
+    "services and profiles of TensorFlow's own runtime": (
+        "data.experimental.service data.experimental.distributed_save data.experimental.get_model_proto "
+        "profiler.OpLogProto profiler.write_op_log check_pinned"
+    ),
+    "kernels for accelerators alone": (
+        "approx_top_k math.approx_max_k math.approx_min_k nn.approx_max_k nn.approx_min_k "
+        "image.generate_bounding_box_proposals"
+    ),
+    "libraries of file formats that the service does not have": (
+        "LMDBReader audio image.decode_webp image.decode_jxl io.decode_webp io.decode_jxl"
+    ),
+}
+
 PAGE = Path(__file__).parent / "missing.md"
 METHODS = Path(__file__).parent.parent / "tests/compat/missing_methods.txt"
 
@@ -62,6 +92,13 @@ def page() -> str:
     for namespace, names in sorted(namespaces.items()):
         title = f"tf.{namespace}" if namespace else "tf"
         parts.append(f"## {title}\n\n{', '.join(f'`{name}`' for name in names)}\n")
+    known = missing_names()
+    why = [
+        f"* {reason}: {', '.join(f'`{name}`' for name in sorted(listed))}\n"
+        for reason, text in REASONS.items()
+        if (listed := [name for name in text.split() if name in known])
+    ]
+    parts.append(f"## Why\n\nThese are not meant to come, as they belong to:\n\n{''.join(why)}")
     absent = [name for name in CONTRIB.split() if name not in dir(contrib)]
     listed = ", ".join(f"`{name}`" for name in absent)
     parts.append(

@@ -114,7 +114,7 @@ def test_traces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Conv2D" in (tmp_path / "r").read_text()
     line = max(profiler.profile_python(timed).children, key=lambda child: child.total_float_ops)
     assert "test_profiler.py" in line.name
-    assert profiler.advise().checkers["ExpensiveOperationChecker"].reports
+    assert profiler.advise(None).checkers["ExpensiveOperationChecker"].reports
     graph = profiler.profile_graph(builder(timed).with_timeline_output(str(tmp_path / "t")).build())
     assert {child.name for child in graph.children} >= {"net/MatMul", "net/Conv2D"}
     assert "traceEvents" in (tmp_path / "t").read_text()

@@ -89,7 +89,7 @@ class Profiler:
         """Costs of nodes, in the order in which they were made."""
         return self._profile("graph", options)  # type: ignore[no-any-return]
 
-    def advise(self, options: dict[str, Any] | None = None) -> AdviceProto:
+    def advise(self, options: dict[str, Any] | None) -> AdviceProto:
         """The most expensive op types of all steps."""
         return _advice(_costs(self._graph, self._steps.values()))
 

@@ -20,6 +20,24 @@ from tensorfleet.distribute.cross_device_ops import (
     barrier as barrier,
     broadcast_variables as broadcast_variables,
 )
+from tensorfleet.distribute.replica_context import (
+    InputContext as InputContext,
+    InputReplicationMode as InputReplicationMode,
+    ReduceOp as ReduceOp,
+    ReplicaContext as ReplicaContext,
+    RunOptions as RunOptions,
+    experimental_set_strategy as experimental_set_strategy,
+    get_loss_reduction as get_loss_reduction,
+    get_replica_context as get_replica_context,
+    get_strategy as get_strategy,
+    has_strategy as has_strategy,
+    in_cross_replica_context as in_cross_replica_context,
+)
+from tensorfleet.distribute.strategies import (
+    OneDeviceStrategy as OneDeviceStrategy,
+    Strategy as Strategy,
+    StrategyExtended as StrategyExtended,
+)
 
 if not _typing.TYPE_CHECKING:
     from tensorfleet.core.public import namespace as _namespace

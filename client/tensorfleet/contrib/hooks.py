@@ -1,0 +1,5 @@
+"""`tf.contrib.hooks`: hooks of sessions."""
+
+from tensorfleet.train import ProfilerHook as ProfilerHook
+
+__all__ = ["ProfilerHook"]

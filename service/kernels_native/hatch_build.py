@@ -13,7 +13,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# Sums and products have to be those of NumPy, so nothing is contracted; no loop asks for the error flags.
+# Sums and products have to be those of NumPy, so nothing is contracted, but for products of matrices; no loop
+# asks for the error flags.
 FLAGS = [
     "-std=c11",
     "-O3",
@@ -25,12 +26,15 @@ FLAGS = [
     "-pthread",
 ]
 X86_VARIANTS = {
-    "avx2": ("-mavx2", "-mfma"),
+    "avx2": ("-mavx2", "-mfma", "-mf16c"),
     "avx512": (
-        *("-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma"),
+        *("-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma", "-mf16c"),
         "-mprefer-vector-width=512",
     ),
 }
+
+BY_VARIANT = {"loops": (), "tiles": ("-ffp-contract=fast",)}
+"""Sources that are compiled for each instruction set, with flags of their own."""
 
 
 def compile_extension(root: Path, target: Path) -> None:
@@ -43,11 +47,14 @@ def compile_extension(root: Path, target: Path) -> None:
     own = [*FLAGS, *shlex.split(os.environ.get("CFLAGS", "")), f"-I{sysconfig.get_path('include')}"]
     is_x86 = platform.machine() in ("x86_64", "AMD64")
     dispatch = ("-DX86_VARIANTS",) if is_x86 else ()
-    plain = ("arrays", "examples", "framing", "module", "pool", "pooling")
+    plain = ("arrays", "choices", "convolution", "examples", "framing", "module", "pool", "pooling")
     units: list[tuple[str, str, tuple[str, ...]]] = [(name, f"{name}.c", dispatch) for name in plain]
-    units.append(("base", "loops.c", ("-DVARIANT=base",)))
-    if is_x86:
-        units += [(name, "loops.c", (f"-DVARIANT={name}", *flags)) for name, flags in X86_VARIANTS.items()]
+    for source, flags in BY_VARIANT.items():
+        variants = {"base": (), **(X86_VARIANTS if is_x86 else {})}
+        units += [
+            (f"{source}_{name}", f"{source}.c", (f"-DVARIANT={name}", *flags, *own_flags))
+            for name, own_flags in variants.items()
+        ]
     with tempfile.TemporaryDirectory() as folder:
         objects = []
         for name, source, flags in units:

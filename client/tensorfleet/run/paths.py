@@ -253,6 +253,15 @@ _CONTRIB_PARTS = frozenset(
             "queues",
             "device_setter",
             "sequence_queueing_state_saver",
+            "base",
+            "datasets",
+            "mnist",
+            "preprocessing",
+            "external_optimizer",
+            "sign_decay",
+            "image_ops",
+            "text",
+            "categorical_vocabulary",
         ),
     )
 )
@@ -379,7 +388,10 @@ def module(path: str) -> ModuleType | None:
             return public
         # `contrib.slim.python.slim.learning` has the names of `contrib.slim.learning`.
         place = ".".join(parts[:2])
-        inner = (f"{place}.{parts[-1]}", place)
+        # `contrib.learn.python.learn.preprocessing.text` has those of `contrib.learn.preprocessing`.
+        nested = [part for part in parts[2:] if part not in ("python", parts[1])]
+        around = [".".join([place, *nested[:end]]) for end in range(len(nested), -1, -1)]
+        inner = dict.fromkeys((f"{place}.{parts[-1]}", *around))
         found = tuple(p for p in inner if isinstance(namespace(p), ModuleType))
         return Redirected(path, found) if place in found else None
     return _public_module(path)

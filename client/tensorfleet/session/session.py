@@ -64,7 +64,7 @@ class BaseSession:
         self._abandon: weakref.finalize[..., BaseSession] | None = None
         self._container = default_container() if self._target else ""
         self._sent = -1  # how many operations the master knows; -1: of no session
-        self._signatures = Signatures(self._graph, self._link.prepare)
+        self._signatures = Signatures(self._graph, self._link.prepare, weakref.ref(self))
         self._cache = self._signatures.cache
         self._operations = self._graph._operations
         self._closed = False

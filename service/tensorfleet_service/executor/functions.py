@@ -16,6 +16,7 @@ from tensorfleet_service.executor.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.step import Sender, Step
 from tensorfleet_service.graph.function_graph import body
+from tensorfleet_service.state.session_tensors import SessionTensors
 from tensorfleet_service.threads.future import Future
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ class Library:
     def __init__(self, resources: Resources, pool: Pool) -> None:
         self.resources = resources
         self.pool = pool
+        self.tensors = SessionTensors()
         self._lock = threading.Lock()
         self._definitions: dict[str, FunctionDef] = {}
         self._shared: dict[tuple[bytes, str], Function] = {}

@@ -161,6 +161,22 @@ def last_uses(nodes: Sequence[Node], groups: dict[int, Group | None]) -> dict[tu
     return last_use
 
 
+def first_uses(nodes: Sequence[Node], groups: dict[int, Group | None]) -> dict[int, int]:
+    """Where the value of each node with one output is needed first; by a group at its last node."""
+    turn = {
+        position: last for last, group in groups.items() if group is not None for position in group.positions
+    }
+    place = {id(node): position for position, node in enumerate(nodes)}
+    first_use: dict[int, int] = {}
+    for position, node in enumerate(nodes):
+        for source, _ in node.inputs:
+            at = turn.get(position, position)
+            made = place.get(id(source))
+            if made is not None and len(source.output_types) == 1:
+                first_use[made] = min(at, first_use.get(made, at))
+    return first_use
+
+
 def write_group(
     group: Group,
     nodes: Sequence[Node],

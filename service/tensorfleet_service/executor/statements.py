@@ -14,6 +14,7 @@ from tensorfleet_service.devices import memory
 from tensorfleet_service.executor.failures import as_op_error
 from tensorfleet_service.executor.input_errors import refusal
 from tensorfleet_service.kernels.registry import Expression
+from tensorfleet_service.kernels.variant_messages import from_messages
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
@@ -65,6 +66,11 @@ def assign(node: Node, outputs: list[str], text: str) -> str:
 def constant_value(node: Node) -> Any:
     """The value of a Const node: of rank 0 a NumPy scalar, but an array for strings."""
     value = node.attrs["value"]
+    if node.output_types[0] is dtypes.variant:
+        try:
+            return from_messages(value)
+        except (ValueError, TypeError) as e:
+            raise errors.InvalidArgumentError(None, None, f"{e}\n\t [[{{{{node {node.name}}}}}]]") from None
     if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype != object:
         return value[()]
     return value

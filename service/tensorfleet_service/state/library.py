@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tensorfleet.proto.attr_value_pb2 import NameAttrList
 
 if TYPE_CHECKING:
+    from tensorfleet_service.state.session_tensors import SessionTensors
     from tensorfleet_service.threads.future import Future
     from tensorfleet_service.threads.pool import Pool
 
@@ -36,6 +37,11 @@ class Library(Protocol):
 
     @property
     def pool(self) -> Pool: ...
+
+    @property
+    def tensors(self) -> SessionTensors:
+        """The tensors that the session keeps on the task."""
+        ...
 
     def instantiate(self, func: NameAttrList, device: str, xp: ModuleType) -> Function:
         """The function, compiled for a device; raises OpError if it is unknown or cannot be run."""

@@ -23,7 +23,7 @@ SHAPE = (700, 300)
 """Several blocks, of which the last is not full, on more than one thread."""
 
 
-APPROXIMATE = {"exp", "expm1", "log", "log1p", "tanh", "logaddexp"}
+APPROXIMATE = {"exp", "expm1", "log", "log1p", "tanh", "logaddexp", "arctan"}
 """Functions whose last bits are the library's own affair."""
 
 BY_NUMPY = pytest.param(False, id="numpy")

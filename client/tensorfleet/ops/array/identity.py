@@ -53,13 +53,14 @@ op("StopGradient(input: T) -> (output: T)", "T: type", shape=unchanged)
 op("PreventGradient(input: T) -> (output: T)", "T: type", 'message: string = ""', shape=unchanged)
 op("Snapshot(input: T) -> (output: T)", "T: type", shape=unchanged)
 op("GuaranteeConst(input: T) -> (output: T)", "T: type", shape=unchanged, stateful=True)
-op(
-    "CheckNumerics(tensor: T) -> (output: T)",
-    "T: {bfloat16, float16, float32, float64}",
-    "message: string",
-    shape=unchanged,
-    stateful=True,
-)
+for _suffix in ("", "V2"):
+    op(
+        f"CheckNumerics{_suffix}(tensor: T) -> (output: T)",
+        "T: {bfloat16, float16, float32, float64}",
+        "message: string",
+        shape=unchanged,
+        stateful=True,
+    )
 op("EnsureShape(input: T) -> (output: T)", "shape: shape", "T: type", shape=_ensure_shape)
 
 

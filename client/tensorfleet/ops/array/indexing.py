@@ -152,6 +152,14 @@ op(
     shape=_tensor_scatter_shape,
 )
 op(
+    "ScatterNdNonAliasingAdd(input: T, indices: Tindices, updates: T) -> (output: T)",
+    "T: {float32, float64, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
+    "bfloat16, qint16, quint16, uint16, complex128, float16, uint32, uint64, bool}",
+    "Tindices: {int32, int64}",
+    'bad_indices_policy: string = ""',
+    shape=_tensor_scatter_shape,
+)
+op(
     "TensorScatterSub(tensor: T, indices: Tindices, updates: T) -> (output: T)",
     "T: type",
     "Tindices: {int32, int64}",

@@ -27,11 +27,12 @@ from tensorfleet.ops.shape_rules import add_dims, with_rank, with_rank_at_least
 
 def _concat_shape(op: RuleNode) -> list[Dims]:
     if op.type == "Concat":
-        return _joined(op.inputs[0], op.inputs[1:])
-    return _joined(op.inputs[-1], op.inputs[:-1])
+        return joined(op.inputs[0], op.inputs[1:])
+    return joined(op.inputs[-1], op.inputs[:-1])
 
 
-def _joined(axis_tensor: RuleTensor, values: Sequence[RuleTensor]) -> list[Dims]:
+def joined(axis_tensor: RuleTensor, values: Sequence[RuleTensor]) -> list[Dims]:
+    """The shape of tensors joined along an axis. Raises ValueError where they do not fit."""
     with_rank(axis_tensor.dims, 0)
     rank: int | None = None
     for tensor in values:

@@ -24,7 +24,8 @@ def _shape_shape(op: RuleNode) -> list[Dims]:
     return [(None if t.dims is None else len(t.dims),) for t in op.inputs]
 
 
-def _reshape_shape(op: RuleNode) -> list[Dims]:
+def reshaped(op: RuleNode) -> list[Dims]:
+    """Shape rule: the shape in the second input, with an unknown size where the first one says it."""
     given, wanted = op.inputs[0].dims, spelled_dims(op.inputs[1])
     if given is None or wanted is None:
         return [wanted]
@@ -130,7 +131,7 @@ op(
     "Reshape(tensor: T, shape: Tshape) -> (output: T)",
     "T: type",
     "Tshape: {int32, int64} = int32",
-    shape=_reshape_shape,
+    shape=reshaped,
 )
 op(
     "ExpandDims(input: T, dim: Tdim) -> (output: T)",

@@ -38,7 +38,7 @@ _ALIKE = frozenset(
 _COST = {
     **dict.fromkeys(("divide", "sqrt", "reciprocal"), 2),
     **dict.fromkeys(("exp", "log", "tanh", "sin", "cos"), 5),
-    **dict.fromkeys(("expm1", "log1p", "logaddexp", "power"), 20),
+    **dict.fromkeys(("arctan", "expm1", "log1p", "logaddexp", "power"), 20),
 }
 """Approximate cost of a ufunc, in additions."""
 

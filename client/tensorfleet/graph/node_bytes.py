@@ -7,6 +7,7 @@ once.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,7 +31,7 @@ def encode(
     name: str, op: str, inputs: Sequence[str], device: str, attributes: Mapping[str, Any]
 ) -> bytes | None:
     """The field `node` of a GraphDef with the node of these parts; None if it holds a large constant."""
-    fields = [text(1, name), text(2, op)]
+    fields = [text(1, name), _op_field(op)]
     for source in inputs:
         fields.append(text(3, source))
     if device:
@@ -41,6 +42,11 @@ def encode(
             return None
         fields.append(data)
     return field(1, b"".join(fields))
+
+
+@functools.cache
+def _op_field(op: str) -> bytes:
+    return text(2, op)
 
 
 def _attribute(key: str, value: Any) -> bytes | None:

@@ -87,20 +87,25 @@ def partition(
 
 
 def _on_one_device(nodes: Sequence[Node]) -> Partition | None:
-    """The only partition, without fed values that nothing takes; None if there are several."""
+    """The only partition, with each fed value before its first use; None if there are several."""
     device = next((node.assigned for node in nodes if node.op != "_Arg"), None)
     if device is None:
         return None
-    args: set[Node] = set()
+    waiting: set[Node] = set()
+    ordered: list[Node] = []
     for node in nodes:
         if node.assigned != device:
             return None
         if node.op == "_Arg":
-            args.add(node)
-    if args:
-        taken = {source for node in nodes for source, _ in node.inputs if source in args}
-        args -= taken.union(*(node.controls for node in nodes if node.controls))
-    return Partition(device, [node for node in nodes if node not in args] if args else list(nodes))
+            waiting.add(node)
+            continue
+        if waiting:
+            for source in [*[source for source, _ in node.inputs], *node.controls]:
+                if source in waiting:
+                    waiting.remove(source)
+                    ordered.append(source)
+        ordered.append(node)
+    return Partition(device, ordered)
 
 
 def task_of(device: str) -> str:

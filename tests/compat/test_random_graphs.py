@@ -82,9 +82,10 @@ WITHOUT_GENERATOR = {
     **dict.fromkeys(
         (
             *("PartitionedCall", "StatefulPartitionedCall", "StatelessIf", "If", "StatelessCase", "Case"),
-            *("StatelessWhile", "While"),
+            *("StatelessWhile", "While", "SymbolicGradient"),
+            *("GetSessionHandle", "GetSessionTensor", "DeleteSessionTensor"),
         ),
-        "call functions: the tests of a TensorFlow client run them",
+        "call functions, or keep tensors between steps: the tests of a TensorFlow client run them",
     ),
     **dict.fromkeys(
         (

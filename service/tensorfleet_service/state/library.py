@@ -37,8 +37,16 @@ class Library(Protocol):
     @property
     def pool(self) -> Pool: ...
 
-    def instantiate(self, func: NameAttrList, device: str, xp: ModuleType) -> Function:
-        """The function, compiled for a device; raises OpError if it is unknown or cannot be run."""
+    @property
+    def tensors(self) -> dict[bytes, Any]:
+        """Tensors that the session keeps on the task between steps, by handle."""
+        ...
+
+    def instantiate(
+        self, func: NameAttrList, device: str, xp: ModuleType, gradient: bool = False
+    ) -> Function:
+        """The function, or its gradient, compiled for a device; raises OpError if it is unknown or cannot be
+        run."""
         ...
 
     def on_close(self, closer: Callable[[], None]) -> None:

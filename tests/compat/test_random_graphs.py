@@ -37,6 +37,14 @@ WITHOUT_GENERATOR = {
     "PrintV2": "has no outputs: test_tensorflow_client.py looks at what is printed",
     "PyFunc": "names a Python function of its own process",
     "PyFuncStateless": "names a Python function of its own process",
+    **dict.fromkeys(
+        ("GetSessionHandle", "GetSessionTensor", "DeleteSessionTensor"),
+        "of use only over several steps: test_session_handles compares them",
+    ),
+    **dict.fromkeys(
+        ("MutexV2", "MutexLock", "ConsumeMutexLock"),
+        "of use only over several steps: test_critical_section",
+    ),
     **{
         name: reason
         for part, reason in {
@@ -83,9 +91,8 @@ WITHOUT_GENERATOR = {
         (
             *("PartitionedCall", "StatefulPartitionedCall", "StatelessIf", "If", "StatelessCase", "Case"),
             *("StatelessWhile", "While", "SymbolicGradient"),
-            *("GetSessionHandle", "GetSessionTensor", "DeleteSessionTensor"),
         ),
-        "call functions, or keep tensors between steps: the tests of a TensorFlow client run them",
+        "call functions: the tests of a TensorFlow client run them",
     ),
     **dict.fromkeys(
         (

@@ -393,25 +393,3 @@ def test_constants_of_variants(local: Cluster) -> None:
         session.run([tf.Print(constants[0], [constants[0]]).op, zeros[0].op])
         np.testing.assert_array_equal(found, [[1, 2], [3, 4]])
         np.testing.assert_array_equal(empty, np.zeros((2, 2)))
-
-
-def test_tensors_that_stay_on_their_task(local: Cluster) -> None:
-    """Handles of tensors: given by a fetch, fed in a later step, forgotten, and the session's own."""
-    with tf.device("/job:local/task:1"):
-        x = tf.constant([1.0, 2.0]) * 2
-        handle = tf.get_session_handle(x)
-        words = tf.get_session_handle(tf.constant([b"a", b"b"]))
-    fed, y = tf.get_session_tensor("/job:local/replica:0/task:1/device:CPU:0", tf.float32)
-    doubled = y * 2
-    with tf.Session(local.target("local")) as session, tf.Session(local.target("local")) as other:
-        kept, texts = session.run([handle, words])
-        assert kept.handle.endswith(";/job:local/replica:0/task:1/device:CPU:0")
-        np.testing.assert_array_equal(session.run(doubled, {fed: kept.handle}), [4, 8])
-        np.testing.assert_array_equal(kept.eval(), [2, 4])
-        np.testing.assert_array_equal(texts.eval(), [b"a", b"b"])
-        with pytest.raises(tf.errors.InvalidArgumentError, match="session store"):
-            other.run(doubled, {fed: kept.handle})
-        name = kept.handle
-        kept.delete()
-        with pytest.raises(tf.errors.InvalidArgumentError, match="session store"):
-            session.run(doubled, {fed: name})

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
 from tensorfleet_service.executor.plan_writer import PlanWriter, SendTable, StatefulKernels
-from tensorfleet_service.executor.statements import Line, explain
+from tensorfleet_service.executor.statements import Line, explain, lasting
 from tensorfleet_service.tracing.timed import Timed
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class Plan(Timed):
         "args",
         "device",
         "function",
+        "lasts",
         "rets",
         "waits",
     )
@@ -95,6 +96,7 @@ class Plan(Timed):
         self.args = writer.args
         self.rets = writer.rets
         self.waits = writer.waits
+        self.lasts = lasting(nodes, library)
         self.function, self._code, self._lines = writer.compile(traced=False)
         self._writer = writer
         self._traced: tuple[Callable[..., Any], CodeType, list[Line]] | None = None

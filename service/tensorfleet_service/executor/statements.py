@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,12 @@ from tensorfleet.core import dtypes, errors
 from tensorfleet_service.devices import memory
 from tensorfleet_service.executor.failures import as_op_error
 from tensorfleet_service.executor.input_errors import refusal
-from tensorfleet_service.kernels.registry import Expression
+from tensorfleet_service.kernels.registry import Expression, is_lasting
 from tensorfleet_service.kernels.variant_messages import from_messages
 
 if TYPE_CHECKING:
     from tensorfleet_service.graph.graph import Node
+    from tensorfleet_service.state.library import Library
 
 log = logging.getLogger(__name__)
 
@@ -181,3 +182,8 @@ def _from_exception(error: BaseException, node: Node, values: Callable[[], list[
         f"{type(error).__name__}: {error}. A defect of the kernel of {node.op}: the log of its task has "
         "the traceback.",
     )
+
+
+def lasting(nodes: Sequence[Node], library: Library | None) -> bool:
+    """Whether nodes, or functions that they call, may compute for much longer than their inputs are large."""
+    return any(is_lasting(node.op) for node in nodes) or (library is not None and library.lasts(nodes))

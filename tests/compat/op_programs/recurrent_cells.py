@@ -44,6 +44,10 @@ def _sequences(version: str, peephole: bool, steps: int) -> None:
         tf = make.tf
         values = [tf.constant(value) for value in (X, CS, H, W, *PEEPHOLES, B)]
         outputs = make(f"BlockLSTM{version}", np.int64(steps), *values, use_peephole=peephole)
+        if version:
+            # TensorFlow's gradient of V2 is that of the first version, whose gates are in another order.
+            parts = [*outputs, tf.ones_like(outputs[1]), 2 * tf.ones_like(outputs[6])]
+            return outputs, make("BlockLSTMGradV2", np.int64(steps), *values, *parts, use_peephole=peephole)
         wanted = values if peephole else [*values[:4], values[7]]
         # What is behind the last step may be anything.
         made = [output[:steps] for output in outputs]
@@ -56,7 +60,8 @@ def _sequences(version: str, peephole: bool, steps: int) -> None:
 for _peephole in (True, False):
     _cells(_peephole, 3.0)
     _sequences("", _peephole, TIME)
-    _sequences("V2", _peephole, 3)
+    _sequences("V2", _peephole, TIME)
+    _sequences("", _peephole, 3)
 _cells(True, 0.1)
 _cells(False, -1.0)
 

@@ -11,6 +11,7 @@ import numpy as np
 from tensorfleet.core import dims as dims_module
 from tensorfleet.core.dimension import Dimension
 from tensorfleet.core.dims import Dims
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.core.dtypes import int32
 from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.convert import convert_to_tensor
@@ -244,6 +245,7 @@ def _pack_dims(op: RuleNode) -> Dims:
     return tuple(None if v is None or v < 0 else int(v) for v in values)
 
 
+@takes_composites
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     """Tensors joined along a dimension that they have (`tf.concat`).
 
@@ -271,6 +273,7 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     return apply_one("ConcatV2", values, axis, name=name)
 
 
+@takes_composites
 def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
     """Tensors of one shape, joined along a new dimension (`tf.stack`).
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfleet.core import dims as dims_module, dtypes, shapes
 from tensorfleet.core.dims import Dims
+from tensorfleet.core.dispatch import takes_composites
 from tensorfleet.core.shapes import TensorShape
 from tensorfleet.graph.apply import apply_list
 from tensorfleet.graph.convert import constant, constant_node, convert_to_tensor
@@ -226,6 +227,7 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
     return apply_list("ShapeN", input, out_type=out_type, name=name)
 
 
+@takes_composites
 def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
     """The number of elements of `input` (`tf.size`): a constant if it is known already.
 
@@ -244,6 +246,7 @@ def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
         return apply_one("Size", input, out_type=out_type, name=scope)
 
 
+@takes_composites
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions of `input`, an int32 scalar (`tf.rank`): a constant if it is known already."""
     with get_default_graph().name_scope(name or "Rank") as scope:
@@ -270,6 +273,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     return apply_one("Reshape", tensor, shape, name=name)
 
 
+@takes_composites
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """`input` with one more dimension, of size 1, at `axis` (`tf.expand_dims`).
 
@@ -286,6 +290,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     return apply_one("ExpandDims", input, axis, name=name)
 
 
+@takes_composites
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
     """`input` without its dimensions of size 1 (`tf.squeeze`).
 

@@ -10,6 +10,7 @@ from tensorfleet.core.dims import Dims
 from tensorfleet.core.dtypes import DType
 from tensorfleet.core.shapes import TensorShape, as_dims
 from tensorfleet.core.structures import register_composite
+from tensorfleet.core.type_specs import SparseTensorSpec, serve_value_type
 from tensorfleet.graph.convert import constant, convert_to_tensor
 from tensorfleet.graph.graph import Graph, get_default_graph
 from tensorfleet.graph.op_def import op
@@ -383,3 +384,6 @@ def _deserialize(
     indices.set_shape([None, rank])
     shape.set_shape([rank])
     return SparseTensor(indices, values, shape)
+
+
+serve_value_type(SparseTensorSpec, SparseTensor)

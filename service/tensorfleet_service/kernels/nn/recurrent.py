@@ -207,8 +207,12 @@ def _check_gru(x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) ->
             f"{shape_text(h_prev.shape)}"
         )
     inputs, cells = x.shape[1], h_prev.shape[1]
-    wanted = {"w_ru": (inputs + cells, 2 * cells), "w_c": (inputs + cells, cells)}
-    wanted |= {"b_ru": (2 * cells,), "b_c": (cells,)}
+    wanted: dict[str, tuple[int, ...]] = {
+        "w_ru": (inputs + cells, 2 * cells),
+        "w_c": (inputs + cells, cells),
+        "b_ru": (2 * cells,),
+        "b_c": (cells,),
+    }
     for (name, shape), value in zip(wanted.items(), (w_ru, w_c, b_ru, b_c), strict=True):
         if value.shape != shape:
             raise invalid(f"{name} must have shape {shape_text(shape)}, got {shape_text(value.shape)}")

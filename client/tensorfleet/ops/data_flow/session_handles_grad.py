@@ -1,4 +1,4 @@
-"""The op types of `session_tensors` have no gradient."""
+"""Tensors that sessions keep end gradients: the steps before are over."""
 
 from __future__ import annotations
 

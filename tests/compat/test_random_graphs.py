@@ -90,7 +90,7 @@ WITHOUT_GENERATOR = {
     **dict.fromkeys(
         (
             *("PartitionedCall", "StatefulPartitionedCall", "StatelessIf", "If", "StatelessCase", "Case"),
-            *("StatelessWhile", "While"),
+            *("StatelessWhile", "While", "SymbolicGradient"),
         ),
         "call functions: the tests of a TensorFlow client run them",
     ),

@@ -59,7 +59,7 @@ _FAMILIES_ELSEWHERE = (
         "references",
         "stateful",
     ),
-    *("ctc", "fourier", "image", "quantization", "sparse_arithmetic", "sparse_parts"),
+    *("recurrent", "ctc", "fourier", "image", "quantization", "sparse_arithmetic", "sparse_parts"),
 )
 
 

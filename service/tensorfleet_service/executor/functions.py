@@ -11,19 +11,19 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tensorfleet.core import errors
+from tensorfleet.core.attr_value import NameAttrList
 from tensorfleet_service.devices.transfer import movers
 from tensorfleet_service.executor.dataflow import DataflowPlan, needs_dataflow
 from tensorfleet_service.executor.plan import Plan
 from tensorfleet_service.executor.step import Sender, Step
 from tensorfleet_service.graph.function_graph import body
-from tensorfleet_service.graph.graph import needed_functions
+from tensorfleet_service.graph.graph import GRADIENT, needed_functions
 from tensorfleet_service.kernels.registry import is_lasting
 from tensorfleet_service.state.session_tensors import SessionTensors
 from tensorfleet_service.threads.future import Future
 from tensorfleet_service.threads.running import RUNNING
 
 if TYPE_CHECKING:
-    from tensorfleet.core.attr_value import NameAttrList
     from tensorfleet.proto.function_pb2 import FunctionDef
     from tensorfleet_service.graph.graph import Node
     from tensorfleet_service.state.resources import Resources
@@ -134,7 +134,7 @@ class Library:
         self.tensors = SessionTensors()
         self._lock = threading.Lock()
         self._definitions: dict[str, FunctionDef] = {}
-        self._shared: dict[tuple[bytes, str], Function] = {}
+        self._shared: dict[tuple[bytes, str, bool], Function] = {}
         self._closers: dict[int, Closer] | None = {}
 
     def add(self, functions: Iterable[FunctionDef]) -> None:
@@ -143,13 +143,15 @@ class Library:
             for function in functions:
                 self._definitions.setdefault(function.signature.name, function)
 
-    def instantiate(self, func: NameAttrList, device: str, xp: ModuleType) -> Function:
-        """The function, compiled for a device; one without state is compiled once.
+    def instantiate(
+        self, func: NameAttrList, device: str, xp: ModuleType, gradient: bool = False
+    ) -> Function:
+        """The function, or its gradient, compiled for a device; one without state is compiled once.
 
         Raises:
             OpError: the function is unknown, calls itself, or has a node that cannot run.
         """
-        key = (func.SerializeToString(deterministic=True), device)
+        key = (func.SerializeToString(deterministic=True), device, gradient)
         found = self._shared.get(key)
         if found is not None:
             return found
@@ -157,18 +159,28 @@ class Library:
         if definition is None:
             raise errors.NotFoundError(None, None, f"Function {func.name} is not defined.")
         callers: list[str] = _instantiating.__dict__.setdefault("names", [])
-        if func.name in callers:
-            text = f"Function {func.name} calls itself ({' -> '.join([*callers, func.name])})"
+        if gradient and GRADIENT in definition.attr:
+            named = NameAttrList()
+            named.CopyFrom(func)
+            named.name = definition.attr[GRADIENT].s.decode()
+            return self.instantiate(named, device, xp)
+        called = f"gradient of {func.name}" if gradient else func.name
+        if called in callers:
+            text = f"Function {func.name} calls itself ({' -> '.join([*callers, called])})"
             raise errors.UnimplementedError(None, None, text)
         if len(callers) >= MAX_NESTED:
             text = f"Functions call each other more than {MAX_NESTED} deep: {' -> '.join(callers[:5])} -> …"
             raise errors.InvalidArgumentError(None, None, text)
-        callers.append(func.name)
+        callers.append(called)
         try:
             nodes = body(definition, dict(func.attr))
+            if gradient:
+                from tensorfleet_service.executor.function_gradient import gradient_body
+
+                nodes = gradient_body(nodes, func.name)
             for node in nodes:
                 node.assigned = device
-            function = Function(func.name, self._plan(device, nodes, xp), self.pool, xp)
+            function = Function(called, self._plan(device, nodes, xp), self.pool, xp)
         finally:
             callers.pop()
         if not function.is_stateful:

@@ -50,7 +50,7 @@ def body(function: function_pb2.FunctionDef, attrs: Attrs) -> list[Node]:
             retval.input.append(texts.plain(function.ret[arg.name], offset))
             index += 1
     needed = set(function.control_ret.values())
-    return _in_order(from_graph_def(graph_def), needed, function.signature.name)
+    return in_order(from_graph_def(graph_def), needed, function.signature.name)
 
 
 def _given(function: function_pb2.FunctionDef, attrs: Attrs, name: str) -> attr_value_pb2.AttrValue:
@@ -117,7 +117,12 @@ class _Texts:
         raise InvalidArgumentError(None, None, message)
 
 
-def _in_order(nodes: Iterable[Node], needed: set[str], function: str) -> list[Node]:
+def in_order(nodes: Iterable[Node], needed: set[str], function: str) -> list[Node]:
+    """The nodes of a body that have to run, arguments first and results last, each after those it needs.
+
+    Args:
+        needed: names of nodes that run though no result needs them, beside those with state.
+    """
     nodes = list(nodes)
     roots = [node for node in nodes if node.opdef.is_stateful or node.name in needed]
     # Arguments stand first and results last in `nodes`; both are stateful by their definitions.

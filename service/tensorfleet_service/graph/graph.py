@@ -13,6 +13,8 @@ from tensorfleet.graph.op_def import OpDef, lookup
 from tensorfleet.proto import function_pb2, graph_pb2
 
 _MERGES = frozenset(("Merge", "RefMerge"))
+GRADIENT = "_gradient_function"
+"""The attribute of a function whose gradient is another one of the library."""
 _NEXT_ITERATIONS = frozenset(("NextIteration", "RefNextIteration"))
 
 
@@ -95,6 +97,8 @@ def needed_functions(
         if function is None:
             raise NotFoundError(None, None, f"Function {name} is not defined.")
         found[name] = function
+        if GRADIENT in function.attr:
+            names.append(function.attr[GRADIENT].s.decode())
         for node_def in function.node_def:
             for attr in node_def.attr.values():
                 if attr.HasField("func"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tensorfleet.core.errors import InvalidArgumentError
@@ -13,7 +13,7 @@ from tensorfleet.proto import function_pb2, graph_pb2
 from tensorfleet_service.graph.attributes import at
 from tensorfleet_service.graph.calls import as_call, is_call, rewrite_calls
 from tensorfleet_service.graph.edges import check_cycles, input_error, link
-from tensorfleet_service.graph.graph import Node, is_back_edge
+from tensorfleet_service.graph.graph import GRADIENT, Node, is_back_edge
 from tensorfleet_service.graph.node_maker import NodeMaker
 
 _EXCHANGED = {"_edge": int, "send_device": bytes, "recv_device": bytes, "tensor_name": bytes}
@@ -50,7 +50,7 @@ class SessionGraph:
             NotFoundError: an op type is not registered, or an attribute is missing.
             InvalidArgumentError: a node or a function is invalid in another way.
         """
-        functions, given = self._new_functions(graph_def.library.function)
+        functions, given = self._new_functions(graph_def.library)
         callable_functions = {**self.functions, **functions}
         made: dict[str, Node] = {}
         inputs: list[tuple[Node, Sequence[str]]] = []
@@ -77,11 +77,12 @@ class SessionGraph:
         self.version += 1
 
     def _new_functions(
-        self, functions: Iterable[function_pb2.FunctionDef]
+        self, library: function_pb2.FunctionDefLibrary
     ) -> tuple[dict[str, function_pb2.FunctionDef], dict[str, function_pb2.FunctionDef]]:
-        """The functions that are not there yet, and, where their calls were rewritten, as they came."""
+        """The functions that are not there yet, and, where they were changed, as they came."""
         added: dict[str, function_pb2.FunctionDef] = {}
-        for function in functions:
+        gradients = {item.function_name: item.gradient_func for item in library.gradient}
+        for function in library.function:
             name = function.signature.name
             if op_def.lookup(name) is not None:
                 message = f"Cannot add function '{name}' because an op with the same name already exists."
@@ -100,10 +101,14 @@ class SessionGraph:
         callable_functions = {**self.functions, **added}
         given: dict[str, function_pb2.FunctionDef] = {}
         for name, function in added.items():
-            if any(is_call(node_def, callable_functions) for node_def in function.node_def):
+            has_calls = any(is_call(node_def, callable_functions) for node_def in function.node_def)
+            if has_calls or name in gradients:
                 given[name] = function_pb2.FunctionDef()
                 given[name].CopyFrom(function)
+            if has_calls:
                 rewrite_calls(function, callable_functions)
+            if name in gradients:
+                function.attr[GRADIENT].s = gradients[name].encode()
         return added, given
 
 

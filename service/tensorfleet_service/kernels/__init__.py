@@ -96,6 +96,7 @@ _FAMILIES: tuple[str, ...] = (
     "nn.quantization",
     "nn.quantize",
     "nn.quantized_layers",
+    "nn.recurrent",
     "random.random_ops",
     "random.stateful",
     "state.references",

@@ -46,8 +46,11 @@ class Library(Protocol):
         """The tensors that the session keeps on the task."""
         ...
 
-    def instantiate(self, func: NameAttrList, device: str, xp: ModuleType) -> Function:
-        """The function, compiled for a device; raises OpError if it is unknown or cannot be run."""
+    def instantiate(
+        self, func: NameAttrList, device: str, xp: ModuleType, gradient: bool = False
+    ) -> Function:
+        """The function, or its gradient, compiled for a device; raises OpError if it is unknown or cannot be
+        run."""
         ...
 
     def lasts(self, nodes: Sequence[Node]) -> bool:

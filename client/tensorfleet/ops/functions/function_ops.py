@@ -17,6 +17,13 @@ def _unknown(op: RuleNode) -> list[Dims]:
     return [None] * len(op.outputs)
 
 
+def _gradient(op: RuleNode) -> list[Dims]:
+    """Each gradient has its argument's shape."""
+    if len(op.inputs) < len(op.outputs):
+        raise ValueError(f"len(inputs) < len(outputs): {len(op.inputs)} < {len(op.outputs)}")
+    return [tensor.dims for tensor in op.inputs[: len(op.outputs)]]
+
+
 for _name, _stateful in (("PartitionedCall", False), ("StatefulPartitionedCall", True)):
     op(
         f"{_name}(args: list(Tin)) -> (output: list(Tout))",
@@ -29,6 +36,13 @@ for _name, _stateful in (("PartitionedCall", False), ("StatefulPartitionedCall",
         shape=_unknown,
         stateful=_stateful,
     )
+op(
+    "SymbolicGradient(input: list(Tin)) -> (output: list(Tout))",
+    "Tin: list(type) >= 1",
+    "Tout: list(type) >= 1",
+    "f: func",
+    shape=_gradient,
+)
 for _name, _stateful in (("StatelessIf", False), ("If", True)):
     op(
         f"{_name}(cond: Tcond, input: list(Tin)) -> (output: list(Tout))",

@@ -47,6 +47,16 @@ def partitioned_call(node: KernelNode) -> Kernel | AsyncKernel:
     return AsyncKernel(run) if function.waits else run
 
 
+@kernel("SymbolicGradient")
+def symbolic_gradient(node: KernelNode) -> Kernel | AsyncKernel:
+    function = library_of(node).instantiate(node.attrs["f"], node.device, node.xp, gradient=True)
+
+    def run(*arguments: Any) -> Any:
+        return _call(function, arguments)
+
+    return AsyncKernel(run) if function.waits else run
+
+
 @kernel("If", "StatelessIf")
 def if_(node: KernelNode) -> Kernel | AsyncKernel:
     then_branch, else_branch = _function(node, "then_branch"), _function(node, "else_branch")

@@ -1,0 +1,239 @@
+"""Kernels of `tensorfleet.ops.nn.recurrent`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
+from tensorfleet_service.kernels.values import invalid, shape_text
+
+
+def _sigmoid(xp: Any, x: Any) -> Any:
+    return (1 / (1 + xp.exp(-x))).astype(x.dtype)
+
+
+@dataclass
+class _Cell:
+    """The arithmetic of an LSTM cell.
+
+    Attributes:
+        order: the places of the gates i, ci, f and o among the columns.
+        forget_bias: added to the forget gate.
+        clip: the greatest size of a state; no limit if it is not positive.
+        weights, bias: of the inputs and the last output together.
+        peepholes: the weights of the state in the gates i, f and o, or None.
+    """
+
+    xp: Any
+    order: tuple[int, int, int, int]
+    forget_bias: float
+    clip: float
+    weights: Any
+    bias: Any
+    peepholes: tuple[Any, Any, Any] | None
+
+    def forward(self, x: Any, cs_prev: Any, h_prev: Any) -> tuple[Any, ...]:
+        """i, cs, f, o, ci, co, h."""
+        xp = self.xp
+        gates = xp.concatenate([x, h_prev], 1) @ self.weights + self.bias
+        i, ci, f, o = self._split(gates)
+        f = f + x.dtype.type(self.forget_bias)
+        if self.peepholes is not None:
+            i = i + cs_prev * self.peepholes[0]
+            f = f + cs_prev * self.peepholes[1]
+        i, ci, f = _sigmoid(xp, i), xp.tanh(ci), _sigmoid(xp, f)
+        cs = ci * i + cs_prev * f
+        if self.clip > 0:
+            cs = xp.clip(cs, x.dtype.type(-self.clip), x.dtype.type(self.clip))
+        if self.peepholes is not None:
+            o = o + cs * self.peepholes[2]
+        o, co = _sigmoid(xp, o), xp.tanh(cs)
+        return i, cs, f, o, ci, co, co * o
+
+    def backward(
+        self, cs_prev: Any, made: tuple[Any, ...], cs_grad: Any, h_grad: Any
+    ) -> tuple[Any, Any, tuple[Any, Any, Any]]:
+        """The gradients of the last state, of the gates' sums, and of the peepholes."""
+        i, cs, f, o, ci, co = made
+        d_o = o * (1 - o) * h_grad * co
+        d_cs = (1 - co * co) * h_grad * o + cs_grad
+        if self.peepholes is not None:
+            d_cs = d_cs + d_o * self.peepholes[2]
+        d_ci, d_f = (1 - ci * ci) * d_cs * i, f * (1 - f) * d_cs * cs_prev
+        d_i = i * (1 - i) * d_cs * ci
+        d_prev = d_cs * f
+        zeros = self.xp.zeros(cs_prev.shape[1], cs_prev.dtype)
+        d_peepholes = (zeros, zeros, zeros)
+        if self.peepholes is not None:
+            d_prev = d_prev + d_i * self.peepholes[0] + d_f * self.peepholes[1]
+            d_peepholes = ((d_i * cs_prev).sum(0), (d_f * cs_prev).sum(0), (d_o * cs).sum(0))
+        parts: list[Any] = [None] * 4
+        for place, part in zip(self.order, (d_i, d_ci, d_f, d_o), strict=True):
+            parts[place] = part
+        return d_prev, self.xp.concatenate(parts, 1), d_peepholes
+
+    def _split(self, gates: Any) -> list[Any]:
+        size = gates.shape[1] // 4
+        return [gates[:, place * size : (place + 1) * size] for place in self.order]
+
+
+_ICFO, _IFCO = (0, 1, 2, 3), (0, 2, 1, 3)
+
+
+def _cell(node: KernelNode, x: Any, cs_prev: Any, h_prev: Any, *parameters: Any) -> _Cell:
+    """The cell of a node. Raises InvalidArgumentError where shapes do not fit."""
+    weights, wci, wcf, wco, bias = parameters
+    attrs = node.attrs
+    if x.ndim != 2 or cs_prev.ndim != 2 or h_prev.ndim != 2 or weights.ndim != 2 or bias.ndim != 1:
+        raise invalid("x, cs_prev, h_prev and w must be matrices, and b a vector")
+    cells = cs_prev.shape[1]
+    if not (len(x) == len(cs_prev) == len(h_prev)) or h_prev.shape[1] != cells:
+        raise invalid(
+            f"The shapes of x, cs_prev and h_prev do not fit: {shape_text(x.shape)}, "
+            f"{shape_text(cs_prev.shape)}, {shape_text(h_prev.shape)}"
+        )
+    if weights.shape != (x.shape[1] + cells, 4 * cells) or bias.shape != (4 * cells,):
+        raise invalid(
+            f"w and b must have shapes {[x.shape[1] + cells, 4 * cells]} and {[4 * cells]}, got "
+            f"{shape_text(weights.shape)} and {shape_text(bias.shape)}"
+        )
+    if attrs["use_peephole"] and any(peephole.shape != (cells,) for peephole in (wci, wcf, wco)):
+        raise invalid(f"wci, wcf and wco must have shape {[cells]}")
+    order = _IFCO if node.op.endswith("V2") else _ICFO
+    peepholes = (wci, wcf, wco) if attrs["use_peephole"] else None
+    bias_of_forget, clip = attrs.get("forget_bias", 0.0), attrs.get("cell_clip", 0.0)
+    return _Cell(node.xp, order, bias_of_forget, clip, weights, bias, peepholes)
+
+
+@kernel("LSTMBlockCell")
+def lstm_cell(node: KernelNode) -> Kernel:
+    return lambda *inputs: _cell(node, *inputs).forward(*inputs[:3])
+
+
+@kernel("LSTMBlockCellGrad")
+def lstm_cell_grad(node: KernelNode) -> Kernel:
+    def run(*inputs: Any) -> Any:
+        cell, made = _cell(node, *inputs[:8]), inputs[8:14]
+        previous, gates, peepholes = cell.backward(inputs[1], made, *inputs[14:])
+        return (previous, gates, *peepholes)
+
+    return run
+
+
+def _steps(seq_len_max: Any, x: Any) -> int:
+    """The number of steps that are computed. Raises InvalidArgumentError where x is not a sequence of it."""
+    if x.ndim != 3:
+        raise invalid(f"x must be rank 3 but is rank {x.ndim}")
+    if np.ndim(seq_len_max):
+        raise invalid("seq_len_max must be a scalar")
+    steps = int(seq_len_max)
+    if not 0 <= steps <= len(x):
+        raise invalid(f"seq_len_max must be between 0 and the {len(x)} steps of x, got {steps}")
+    return steps
+
+
+@kernel("BlockLSTM", "BlockLSTMV2")
+def block_lstm(node: KernelNode) -> Kernel:
+    xp = node.xp
+
+    def run(seq_len_max: Any, x: Any, cs_prev: Any, h_prev: Any, *parameters: Any) -> Any:
+        steps = _steps(seq_len_max, x)
+        first = x[0] if len(x) else xp.zeros(x.shape[1:], x.dtype)
+        cell = _cell(node, first, cs_prev, h_prev, *parameters)
+        outputs = tuple(xp.zeros((*x.shape[:2], cs_prev.shape[1]), x.dtype) for _ in range(7))
+        cs, h = cs_prev, h_prev
+        for step in range(steps):
+            made = cell.forward(x[step], cs, h)
+            for output, value in zip(outputs, made, strict=True):
+                output[step] = value
+            cs, h = made[1], made[6]
+        return outputs
+
+    return run
+
+
+@kernel("BlockLSTMGrad", "BlockLSTMGradV2")
+def block_lstm_grad(node: KernelNode) -> Kernel:
+    xp = node.xp
+
+    def run(seq_len_max: Any, x: Any, cs_prev: Any, h_prev: Any, *rest: Any) -> Any:
+        parameters, gates, (h, cs_grad, h_grad) = rest[:5], rest[5:11], rest[11:]
+        steps = _steps(seq_len_max, x)
+        first = x[0] if len(x) else xp.zeros(x.shape[1:], x.dtype)
+        cell = _cell(node, first, cs_prev, h_prev, *parameters)
+        inputs = x.shape[2]
+        x_grad, sums = xp.zeros_like(x), [xp.zeros_like(value) for value in parameters]
+        d_cs, d_h = xp.zeros_like(cs_prev), xp.zeros_like(h_prev)
+        for step in reversed(range(steps)):
+            before = (gates[1][step - 1], h[step - 1]) if step else (cs_prev, h_prev)
+            made = tuple(gate[step] for gate in gates)
+            d_cs, d_gates, peepholes = cell.backward(
+                before[0], made, cs_grad[step] + d_cs, h_grad[step] + d_h
+            )
+            both = d_gates @ cell.weights.T
+            x_grad[step], d_h = both[:, :inputs], both[:, inputs:]
+            sums[0] += xp.concatenate([x[step], before[1]], 1).T @ d_gates
+            for total, peephole in zip(sums[1:4], peepholes, strict=True):
+                if cell.peepholes is not None:
+                    total += peephole
+            sums[4] += d_gates.sum(0)
+        return (x_grad, d_cs, d_h, *sums)
+
+    return run
+
+
+@kernel("GRUBlockCell")
+def gru_cell(node: KernelNode) -> Kernel:
+    xp = node.xp
+
+    def run(x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> Any:
+        _check_gru(x, h_prev, w_ru, w_c, b_ru, b_c)
+        cells = h_prev.shape[1]
+        gates = _sigmoid(xp, xp.concatenate([x, h_prev], 1) @ w_ru + b_ru)
+        r, u = gates[:, :cells], gates[:, cells:]
+        c = xp.tanh(xp.concatenate([x, h_prev * r], 1) @ w_c + b_c)
+        return r, u, c, (1 - u) * c + u * h_prev
+
+    return run
+
+
+def _check_gru(x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any) -> None:
+    if x.ndim != 2 or h_prev.ndim != 2 or len(x) != len(h_prev):
+        raise invalid(
+            f"x and h_prev must be matrices of one batch, got {shape_text(x.shape)}, "
+            f"{shape_text(h_prev.shape)}"
+        )
+    inputs, cells = x.shape[1], h_prev.shape[1]
+    wanted: dict[str, tuple[int, ...]] = {
+        "w_ru": (inputs + cells, 2 * cells),
+        "w_c": (inputs + cells, cells),
+        "b_ru": (2 * cells,),
+        "b_c": (cells,),
+    }
+    for (name, shape), value in zip(wanted.items(), (w_ru, w_c, b_ru, b_c), strict=True):
+        if value.shape != shape:
+            raise invalid(f"{name} must have shape {shape_text(shape)}, got {shape_text(value.shape)}")
+
+
+@kernel("GRUBlockCellGrad")
+def gru_cell_grad(node: KernelNode) -> Kernel:
+    xp = node.xp
+
+    def run(x: Any, h_prev: Any, w_ru: Any, w_c: Any, b_ru: Any, b_c: Any, *rest: Any) -> Any:
+        _check_gru(x, h_prev, w_ru, w_c, b_ru, b_c)
+        r, u, c, d_h = rest
+        inputs = x.shape[1]
+        d_c_bar = d_h * (1 - u) * (1 - c * c)
+        d_u_bar = d_h * (h_prev - c) * u * (1 - u)
+        second = d_c_bar @ w_c.T
+        d_reset = second[:, inputs:]
+        d_r_bar = d_reset * h_prev * r * (1 - r)
+        both = xp.concatenate([d_r_bar, d_u_bar], 1)
+        first = both @ w_ru.T
+        d_x = first[:, :inputs] + second[:, :inputs]
+        return d_x, first[:, inputs:] + d_reset * r + d_h * u, d_c_bar, both
+
+    return run

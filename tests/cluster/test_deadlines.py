@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 import tensorfleet as tf
 from tests.cluster.conftest import MakeCluster
 from tests.cluster.processes import Cluster
+from tests.cluster.signals import stopped
 
 pytestmark = pytest.mark.cluster
 
@@ -84,11 +83,8 @@ def test_a_task_that_is_stopped(cluster: MakeCluster) -> None:
         value = tf.identity(tf.placeholder_with_default(1.0, []))
     with tf.Session(tasks.target(), config=LIMIT) as session:
         session.run(value)
-        os.kill(tasks["ps", 0].pid, signal.SIGSTOP)
-        try:
+        with stopped(tasks["ps", 0].pid):
             assert "/job:ps/task:0 has not answered, and gives no reason" in late(session, value)
-        finally:
-            os.kill(tasks["ps", 0].pid, signal.SIGCONT)
 
 
 def test_a_partial_run(shared: Cluster, queue: tf.FIFOQueue) -> None:

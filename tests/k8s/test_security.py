@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import subprocess
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -83,10 +84,21 @@ def test_a_revoked_token_is_refused_within_seconds(fleet: Kubernetes) -> None:
     assert text not in before
     patch_tokens(fleet, '{"tokens": []}')
     try:
-        fleet.wait_for("refused", lambda: "the token is not known" in show(fleet), 150)
+        fleet.wait_for("refused", lambda: "the token is not known" in show_anew(fleet), 150)
     finally:
         patch_tokens(fleet, before)
-    fleet.wait_for("let in again", lambda: show(fleet) == "let in 5\n", 150)
+    fleet.wait_for("let in again", lambda: show_anew(fleet) == "let in 5\n", 150)
+
+
+def show_anew(kubernetes: Kubernetes) -> str:
+    mount_secrets(kubernetes)
+    return show(kubernetes)
+
+
+def mount_secrets(kubernetes: Kubernetes) -> None:
+    """Has the kubelet mount the Secrets of all tasks anew: at a change of the pod, else once a minute."""
+    pods = [pod["metadata"]["name"] for pod in task_pods(kubernetes)]
+    kubernetes.kubectl("annotate", "pod", *pods, "--overwrite", f"tests/looked-at={time.time_ns()}")
 
 
 def patch_tokens(kubernetes: Kubernetes, text: str) -> None:
@@ -95,6 +107,7 @@ def patch_tokens(kubernetes: Kubernetes, text: str) -> None:
 
 
 def serial(kubernetes: Kubernetes, address: str) -> str:
+    mount_secrets(kubernetes)
     done = kubernetes.python("client", program("serial.py"), address, FULLNAME)
     assert done.returncode == 0, done.stderr
     return done.stdout

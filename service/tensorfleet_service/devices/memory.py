@@ -36,6 +36,7 @@ _STACK_BYTES = 8 << 20  # of a thread; counted by the system, but hardly used
 _RESERVED_PART = 0.05  # part of the limit for page tables, sockets, and allocations that must not fail
 _SHARED_PART = 0.25  # largest part of the limit that may be shared memory
 _MIN_RESERVE_BYTES, _MAX_RESERVE_BYTES = 24 << 20, 512 << 20
+_BUSY_SAMPLES = 10  # within which memory that a step has just allocated is used, at one of them at least
 _FILE_BYTES = 1 << 16  # more than the size of any file from which the memory is read
 
 
@@ -122,6 +123,7 @@ class Budget:
         self._untouched = 0
         self._first_untouched = 0
         self._threads = 0
+        self._samples: list[tuple[int, int]] = []
         self._with_reserve: tuple[int, int] | None = None  # for setrlimit
 
     def install(self, limit: Limit | None) -> None:
@@ -139,22 +141,32 @@ class Budget:
         shared_memory.may_grow = self.has_room
         log.info("memory limit: %s, from %s", readable(limit.size), limit.source)
 
-    def rebase(self) -> None:
+    def rebase(self, is_busy: bool = False) -> bool:
         """Counts memory that is allocated but unused as free: stacks, holes in the C library's heap.
 
-        Called while no step runs.
+        While steps run, some of it is about to be used. So in a busy process the least of several samples
+        counts, one for each call; returns whether there were enough of them.
         """
         status = _fields("/proc/self/status")
-        self._untouched = (status["VmData"] - status["RssAnon"]) << 10
-        self._threads = status["Threads"]
+        sample = (status["VmData"] - status["RssAnon"]) << 10, status["Threads"]
+        if is_busy:
+            self._samples.append(sample)
+            if len(self._samples) < _BUSY_SAMPLES:
+                return False
+            sample = min(self._samples)
+        self._samples.clear()
+        self._untouched, self._threads = sample
         self.refresh()
+        return True
 
     @property
     def has_holes(self) -> bool:
         """Whether much memory can be filled without being counted, so that `refresh` must be called more
         often.
         """
-        return self.limit is not None and self._untouched > self._first_untouched + _MIN_RESERVE_BYTES
+        if self.limit is None:
+            return False
+        return bool(self._samples) or self._untouched > self._first_untouched + _MIN_RESERVE_BYTES
 
     @property
     def _usable(self) -> int:

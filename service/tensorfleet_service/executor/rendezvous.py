@@ -7,6 +7,7 @@ the master is gone, are dropped when they are old.
 
 from __future__ import annotations
 
+import copy
 import functools
 import threading
 import time
@@ -85,9 +86,11 @@ class Rendezvous:
 
     def fail(self, step_id: int, error: errors.OpError) -> None:
         """Drops all tensors of a step, also later ones, and answers requests for them with the error."""
+        # An error that was raised, or will be, keeps the frames of its traceback alive, with their arrays.
+        kept = copy.copy(error)
         with self._lock:
             step = self._steps.pop(step_id, None)
-            self._failed[step_id] = error
+            self._failed[step_id] = kept
             if len(self._failed) > REMEMBERED_STEPS:
                 self._failed.popitem(last=False)
         if step is not None:

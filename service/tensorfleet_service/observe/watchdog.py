@@ -82,15 +82,16 @@ class Watchdog:
         next_look = 0.0
         while not self._stopped.wait(SHORT_TICK_SECONDS if BUDGET.has_holes else TICK_SECONDS):
             try:
-                if BUDGET.was_exhausted:
-                    # Arrays of failed steps are held by the tracebacks of their errors, which are cycles.
-                    gc.collect()
-                    BUDGET.release()
-                    if not (self._worker.steps or computes(self._worker) or self._is_busy()):
-                        BUDGET.was_exhausted = False
-                        BUDGET.rebase()
-                BUDGET.refresh()
                 now = time.monotonic()
+                if BUDGET.was_exhausted:
+                    if now >= next_look:
+                        # Arrays of failed steps are held by the tracebacks of their errors, which are cycles.
+                        gc.collect()
+                        BUDGET.release()
+                    is_busy = bool(self._worker.steps or computes(self._worker) or self._is_busy())
+                    if BUDGET.rebase(is_busy):
+                        BUDGET.was_exhausted = False
+                BUDGET.refresh()
                 if now >= next_look:
                     next_look = now + TICK_SECONDS / 2
                     STACK_DUMP.alive()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import signal
 import socket
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import grpc
@@ -18,7 +19,8 @@ import tensorfleet as tf
 from tensorfleet.proto import fleet_pb2
 from tensorfleet.wire.frames import MAGIC, Kind, encode
 from tests.cluster.conftest import MakeCluster
-from tests.cluster.processes import Cluster
+from tests.cluster.processes import Cluster, Task
+from tests.cluster.signals import stopped
 from tests.until import Call, until
 
 pytestmark = pytest.mark.cluster
@@ -46,6 +48,20 @@ def synchronous(tasks: Cluster, task: int, needed: int, done: Counter[int], over
                 done[task] += 1
 
 
+@contextlib.contextmanager
+def absent(task: Task, number: int) -> Iterator[None]:
+    """A task that is killed or stopped, and is back afterwards."""
+    if number == signal.SIGSTOP:
+        with stopped(task.pid):
+            yield
+        return
+    task.kill()
+    try:
+        yield
+    finally:
+        task.restart()
+
+
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL], ids=["stopped", "killed"])
 def test_two_of_three_replicas_go_on_without_the_third(
     cluster: MakeCluster, monkeypatch: pytest.MonkeyPatch, number: int
@@ -58,21 +74,12 @@ def test_two_of_three_replicas_go_on_without_the_third(
     try:
         until(lambda: min(done[i] for i in range(3)) >= 3)
         victim = tasks["worker", 2]
-        if number == signal.SIGKILL:
-            victim.kill()
-        else:
-            os.kill(victim.pid, number)
-        try:
+        with absent(victim, number):
             # Far more than what the third has given before, and beyond the limit of silence.
             for _ in range(3):
                 before = Counter(done)
                 until(lambda before=before: all(done[i] >= before[i] + 50 for i in (0, 1)))
             assert all(call.running for call in calls[:2])
-        finally:
-            if number == signal.SIGKILL:
-                victim.restart()
-            else:
-                os.kill(victim.pid, signal.SIGCONT)
         before = Counter(done)
         until(lambda: done[2] > before[2])
     finally:

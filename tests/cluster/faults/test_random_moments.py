@@ -28,6 +28,7 @@ from tests.cluster.faults import training
 from tests.cluster.faults.served import END_SECONDS, Served, ended
 from tests.cluster.networks import Network, Networks
 from tests.cluster.processes import free_ports
+from tests.cluster.signals import stopped
 from tests.until import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
@@ -153,11 +154,8 @@ class Training:
     def stop_task(self, place: Place, pause: float) -> None:
         """A task that is stopped for longer than the limit of silence."""
         task = self.tasks[place]
-        task.signal(signal.SIGSTOP)
-        try:
+        with stopped(task.pid):
             time.sleep(SILENCE_SECONDS + pause)
-        finally:
-            task.signal(signal.SIGCONT)
 
     def cut(self, worker: int, pause: float) -> None:
         """A link that is down for longer than the limit of silence."""

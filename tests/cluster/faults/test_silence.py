@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import signal
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -18,6 +15,7 @@ from tests.cluster import networks, ops
 from tests.cluster.conftest import MakeCluster, Way
 from tests.cluster.networks import Networks
 from tests.cluster.processes import Cluster
+from tests.cluster.signals import stopped
 from tests.cluster.test_collective_failures import reduce_on
 from tests.cluster.test_failures import Running, works
 from tests.cluster.together import together
@@ -38,16 +36,6 @@ def limited(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return {"heartbeat_seconds": SECONDS}
 
 
-@contextlib.contextmanager
-def stop(cluster: Cluster, job: str, index: int) -> Iterator[None]:
-    """Stops a task's process for a while."""
-    os.kill(cluster[job, index].pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(cluster[job, index].pid, signal.SIGCONT)
-
-
 @pytest.mark.parametrize("victim", [("ps", 0), ("worker", 1)])
 def test_a_stopped_task_ends_the_steps_that_need_it(
     way: Way, cluster: MakeCluster, limited: dict[str, Any], victim: tuple[str, int]
@@ -66,7 +54,7 @@ def test_a_stopped_task_ends_the_steps_that_need_it(
             assert session.run(alone, {x: 1}) == 2
             step = Running(lambda: session.run(y, {x: 1}))
             other.run(entered)
-            with stop(tasks, *victim):
+            with stopped(tasks[victim].pid):
                 error = step.error(NOTICED)
                 assert isinstance(error, tf.errors.UnavailableError), error
                 assert re.search(f"{name}.*{address}.*{SILENT}", error.message), error.message
@@ -92,7 +80,7 @@ def test_a_stopped_master_ends_its_clients_steps(
             assert session.run(alone, {x: 1}) == 2
             step = Running(lambda: session.run(y, {x: 1}))
             other.run(entered)
-            with stop(tasks, "worker", 0):
+            with stopped(tasks["worker", 0].pid):
                 error = step.error(NOTICED)
                 assert isinstance(error, tf.errors.UnavailableError), error
                 assert re.search(re.escape(tasks["worker", 0].address) + ".*" + SILENT, error.message)
@@ -162,7 +150,7 @@ def test_a_stopped_member_of_a_collective(cluster: MakeCluster, limited: dict[st
         return together([partial(sessions[rank].run, fetches[rank]) for rank in ranks])
 
     assert [r.tolist() for r in runs([0, 1, 2])] == [[3.0] * 3] * 3
-    with stop(tasks, "worker", victim):
+    with stopped(tasks["worker", victim].pid):
         for error in runs(others):
             assert isinstance(error, tf.errors.UnavailableError), error
             assert f"/job:worker/replica:0/task:{victim}" in error.message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -22,19 +23,30 @@ from tensorfleet_service.devices import memory
 from tensorfleet_service.devices.memory import VARIABLE, Budget, Limit, find_limit
 from tensorfleet_service.executor import statements
 from tensorfleet_service.local_cluster import LocalCluster, free_ports
-from tests.until import until
+from tests.until import Call, until
 
 BUDGET_MB = 400
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the system counts for Linux alone")
 
 
 @pytest.fixture(scope="module", params=["stream", "grpc"])
-def session(request: pytest.FixtureRequest) -> Iterator[tf.Session]:
-    """A session on a task with a budget, whose graph grows."""
+def transport(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def session(transport: str) -> Iterator[tf.Session]:
+    with new_session(transport) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def new_session(transport: str) -> Iterator[tf.Session]:
+    """A session on a task of its own with a budget, whose graph grows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, str(BUDGET_MB))
         patch.delenv("TENSORFLEET_TRANSPORT", raising=False)
-        if request.param == "grpc":
+        if transport == "grpc":
             patch.setenv("TENSORFLEET_TRANSPORT", "grpc")
         graph = tf.Graph()
         with LocalCluster({"worker": 1}) as cluster, tf.Session(cluster.target, graph=graph) as made:
@@ -109,7 +121,25 @@ def fits(session: tf.Session, fetch: Any) -> bool:
 
 
 def test_what_failed_steps_held_is_given_back(session: tf.Session) -> None:
-    """A loop that fills the memory by small tensors."""
+    is_given_back(session)
+
+
+def test_what_failed_steps_held_is_given_back_to_a_busy_task(transport: str) -> None:
+    """There is no moment at which no step runs."""
+    with new_session(transport) as session:
+        with session.graph.as_default():
+            queue = tf.FIFOQueue(1, tf.int32, [])
+            take, put, size = queue.dequeue(), queue.enqueue(7), queue.size()
+        session.run(size)
+        waiting = Call(lambda: session.run(take))
+        is_given_back(session)
+        assert waiting.running
+        session.run(put)
+        assert waiting.result() == 7
+
+
+def is_given_back(session: tf.Session) -> None:
+    """Runs a loop that fills the memory by small tensors, and then what needs half of it."""
     with session.graph.as_default():
         count = dynamic(np.int32(4000))
         array = tf.TensorArray(tf.float32, count)

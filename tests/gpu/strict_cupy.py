@@ -1,7 +1,7 @@
 """A strict stand-in for CuPy: arrays over NumPy memory, with the refusals of a GPU.
 
-`module` takes CuPy's place in kernels (`xp`) and, by the fixture `gpus`, of `import cupy`. It has the names of
-the release that `cupy_names.txt` describes, no others, with its parameters and the dtypes of its ufuncs.
+`module` takes CuPy's place in kernels (`xp`) and, by the fixture `gpus`, in `import cupy`. It has the names
+of the release that `cupy_names.txt` describes, no others, with its parameters and the dtypes of its ufuncs.
 NumPy computes, but no NumPy array gets in unseen, none of another device, none of objects, strings or times,
 and what is of rank 0 stays an array. Copies, and waits of the host, are counted (`machine.counters`); memory
 has a limit.

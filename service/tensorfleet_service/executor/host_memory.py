@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def with_copies(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes of a partition of a GPU, with `_ToHost` and `_ToDevice` before the first nodes that need them.
+    """The nodes of a GPU's partition, with `_ToHost` and `_ToDevice` before the first nodes that need them.
 
-    Nodes with a tensor in the wrong place are replaced by copies that take it from there. One copy of a tensor
-    serves all that need it; a reference is read for each of its readers.
+    One copy of a tensor serves all that need it; a reference is read for each of its readers. The nodes
+    themselves stay as they are.
     """
     memories = {id(node): memory_of(node) for node in nodes}
     return _Rewriter(memories).rewrite(nodes)

@@ -38,6 +38,7 @@ def softmax_cross_entropy(node: KernelNode) -> Kernel:
     xp = node.xp
     dtype = node.input_types[0].np
     inner = np.dtype(np.float32) if node.input_types[0].name in ("float16", "bfloat16") else dtype
+    assert inner is not None
     has_gradient = 1 in node.used_outputs
 
     def run(logits: Any, labels: Any) -> tuple[Any, Any]:
@@ -125,6 +126,7 @@ def sparse_softmax_cross_entropy(node: KernelNode) -> Kernel:
     xp = node.xp
     dtype = node.input_types[0].np
     inner = np.dtype(np.float32) if node.input_types[0].name in ("float16", "bfloat16") else dtype
+    assert inner is not None
     has_gradient = 1 in node.used_outputs
 
     def run(logits: Any, labels: Any) -> tuple[Any, Any]:

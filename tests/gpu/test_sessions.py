@@ -46,6 +46,19 @@ def test_an_op_goes_to_the_gpu_if_it_has_a_kernel_there(gpus: Gpus) -> None:
     assert devices[text.op.name] == devices["counter"] == devices[half.op.name] == devices["own"] == CPU
 
 
+def test_the_placement_says_why(gpus: Gpus, capfd: pytest.CaptureFixture[str]) -> None:
+    gpus()
+    text = tf.as_string(tf.exp(tf.placeholder_with_default([1.0], [1]), name="e"), name="text")
+    step = tf.Variable(np.int64(0), name="step")
+    tf.count_up_to(step, 10, name="count")
+    with tf.Session(config=tf.ConfigProto(log_device_placement=True)) as session:
+        session.run([text, step.initializer])
+    report = capfd.readouterr().err
+    assert f"e: (Exp): {GPU}, default\n" in report
+    assert f"text: (AsString): {CPU}, default: no kernel for GPUs of AsString\n" in report
+    assert f"step: (VariableV2): {CPU}, default: no kernel for GPUs of CountUpTo (count)\n" in report
+
+
 def test_state_goes_where_all_of_its_ops_can_run(gpus: Gpus) -> None:
     gpus()
     step = tf.Variable(np.int64(0), name="step")

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from tensorfleet_service.state.library import Library
     from tensorfleet_service.state.resources import Resources
 
-_NO_SCOPE = contextlib.nullcontext()
-
 _NATIVE = frozenset(
     prefix + op for op in ("Switch", "Merge", "Enter", "Exit", "NextIteration") for prefix in ("", "Ref")
 ) | {"LoopCond"}
@@ -250,16 +248,21 @@ class DataflowPlan(Timed):
 
     def run(self, step: Any, args: Sequence[Any]) -> Sequence[Any]:
         """Runs a partition that waits for nothing; returns its fetches."""
-        with self.scope or _NO_SCOPE:
-            execution = Execution(self, step, args, None, None)
-            execution.run()
-            return execution.results()
+        if self.scope is None:
+            return self._run(step, args)
+        with self.scope:
+            return self._run(step, args)
+
+    def _run(self, step: Any, args: Sequence[Any]) -> Sequence[Any]:
+        execution = Execution(self, step, args, None, None)
+        execution.run()
+        return execution.results()
 
     def traced(self) -> tuple[Callable[..., Any], Callable[[BaseException], errors.OpError]]:
         """A function that also calls `step.trace`, and `explain`."""
 
         def run(step: Any, args: Sequence[Any]) -> Sequence[Any]:
-            with self.scope or _NO_SCOPE:
+            with self.scope or contextlib.nullcontext():
                 execution = Execution(self, step, args, None, step.trace)
                 execution.run()
                 return execution.results()

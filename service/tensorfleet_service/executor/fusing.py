@@ -7,9 +7,13 @@ nodes. So no node in between may need one of those, wait for another task or ste
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensorfleet.core import dtypes
+from tensorfleet_service.kernels.math.cuda_fusion import CudaGroup
 from tensorfleet_service.kernels.math.fusion import FusedGroup, FusedOp, steps_of
 
 if TYPE_CHECKING:
@@ -32,7 +36,9 @@ class Group:
 
     __slots__ = ("function", "inputs", "outputs", "positions")
 
-    def __init__(self, nodes: Sequence[Node], positions: list[int], wanted: set[Node]) -> None:
+    def __init__(
+        self, nodes: Sequence[Node], positions: list[int], wanted: set[Node], xp: ModuleType
+    ) -> None:
         members = [nodes[position] for position in positions]
         place = {id(node): i for i, node in enumerate(members)}
         inputs: dict[tuple[int, int], int] = {}
@@ -57,7 +63,10 @@ class Group:
         # An op that nobody needs may be a target of the step, and may fail, so it is computed, too.
         self.outputs = [node for node in members if node in wanted or id(node) not in used]
         dtype = members[0].output_types[0].np
-        self.function = FusedGroup(ops, [place[id(node)] for node in self.outputs], dtype)
+        results = [place[id(node)] for node in self.outputs]
+        self.function: FusedGroup | CudaGroup = (
+            FusedGroup(ops, results, dtype) if xp is np else CudaGroup(xp, ops, results, dtype)
+        )
 
 
 class _Growing:
@@ -72,12 +81,16 @@ class _Growing:
 
 
 def find_groups(
-    nodes: Sequence[Node], waits: Callable[[int], bool], dereferences: Callable[[Node, int], bool]
+    nodes: Sequence[Node],
+    waits: Callable[[int], bool],
+    dereferences: Callable[[Node, int], bool],
+    xp: ModuleType = np,
 ) -> list[Group]:
     """The groups of a partition.
 
     Args:
         waits: whether the node at a position may suspend the step.
+        xp: the array module of the device.
         dereferences: whether an input of a node is read from a variable when the node runs.
     """
     group_of: dict[int, _Growing] = {}
@@ -117,7 +130,15 @@ def find_groups(
             other = group_of.get(id(control))
             if other is not None:
                 other.needed = True
-    return [Group(nodes, sorted(group.positions), wanted) for group in dict.fromkeys(group_of.values())]
+    return [
+        Group(nodes, sorted(group.positions), wanted, xp)
+        for group in dict.fromkeys(group_of.values())
+        if xp is np or _step_count(nodes, group.positions) > 1  # one step is one launch as it is
+    ]
+
+
+def _step_count(nodes: Sequence[Node], positions: Sequence[int]) -> int:
+    return sum(len(steps_of(nodes[position]) or ()) for position in positions)
 
 
 def _changes(node: Node) -> bool:

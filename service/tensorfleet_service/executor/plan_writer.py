@@ -86,10 +86,9 @@ class PlanWriter:
         )
         self.groups: dict[int, Group | None] = {}
         """The group of elementwise nodes at its last position; None at its other positions."""
-        if xp is np:
-            for group in find_groups(nodes, self._may_wait, dereferences):
-                self.groups.update(dict.fromkeys(group.positions))
-                self.groups[group.positions[-1]] = group
+        for group in find_groups(nodes, self._may_wait, dereferences, xp):
+            self.groups.update(dict.fromkeys(group.positions))
+            self.groups[group.positions[-1]] = group
 
     def _may_wait(self, position: int) -> bool:
         return self.nodes[position].op == "_Recv" or isinstance(self.kernels.get(position), AsyncKernel)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _FLOATS = (dtypes.float32, dtypes.float64)
 
-_ALIKE = frozenset(
+ALIKE = frozenset(
     (
         *("TanhGrad", "SigmoidGrad", "ReciprocalGrad", "InvGrad"),
         *("ReluGrad", "EluGrad", "SoftplusGrad", "SoftsignGrad"),
@@ -123,7 +123,7 @@ class FusedGroup:
         found: list[int] = []
         for op in self._ops:
             own = [forms[i] if is_input else found[i] for is_input, i in op.sources]
-            if op.type in _ALIKE and own[0] != own[1]:
+            if op.type in ALIKE and own[0] != own[1]:
                 return None
             if op.type == "BiasAdd" and own != [_FULL, _ROW]:
                 return None

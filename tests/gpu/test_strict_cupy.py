@@ -16,7 +16,7 @@ from tests.gpu.strict_cupy import module as cp
 
 @pytest.fixture
 def machine(gpus: Callable[..., Machine]) -> Machine:
-    return gpus(2, memory=1 << 20)
+    return gpus(2, memory=1 << 20)  # skips where there is a GPU
 
 
 def on_device(*shape: int) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tensorfleet_service.kernels.registry import Kernel, KernelNode, kernel
-from tensorfleet_service.kernels.values import array_kernel, invalid, shape_text
+from tensorfleet_service.kernels.values import array_kernel, array_module, invalid, shape_text
 
 
 @kernel("Where")
@@ -30,9 +30,9 @@ def select(node: KernelNode) -> Kernel:
         shape = then.shape
         if other.shape != shape:
             raise _unlike(node, condition, 2, other)
-        if condition.ndim == 0:
+        if condition.ndim == 0 and array_module(xp, condition) is np:
             return then if condition else other
-        if condition.shape != shape:
+        if condition.ndim and condition.shape != shape:
             if condition.ndim != 1 or not shape:
                 raise _unlike(node, condition, 1, then)
             if condition.shape[0] != shape[0]:

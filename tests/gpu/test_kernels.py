@@ -57,6 +57,11 @@ ELSEWHERE = {
         "FusedBatchNormV3 FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3 BiasAddGrad "
         "SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits"
     ),
+    "arrays of tensors: test_training": (
+        "TensorArrayV3 TensorArrayReadV3 TensorArrayWriteV3 TensorArrayGatherV3 TensorArrayScatterV3 "
+        "TensorArrayConcatV3 TensorArraySplitV3 TensorArraySizeV3 TensorArrayGradV3 TensorArrayCloseV3 "
+        "StackV2 StackPushV2 StackPopV2 StackCloseV2"
+    ),
     "variables, random numbers: test_sessions": (
         "Variable VariableV2 Assign TemporaryVariable DestroyTemporaryVariable VarHandleOp ReadVariableOp "
         "AssignVariableOp DestroyResourceOp DisableCopyOnRead AssignAdd AssignSub AssignAddVariableOp "

@@ -271,3 +271,25 @@ def test_random_numbers_are_those_of_the_cpu(gpus: Gpus, op: Any) -> None:
     with tf.Session() as session:
         first, second = session.run([a, b])
     np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.int32])
+def test_arrays_of_tensors(gpus: Gpus, dtype: tf.DType) -> None:
+    gpus()
+    rows = tf.placeholder(dtype, [4, 2])
+    array = tf.TensorArray(dtype, 4, clear_after_read=False).unstack(rows)
+    total = array.read(1) + array.read(2)
+    found = [array.stack(), array.concat(), array.gather([2, 0]), array.size(), total]
+    parts = tf.TensorArray(dtype, 2, infer_shape=False).split(rows, [1, 3])
+    found += [parts.read(1)]
+    value = np.arange(8).reshape(4, 2)
+    with tf.Session() as session:
+        stacked, flat, gathered, size, total, part = session.run(found, {rows: value})
+        devices = placed(session, found, {rows: value})
+    np.testing.assert_array_equal(stacked, value)
+    np.testing.assert_array_equal(flat, value.reshape(-1))
+    np.testing.assert_array_equal(gathered, value[[2, 0]])
+    np.testing.assert_array_equal(total, value[1] + value[2])
+    np.testing.assert_array_equal(part, value[1:])
+    assert size == 4
+    assert {device for name, device in devices.items() if name.rstrip("_0123456789").endswith("V3")} == {GPU}

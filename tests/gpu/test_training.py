@@ -118,7 +118,7 @@ def unseeded_mlp() -> tuple[tf.Tensor, dict[tf.Tensor, Any]]:
     return mlp(seed=None)
 
 
-@pytest.mark.parametrize("model", [unseeded_mlp, cnn, lstm])
+@pytest.mark.parametrize("model", [unseeded_mlp, cnn, lstm, dynamic_lstm])
 def test_a_step_copies_its_feeds_and_fetches_alone(gpus: Gpus, model: Model) -> None:
     machine = gpus()
     with tf.Graph().as_default():

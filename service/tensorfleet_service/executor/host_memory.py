@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tensorfleet_service.graph.graph import Node, is_back_edge, opdef_of
-from tensorfleet_service.kernels.device_memory import ANY, DEVICE, HOST, Memory, memory_of
+from tensorfleet_service.kernels.device_memory import (
+    ANY,
+    DEVICE,
+    FOLLOWING,
+    HOST,
+    ON_HOST,
+    Memory,
+    memory_of,
+)
 
 if TYPE_CHECKING:
     from tensorfleet.core.dtypes import DType
@@ -45,8 +53,11 @@ class _Rewriter:
         return self._result
 
     def _add(self, node: Node) -> None:
-        wanted = self._memories[id(node)].inputs
         made = self._made[id(node)] = node.copy()
+        if node.op in FOLLOWING and self._is_of_the_host(node):
+            made.attrs = {**node.attrs, ON_HOST: True}
+            self._memories[id(node)] = memory_of(made)
+        wanted = self._memories[id(node)].inputs
         for i, (source, index) in enumerate(node.inputs):
             if is_back_edge(source, node):
                 made.inputs.append((source, index))
@@ -54,6 +65,16 @@ class _Rewriter:
             made.inputs.append(self._placed(source, index, wanted[i], node.input_types[i]))
         made.controls = [self._made[id(control)] for control in node.controls]
         self._result.append(made)
+
+    def _is_of_the_host(self, node: Node) -> bool:
+        """Whether the host computes all inputs of a node. What comes from elsewhere may be large."""
+        sources = [(source, index) for source, index in node.inputs if source.op != "Const"]
+        return bool(sources) and all(
+            self._memories[id(source)].outputs[index] == HOST
+            and source.op not in ("_Arg", "_Recv", "_HostRecv")
+            and not source.output_types[index].is_ref
+            for source, index in sources
+        )
 
     def _placed(self, source: Node, index: int, place: str, dtype: DType) -> tuple[Node, int]:
         given = source.output_types[index]

@@ -69,6 +69,12 @@ class Memory:
     on_host: bool
 
 
+FOLLOWING = frozenset(("LogicalAnd", "LogicalOr", "LogicalNot", "Cast"))
+"""Ops that run on the host where that computes all of their inputs, such as parts of a loop's condition."""
+
+ON_HOST = "_on_host"
+"""The attribute of a node of FOLLOWING that runs on the host."""
+
 _table: dict[str, _Entry] = {}
 
 
@@ -187,6 +193,18 @@ _add("SparseSoftmaxCrossEntropyWithLogits", _FLOATS)
 _add("InTopK", _FLOATS | {dtypes.bool})
 _add("InTopKV2", _FLOATS | {dtypes.bool}, host="k")
 
+# Arrays of tensors, and stacks: their elements are on the device, and the host keeps the list of them
+_add("TensorArrayV3", _EVERY, host="size", int32_on_host=True)
+_add(
+    "TensorArrayReadV3 TensorArrayWriteV3 TensorArrayGatherV3 TensorArrayScatterV3 TensorArrayConcatV3 "
+    "TensorArraySplitV3 TensorArraySizeV3 TensorArrayGradV3 TensorArrayCloseV3",
+    _EVERY,
+    host="index indices lengths size",
+    int32_on_host=True,
+)
+_add("StackV2", _EVERY, host="max_size", int32_on_host=True)
+_add("StackPushV2 StackPopV2 StackCloseV2", _EVERY, int32_on_host=True)
+
 # Random numbers
 _add("RandomUniform RandomStandardNormal TruncatedNormal", _FLOATS, host="shape")
 
@@ -241,7 +259,7 @@ def memory_of(node: Node) -> Memory:
     if node.op in _EDGES:  # what comes from elsewhere, and goes there, is on the host
         return Memory((ANY,) * len(node.input_types), (HOST,) * len(node.output_types), False)
     entry = _table.get(node.op)
-    if entry is None:
+    if entry is None or ON_HOST in node.attrs:
         return Memory((HOST,) * len(node.input_types), (HOST,) * len(node.output_types), True)
     inputs = _places(node.opdef.inputs, node, entry)
     outputs = _places(node.opdef.outputs, node, entry)
@@ -265,7 +283,7 @@ def _places(args: Sequence[Arg], node: Node, entry: _Entry) -> tuple[str, ...]:
 
 def _is_int32(node: Node) -> bool:
     """Whether a node computes with int32, so that all of its values stay on the host."""
-    for key in ("T", "dtype", "Tidx"):
+    for key in ("T", "dtype", "Tidx", "elem_type"):
         if key in node.attrs:
             return bool(node.attrs[key] is dtypes.int32)
     return False
